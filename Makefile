@@ -1,0 +1,55 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs.
+.DEFAULT_GOAL := help
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+.PHONY: setup
+setup: $(READY) ## Make .venv with everything in it
+
+# PYTHON may be missing where `python3` is new enough.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: set PYTHON to a Python of at least 3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+.PHONY: demo
+demo: $(READY) ## See it work: a small workload, matched and explained
+	@$(BIN)/tellwhen demo
+
+.PHONY: test
+test: $(READY) ## Run the tests
+	$(BIN)/python -m pytest -m "not slow"
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest -m "not slow" tests/conformance
+
+.PHONY: test-all
+test-all: $(READY) ## Run the tests, the slow ones too
+	$(BIN)/python -m pytest
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest tests/conformance
+
+.PHONY: lint
+lint: $(READY) ## Check style, types and the direction of dependencies
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: format
+format: $(READY) ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(READY) ## Measure the numbers that the documents quote
+	$(BIN)/python -m bench
+
+.PHONY: clean
+clean: ## Remove what the other commands made
+	rm -rf $(VENV) .numba-boundscheck .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

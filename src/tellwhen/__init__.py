@@ -1,0 +1,54 @@
+"""tellwhen: an event arrives; which of millions of standing Boolean expressions does it satisfy?
+
+>>> import tellwhen as tw
+>>> index = tw.Index()
+>>> _ = index.add("mall-42", "genre = 'classics' AND price BETWEEN 20 AND 40")
+>>> index.match({"genre": "classics", "price": 26})
+['mall-42']
+"""
+
+from tellwhen.engines import EngineInfo, engines
+from tellwhen.errors import (
+    BudgetError,
+    DuplicateId,
+    EngineError,
+    EventError,
+    ExpressionError,
+    FormatError,
+    IdError,
+    LimitError,
+    ParseError,
+    SchemaError,
+    TellwhenError,
+    UnknownId,
+)
+from tellwhen.index import Index
+from tellwhen.lang import Column, Expr, Interval, col, from_json, parse
+from tellwhen.schema import Schema
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetError",
+    "Column",
+    "DuplicateId",
+    "EngineError",
+    "EngineInfo",
+    "EventError",
+    "Expr",
+    "ExpressionError",
+    "FormatError",
+    "IdError",
+    "Index",
+    "Interval",
+    "LimitError",
+    "ParseError",
+    "Schema",
+    "SchemaError",
+    "TellwhenError",
+    "UnknownId",
+    "col",
+    "engines",
+    "from_json",
+    "parse",
+]

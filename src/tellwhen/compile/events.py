@@ -1,0 +1,211 @@
+"""dict -> points: one event, or a list of them, as flat arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.lines import float_point, int_point, time_point
+from tellwhen.errors import EventError
+from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
+from tellwhen.lang import limits
+from tellwhen.lang.values import Interval, Value, flatten, is_missing, members, reduce
+from tellwhen.schema import FAMILIES, Schema
+
+
+class EventEncoder:
+    """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
+
+    __slots__ = ("_attributes", "_highs", "_lines", "_lows", "_plain", "_starts", "_times", "mismatches")
+
+    def __init__(self, attributes: Attributes, schema: Schema) -> None:
+        self._attributes = attributes
+        self._times = {name for name, type_ in schema.types.items() if FAMILIES[type_] == "time"} and schema
+        self._starts: list[int] = [0]
+        self._lines: list[int] = []
+        self._lows: list[int] = []
+        self._highs: list[int] | None = None  # only once an interval has come
+        self._plain: list[int] = []
+        self.mismatches: Counter[str] = Counter()
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Encode one event."""
+        by_name = self._attributes.by_name
+        lines, lows = self._lines, self._lows
+        plain = True
+        nested = False
+        try:
+            items = event.items()
+        except AttributeError:
+            raise EventError(
+                f"an event is a mapping from attribute names to values, not a {type(event).__name__}"
+            ) from None
+        if self._times:
+            event = self._times.read_event(flatten(event))
+            items = event.items()
+        for name, value in items:
+            kind = type(value)
+            if kind is dict or (kind is not str and isinstance(value, Mapping)):
+                nested = True
+                break
+            attribute = by_name.get(name)
+            if attribute is None:
+                if type(name) is not str and not isinstance(name, str):
+                    raise EventError(f"attribute names are strings, not {name!r}")
+                continue
+            # The plain cases first; whatever is left goes the long way.
+            if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
+                if attribute.int >= 0:
+                    lines.append(attribute.int)
+                    lows.append(2 * value)
+                if attribute.float >= 0:
+                    lines.append(attribute.float)
+                    lows.append(float_point(value))
+                elif attribute.int < 0:
+                    self._mismatch(attribute)
+            elif kind is str and value.isascii():
+                self._string(attribute, value)
+            else:
+                plain &= self._any(attribute, value)
+        if nested:
+            # An object among the values: start over with dotted names.
+            del lines[self._starts[-1] :], lows[self._starts[-1] :]
+            self.add(flatten(event))
+            return
+        if self._attributes.watched:
+            self._presence(event)
+        self._plain.append(plain)
+        self._starts.append(len(lines))
+
+    def _string(self, attribute: Attribute, value: str) -> None:
+        found = False
+        if attribute.strings is not None:
+            self._lines.append(attribute.strings.line)
+            self._lows.append(attribute.strings.point(value))
+            found = True
+        if attribute.reversed is not None:
+            self._lines.append(attribute.reversed.line)
+            self._lows.append(attribute.reversed.point(value[::-1]))
+            found = True
+        if attribute.patterns is not None:
+            for line, point in attribute.patterns.points(value):
+                self._lines.append(line)
+                self._lows.append(point)
+        elif not found:
+            self._mismatch(attribute)
+
+    def _any(self, attribute: Attribute, value: Any) -> bool:
+        """Encode any value; False when the event is no longer plain."""
+        if is_missing(value):
+            return True
+        entries: dict[int, list[tuple[int, int]]] = {}  # by line, so that those of one line are neighbours
+        for member in members(value):
+            if is_missing(member):
+                continue
+            if isinstance(member, Interval):
+                found = interval_entries(attribute, member)
+            else:
+                reduced = reduce(member)
+                found = [] if reduced is None else [(line, p, p) for line, p in entries_of(attribute, reduced)]
+            if not found and not is_known(attribute, member):
+                self._mismatch(attribute)
+            for line, low, high in found:
+                entries.setdefault(line, []).append((low, high))
+        plain = True
+        for line, ends in entries.items():
+            plain &= len(ends) == 1 and ends[0][0] == ends[0][1]
+            for low, high in ends:
+                self._lines.append(line)
+                self._lows.append(low)
+                if high != low:
+                    if self._highs is None:
+                        self._highs = []
+                    # Highs are kept only as far as needed; `finish` fills the gaps with lows.
+                    self._highs.extend(self._lows[len(self._highs) : len(self._lows) - 1])
+                    self._highs.append(high)
+        return plain
+
+    def _mismatch(self, attribute: Attribute) -> None:
+        if attribute.families:
+            self.mismatches[attribute.name] += 1
+
+    def _presence(self, event: Mapping[str, Any]) -> None:
+        for attribute in self._attributes.watched:
+            value = event.get(attribute.name)
+            present = any(not is_missing(member) for member in members(value))
+            self._lines.append(attribute.presence)
+            self._lows.append(int(present))
+
+    def finish(self) -> Events:
+        """The arrays of all events added."""
+        low = np.array(self._lows, dtype=np.int64)
+        high = low
+        if self._highs is not None:
+            high = low.copy()
+            high[: len(self._highs)] = self._highs
+        return Events(
+            np.array(self._starts, dtype=np.int64),
+            np.array(self._lines, dtype=np.int32),
+            low,
+            high,
+            np.array(self._plain, dtype=np.uint8),
+        )
+
+
+def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
+    """The points of one value, on every line of its family."""
+    found = []
+    if value.family == "number":
+        if attribute.int >= 0:
+            found.append((attribute.int, int_point(value.key)))
+        if attribute.float >= 0:
+            found.append((attribute.float, float_point(value.key)))
+    elif value.family == "string":
+        if attribute.strings is not None:
+            found.append((attribute.strings.line, attribute.strings.point(value.key)))
+        if attribute.reversed is not None:
+            found.append((attribute.reversed.line, attribute.reversed.point(value.key[::-1])))
+        if attribute.patterns is not None:
+            found += attribute.patterns.points(value.key)
+    elif value.family == "bool":
+        if attribute.bool >= 0:
+            found.append((attribute.bool, value.key))
+    elif attribute.time >= 0:
+        found.append((attribute.time, time_point(value.key)))
+    return found
+
+
+def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
+    """The same for an interval: its ends' points."""
+    lines = (
+        [(attribute.int, int_point), (attribute.float, float_point)]
+        if interval.family == "number"
+        else [(attribute.time, time_point)]
+    )
+    return [
+        (
+            line,
+            LOWEST if interval.low is None else point(interval.low_key),
+            HIGHEST if interval.high is None else point(interval.high_key),
+        )
+        for line, point in lines
+        if line >= 0
+    ]
+
+
+def is_known(attribute: Attribute, member: Any) -> bool:
+    """Is the member of a family the attribute is compared with? (A string may match no pattern and have no entry.)"""
+    family = member.family if isinstance(member, Interval) else getattr(reduce(member), "family", None)
+    return family in attribute.families
+
+
+def encode(events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema) -> tuple[Events, Counter[str]]:
+    """Arrays for the events, and how many values of each attribute were of a wrong type."""
+    encoder = EventEncoder(attributes, schema)
+    for event in events:
+        encoder.add(event)
+    return encoder.finish(), encoder.mismatches

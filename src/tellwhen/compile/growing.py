@@ -1,0 +1,37 @@
+"""An array that grows by doubling. Readers keep the view they took: what it shows never changes under them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class Growing:
+    """`data[:count]` is in use, the rest is room."""
+
+    __slots__ = ("count", "data")
+
+    def __init__(self, dtype: DTypeLike, values: Any = ()) -> None:
+        self.data: NDArray[Any] = np.asarray(values, dtype=dtype)
+        self.count = len(self.data)
+
+    def reserve(self, extra: int) -> NDArray[Any]:
+        """Room for `extra` more; returns the whole buffer."""
+        needed = self.count + extra
+        if needed > len(self.data):
+            # A new buffer, not resize(): readers still hold the old one.
+            grown = np.zeros(max(needed, 2 * len(self.data), 16), dtype=self.data.dtype)
+            grown[: self.count] = self.data[: self.count]
+            self.data = grown
+        return self.data
+
+    def extend(self, values: NDArray[Any]) -> None:
+        self.reserve(len(values))
+        self.data[self.count : self.count + len(values)] = values
+        self.count += len(values)
+
+    @property
+    def view(self) -> NDArray[Any]:
+        return self.data[: self.count]

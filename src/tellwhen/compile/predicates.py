@@ -1,0 +1,227 @@
+"""Predicate -> literal: a line and a short sorted list of closed intervals on it.
+
+A batch collects the literals of many subscriptions as flat lists. String ends are not known until all constants
+of the batch are in the dictionaries: they are noted and filled in by `resolve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.dictionary import Moved, successor
+from tellwhen.compile.lines import complement, fits_float, fits_int, float_point, int_point
+from tellwhen.compile.patterns import Shape, containing, like_shape
+from tellwhen.errors import ExpressionError
+from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
+from tellwhen.lang.ast import LIKES, Predicate
+from tellwhen.lang.format import predicate_text
+from tellwhen.lang.values import microseconds
+from tellwhen.schema import Schema
+
+Intervals = list[tuple[int, int]]
+NOTHING = -1
+"""In place of a literal: no event can satisfy it."""
+
+
+class _End(NamedTuple):
+    """An interval end that waits for its string's label: the label plus `offset`, at `index` of lows or highs."""
+
+    line: int
+    text: str
+    offset: int
+    index: int
+    is_high: bool
+
+
+class Literals:
+    """The literals of a batch of subscriptions, numbered from 0."""
+
+    def __init__(self, attributes: Attributes, schema: Schema) -> None:
+        self.attributes = attributes
+        self.schema = schema
+        self.lines: list[int] = []
+        self.every: list[int] = []
+        self.starts: list[int] = [0]
+        self.lows: list[int] = []
+        self.highs: list[int] = []
+        self._waiting: list[_End] = []
+
+    def add(self, predicate: Predicate, negated: bool) -> int:
+        """The number of the literal for a predicate, or for its negation."""
+        attribute = self.attributes.of(predicate.attribute)
+        family = predicate.family
+        if family == "number":
+            line, point = self._number_line(attribute, predicate)
+            constants = predicate.operand if isinstance(predicate.operand, tuple) else (predicate.operand,)
+            return self._plain(line, predicate.operator, [point(c) for c in constants], negated)
+        if family == "string":
+            return self._string(attribute, predicate, negated)
+        if family is None:
+            present = int((predicate.operator == "IS NOT NULL") != negated)
+            return self._literal(self.attributes.line(attribute, "presence"), [(present, present)], False)
+        constants = predicate.constants
+        if family == "bool":
+            line, points = self.attributes.line(attribute, "bool"), [int(c) for c in constants]
+        else:
+            line, points = self.attributes.line(attribute, "time"), [2 * microseconds(c) for c in constants]  # type: ignore[arg-type]
+        return self._plain(line, predicate.operator, points, negated)
+
+    def _plain(self, line: int, operator: str, points: list[int], negated: bool) -> int:
+        intervals = _intervals(operator, points)
+        return self._literal(line, complement(intervals) if negated else intervals, negated)
+
+    def _number_line(self, attribute: Attribute, predicate: Predicate) -> tuple[int, Callable[[int | float], int]]:
+        constants = predicate.constants
+        whole, doubles = fits_int(constants), fits_float(constants)
+        # Once an attribute has fractions, keep its predicates together on the float line.
+        prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
+        if whole and not (doubles and prefers_float):
+            return self.attributes.line(attribute, "int"), int_point
+        if doubles:
+            return self.attributes.line(attribute, "float"), float_point
+        raise ExpressionError(
+            f"{predicate_text(predicate)}: one predicate mixes fractions with integers beyond 2**52; split it in two"
+        )
+
+    def _string(self, attribute: Attribute, predicate: Predicate, negated: bool) -> int:
+        operator, operand = predicate.operator, predicate.operand
+        if operator in LIKES:
+            shape, text = like_shape(*operand)
+            negative = operator == "NOT LIKE"
+            if shape == Shape.WILD:
+                return self._pattern(attribute, text, negative, negated)
+            if shape == Shape.EQUAL:
+                return self._labelled(attribute, "<>" if negative else "=", [text], negated)
+            return self._affix(attribute, text, shape == Shape.SUFFIX, negative, negated)
+        if operator == "STARTS WITH" or operator == "ENDS WITH":
+            return self._affix(attribute, operand, operator == "ENDS WITH", False, negated)
+        if operator == "CONTAINS":
+            return self._pattern(attribute, containing(operand), False, negated)
+        if operator == "MATCHES":
+            return self._pattern(attribute, operand, False, negated)
+        texts = list(operand) if isinstance(operand, tuple) else [operand]
+        if operator in ("BETWEEN", "NOT BETWEEN") and texts[0] > texts[1]:
+            # Empty: known from the strings alone, and the labels could not express it.
+            return self._constant(attribute, (operator == "NOT BETWEEN") != negated, negated)
+        return self._labelled(attribute, operator, texts, negated)
+
+    def _pattern(self, attribute: Attribute, pattern: str, negative: bool, negated: bool) -> int:
+        line = self.attributes.pattern(attribute, pattern)
+        if negative or negated:
+            assert attribute.patterns is not None
+            attribute.patterns.zeros.add(line)
+        point = int(negative == negated)
+        return self._literal(line, [(point, point)], negated)
+
+    def _constant(self, attribute: Attribute, true: bool, negated: bool) -> int:
+        line = self.attributes.line(attribute, "string")
+        return self._literal(line, [(LOWEST, HIGHEST)], negated) if true else NOTHING
+
+    def _affix(self, attribute: Attribute, text: str, is_suffix: bool, negative: bool, negated: bool) -> int:
+        line = self.attributes.line(attribute, "reversed" if is_suffix else "string")
+        if not text:
+            return self._literal(line, [(LOWEST, HIGHEST)], negated) if negative == negated else NOTHING
+        first = text[::-1] if is_suffix else text
+        last = successor(first)
+        outside = negative != negated
+        base = len(self.lows)
+        if outside:
+            self._wait(line, first, -1, base, True)
+            intervals = [(LOWEST, 0)]
+            if last is not None:
+                self._wait(line, last, 0, base + 1, False)
+                intervals.append((0, HIGHEST))
+        else:
+            self._wait(line, first, 0, base, False)
+            intervals = [(0, HIGHEST)]
+            if last is not None:
+                self._wait(line, last, -1, base, True)
+        return self._literal(line, intervals, negated)
+
+    def _labelled(self, attribute: Attribute, operator: str, texts: list[str], negated: bool) -> int:
+        """Intervals between labels not known yet: computed on ranks 2, 4, 6 ..., whose order is the labels' order."""
+        line = self.attributes.line(attribute, "string")
+        ordered = sorted(set(texts))
+        rank = {text: 2 * i + 2 for i, text in enumerate(ordered)}
+        intervals = _intervals(operator, [rank[text] for text in texts])
+        if negated:
+            intervals = complement(intervals)
+        for i, interval in enumerate(intervals):
+            for is_high, point in enumerate(interval):
+                if point not in (LOWEST, HIGHEST):
+                    text = ordered[(point + is_high) // 2 - 1]
+                    self._wait(line, text, point - rank[text], len(self.lows) + i, bool(is_high))
+        return self._literal(line, intervals, negated)
+
+    def _wait(self, line: int, text: str, offset: int, index: int, is_high: bool) -> None:
+        self._waiting.append(_End(line, text, offset, index, is_high))
+
+    def _literal(self, line: int, intervals: Intervals, every: bool) -> int:
+        if not intervals:
+            return NOTHING
+        self.lines.append(line)
+        self.every.append(every)
+        for low, high in intervals:
+            self.lows.append(low)
+            self.highs.append(high)
+        self.starts.append(len(self.lows))
+        return len(self.lines) - 1
+
+    def resolve(self) -> tuple[Predicates, Attributes, list[tuple[int, Moved]]]:
+        """Give every string its label. Returns the literals as arrays, the attributes to read events with, and the
+        lines whose points have moved."""
+        texts: dict[int, set[str]] = {}
+        for end in self._waiting:
+            texts.setdefault(end.line, set()).add(end.text)
+        moved = self._label(texts)
+        labels = {line: self.attributes.dictionary(line).labels for line in texts}
+        for line, text, offset, index, is_high in self._waiting:
+            (self.highs if is_high else self.lows)[index] = labels[line][text] + offset
+        arrays = Predicates(
+            np.array(self.lines, dtype=np.int32),
+            np.array(self.every, dtype=np.uint8),
+            np.array(self.starts, dtype=np.int64),
+            np.array(self.lows, dtype=np.int64),
+            np.array(self.highs, dtype=np.int64),
+        )
+        return arrays, self.attributes, moved
+
+    def _label(self, texts: dict[int, set[str]]) -> list[tuple[int, Moved]]:
+        moved = []
+        for line, wanted in texts.items():
+            dictionary = self.attributes.dictionary(line)
+            new = dictionary.missing(wanted)
+            if new and not dictionary.add(new):
+                after, moves = dictionary.relabelled(new)
+                self.attributes = self.attributes.with_dictionary(after)
+                moved.append((line, moves))
+        return moved
+
+
+def _intervals(operator: str, points: list[int]) -> Intervals:
+    """The intervals an operator asks for, given the points of its constants; between constants lies a free point."""
+    p = points[0]
+    if operator == "=":
+        return [(p, p)]
+    if operator == "<":
+        return [(LOWEST, p - 1)]
+    if operator == "<=":
+        return [(LOWEST, p)]
+    if operator == ">":
+        return [(p + 1, HIGHEST)]
+    if operator == ">=":
+        return [(p, HIGHEST)]
+    if operator == "BETWEEN":
+        return [(p, points[1])] if p <= points[1] else []
+    if operator == "IN":
+        return [(p, p) for p in sorted(set(points))]
+    if operator == "<>":
+        return complement([(p, p)])
+    if operator == "NOT IN":
+        return complement([(p, p) for p in sorted(set(points))])
+    assert operator == "NOT BETWEEN"
+    return complement([(p, points[1])] if p <= points[1] else [])

@@ -1,0 +1,159 @@
+"""The store: every subscription of an index as flat arrays, shared by all engines.
+
+Only one thread writes. Readers take a `view()`: what it shows never changes, because arrays only grow behind its end,
+and a removal writes a version number that the view's own version does not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.predicates import Literals
+from tellwhen.compile.program import Code, compile_expression
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, ROW, Predicates, Subscriptions
+from tellwhen.kernels.intern import intern, link, place
+from tellwhen.lang.ast import Expr
+from tellwhen.schema import Schema
+
+
+class View(NamedTuple):
+    """The store as it was at one moment."""
+
+    predicates: Predicates
+    subscriptions: Subscriptions
+    lines: int
+    registers: int
+    version: int
+
+
+class Compiled(NamedTuple):
+    """Subscriptions compiled and ready to be stored; nothing about the store has changed yet."""
+
+    literals: Literals
+    codes: list[Code]
+
+
+class Store:
+    """Predicates, interned, and subscriptions, by slot."""
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self.schema = schema or Schema()
+        self.attributes = Attributes()
+        self._line, self._every = Growing(np.int32), Growing(np.uint8)
+        self._interval, self._low, self._high = Growing(np.int64, [0]), Growing(np.int64), Growing(np.int64)
+        self._kind, self._start = Growing(np.uint8), Growing(np.int64, [0])
+        self._code, self._died = Growing(np.int32), Growing(np.int64)
+        self._table = np.zeros(64, dtype=np.int32)
+        self.registers = 0
+        self.version = 0
+
+    def __len__(self) -> int:
+        """Slots in use, removed ones included."""
+        return self._kind.count
+
+    @property
+    def died(self) -> I64:
+        return self._died.view  # type: ignore[no-any-return]
+
+    def compile(self, expressions: Iterable[Expr]) -> Compiled:
+        """Compile in full before anything is stored, so that an error leaves the store as it was."""
+        expressions = list(expressions)
+        if self.schema.types:
+            for expression in expressions:
+                for predicate in expression.predicates():
+                    self.schema.check(predicate)
+        literals = Literals(self.attributes, self.schema)
+        return Compiled(literals, [compile_expression(expression, literals) for expression in expressions])
+
+    def append(self, compiled: Compiled) -> tuple[I32, bool]:
+        """Store; returns the new slots, and whether points of earlier ones have moved."""
+        literals, self.attributes, moved = compiled.literals.resolve()
+        for line, moves in moved:
+            self._move(line, moves)
+        ids = self._intern(literals)
+        codes = compiled.codes
+        kind = np.array([code.kind for code in codes], dtype=np.uint8)
+        start = np.zeros(len(codes) + 1, dtype=np.int64)
+        np.cumsum([len(code.code) for code in codes], out=start[1:])
+        code = np.fromiter((word for code in codes for word in code.code), dtype=np.int32, count=int(start[-1]))
+        length = link(kind, start, code, ids, ROW)
+        first = len(self)
+        self._start.extend(start[1:] + self._code.count)
+        self._code.extend(code[:length])
+        self._died.extend(np.full(len(codes), HIGHEST, dtype=np.int64))
+        self._kind.extend(kind)
+        self.registers = max([self.registers, *(code.registers for code in codes)])
+        self.version += 1
+        return np.arange(first, len(self), dtype=np.int32), bool(moved)
+
+    def remove(self, slots: I32) -> None:
+        """The slots die at the next version."""
+        self.version += 1
+        self._died.data[slots] = self.version
+
+    def view(self) -> View:
+        return View(
+            Predicates(*(array.view for array in (self._line, self._every, self._interval, self._low, self._high))),
+            Subscriptions(*(array.view for array in (self._kind, self._start, self._code, self._died))),
+            len(self.attributes.lines),
+            self.registers,
+            self.version,
+        )
+
+    def alive(self) -> I32:
+        """The slots not removed, ascending."""
+        return np.flatnonzero(self.died > self.version).astype(np.int32)
+
+    def _intern(self, new: Predicates) -> I32:
+        extra = len(new.line)
+        count = self._line.count
+        if 2 * (count + extra) > len(self._table):
+            size = 1 << (4 * (count + extra) - 1).bit_length()
+            self._table = np.zeros(size, dtype=np.int32)
+            place(self._table, self.view().predicates, count)
+        known = Predicates(
+            self._line.reserve(extra), self._every.reserve(extra), self._interval.reserve(extra),
+            self._low.reserve(len(new.low)), self._high.reserve(len(new.low)),
+        )  # fmt: skip
+        ids = np.empty(extra, dtype=np.int32)
+        count = intern(self._table, known, count, new, ids)
+        self._line.count = self._every.count = count
+        self._interval.count = count + 1
+        self._low.count = self._high.count = int(known.start[count])
+        return ids
+
+    def _move(self, line: int, moves: Moved) -> None:
+        """Map the stored points of a relabelled line, in new arrays: readers keep the old ones and the old labels."""
+        owner = np.repeat(self._line.view, np.diff(self._interval.view))
+        mine = owner == line
+        for ends in (self._low, self._high):
+            ends.data = ends.data.copy()
+            ends.view[mine] = moves(ends.view[mine])
+        self._table[:] = 0
+        place(self._table, self.view().predicates, self._line.count)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything to be saved, by name."""
+        view = self.view()
+        named = {f"predicates.{name}": array for name, array in view.predicates._asdict().items()}
+        named |= {f"subscriptions.{name}": array for name, array in view.subscriptions._asdict().items()}
+        return named | {"predicates.table": self._table}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], attributes: Attributes, registers: int, version: int) -> None:
+        """Take over saved arrays, memory-mapped ones included: growing copies them first."""
+        self.attributes, self.registers, self.version = attributes, registers, version
+        self._table = arrays["predicates.table"]
+        for name, growing in {
+            "predicates.line": self._line, "predicates.every": self._every, "predicates.start": self._interval,
+            "predicates.low": self._low, "predicates.high": self._high,
+            "subscriptions.kind": self._kind, "subscriptions.start": self._start,
+            "subscriptions.code": self._code, "subscriptions.died": self._died,
+        }.items():  # fmt: skip
+            growing.data = arrays[name]
+            growing.count = len(growing.data)

@@ -1,0 +1,253 @@
+"""Arrow -> points: a table of events, column by column.
+
+A column is an attribute; a struct column is attributes with dotted names; a list column has several values. A table
+whose only column is a map is read entry by entry. Text in a map of strings is read as what its attribute is compared
+with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.events import entries_of
+from tellwhen.kernels import encode as kernels
+from tellwhen.kernels.arrays import I64, Events
+from tellwhen.lang.values import Value, is_missing, reduce
+from tellwhen.schema import FAMILIES, Schema, value_from_text
+
+TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+
+
+def encode_table(table: pa.Table, attributes: Attributes, schema: Schema) -> tuple[Events, Counter[str]]:
+    """Arrays for the rows, and how many values of each attribute were of a wrong type."""
+    encoder = _TableEncoder(table.num_rows, attributes, schema)
+    if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
+        encoder.add_map(_whole(table.column(0)))
+    else:
+        for name, column in _columns(table):
+            encoder.add_column(name, column)
+    return encoder.finish(), encoder.mismatches
+
+
+def _columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Columns by dotted name; a name written out in full wins over a nested one, as for dicts."""
+    waiting = [(name, _whole(table.column(i))) for i, name in enumerate(table.column_names)]
+    seen = set()
+    while waiting:
+        deeper = []
+        for name, column in waiting:
+            if pt.is_struct(column.type):
+                fields = [f"{name}.{field.name}" for field in column.type]
+                deeper += list(zip(fields, column.flatten(), strict=True))
+            elif name not in seen:
+                seen.add(name)
+                yield name, column
+        waiting = deeper
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+class _TableEncoder:
+    def __init__(self, rows: int, attributes: Attributes, schema: Schema) -> None:
+        self._rows = rows
+        self._attributes = attributes
+        self._schema = schema
+        self._pieces: list[tuple[I64, Any, I64]] = []  # rows, a line or a line each, points
+        self._present: dict[str, np.ndarray] = {}
+        self.mismatches: Counter[str] = Counter()
+
+    def add_column(self, name: str, column: pa.Array) -> None:
+        attribute = self._attributes.by_name.get(name)
+        if attribute is not None:
+            self._values(attribute, column, np.arange(self._rows, dtype=np.int64))
+
+    def add_map(self, column: pa.MapArray) -> None:
+        lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False))
+        # A null map may still own entries in the child arrays: give it none.
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        rows = np.repeat(np.arange(self._rows, dtype=np.int64), lengths)
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
+        keys, items = column.keys[first:last], column.items[first:last]
+        if not valid.all():
+            kept = pa.array(valid[rows])
+            keys, items, rows = keys.filter(kept), items.filter(kept), rows[valid[rows]]
+        coded = keys.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        order = np.argsort(codes, kind="stable")
+        begin = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
+        is_text = _is_string(items.type)
+        for code, name in enumerate(coded.dictionary.to_pylist()):
+            attribute = self._attributes.by_name.get(name)
+            if attribute is not None:
+                mine = order[begin[code] : begin[code + 1]]
+                self._values(attribute, items.take(pa.array(mine)), rows[mine], is_text)
+
+    def _values(self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool = False) -> None:
+        """Entries for values that belong to the given rows."""
+        if pt.is_list(column.type) or pt.is_large_list(column.type) or pt.is_fixed_size_list(column.type):
+            parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
+            self._values(attribute, pc.list_flatten(column), rows[parents], is_text)
+            return
+        if pt.is_dictionary(column.type) and not _is_string(column.type.value_type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            column, rows = column.drop_null(), rows[valid]
+        if pt.is_floating(column.type):
+            doubles = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            known = doubles == doubles
+            if not known.all():
+                doubles, rows = doubles[known], rows[known]
+            column = pa.array(doubles)
+        if attribute.presence >= 0:
+            present = self._present.setdefault(attribute.name, np.zeros(self._rows, dtype=np.int64))
+            present[rows] = 1
+        if len(rows):
+            self._typed(attribute, column, rows, is_text)
+
+    def _typed(self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool) -> None:
+        kind = column.type
+        families = attribute.families
+        if is_text and (family := self._text_family(attribute)) != "string":
+            if family == "number" and (numbers := _integers(column)) is not None:
+                self._integers(attribute, numbers, rows)
+            elif family is not None:
+                self._coded(attribute, column, rows, lambda text: value_from_text(text, family))
+        elif pt.is_integer(kind) and "number" in families:
+            self._integers(attribute, column, rows)
+        elif pt.is_floating(kind) and "number" in families:
+            values = column.to_numpy()
+            self._piece(attribute.int, kernels.int_points_of_floats, values, rows)
+            self._piece(attribute.float, kernels.float_points, values, rows)
+        elif pt.is_boolean(kind) and "bool" in families:
+            self._pieces.append((rows, attribute.bool, column.to_numpy(zero_copy_only=False).astype(np.int64)))
+        elif (pt.is_timestamp(kind) or pt.is_date(kind)) and "time" in families:
+            self._times(attribute, column, rows)
+        elif pt.is_null(kind):
+            pass
+        elif families:
+            self._coded(attribute, column, rows, lambda value: self._schema.read(attribute.name, value))
+
+    def _text_family(self, attribute: Attribute) -> Any:
+        declared = self._schema.types.get(attribute.name)
+        if declared is not None:
+            return FAMILIES[declared]
+        families = attribute.families
+        return next(iter(families)) if len(families) == 1 else "string" if families else None
+
+    def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
+        raw = column.to_numpy()
+        # Above int64 only a uint64 reaches: beyond every constant of an int line, a double on a float line.
+        values = np.minimum(raw, np.iinfo(np.int64).max).astype(np.int64)
+        self._piece(attribute.int, kernels.int_points, values, rows)
+        if attribute.float >= 0:
+            doubles = raw.astype(np.float64) if raw.dtype == np.uint64 and (raw > values).any() else None
+            doubles = kernels.doubles_towards_zero(values) if doubles is None else doubles
+            self._piece(attribute.float, kernels.float_points, doubles, rows)
+
+    def _times(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
+        if pt.is_date32(column.type):
+            ticks, (multiply, divide) = column.cast(pa.int32()).cast(pa.int64()), (86_400_000_000, 1)
+        else:
+            ticks = column.cast(pa.int64())
+            multiply, divide = TICKS["ms" if pt.is_date64(column.type) else column.type.unit]
+        self._pieces.append((rows, attribute.time, kernels.time_points(ticks.to_numpy(), multiply, divide)))
+
+    def _piece(self, line: int, points: Any, values: np.ndarray, rows: I64) -> None:
+        if line >= 0:
+            self._pieces.append((rows, line, points(np.ascontiguousarray(values))))
+
+    def _coded(self, attribute: Attribute, column: pa.Array, rows: I64, read: Any) -> None:
+        """Each distinct value the slow way, then all of them by their codes."""
+        distinct, codes = _distinct(column)
+        lines: list[int] = []
+        points: list[int] = []
+        start = [0]
+        wrong = np.zeros(len(distinct), dtype=np.int64)
+        for i, value in enumerate(distinct):
+            known = read(value)
+            reduced: Value | None = None if is_missing(known) else reduce(known)
+            if reduced is None or reduced.family not in attribute.families:
+                wrong[i] = 1
+            else:
+                for line, point in entries_of(attribute, reduced):
+                    lines.append(line)
+                    points.append(point)
+            start.append(len(lines))
+        mismatches = int(wrong[codes].sum())
+        if mismatches:
+            self.mismatches[attribute.name] += mismatches
+        starts = np.array(start, dtype=np.int64)
+        total = int(np.diff(starts)[codes].sum())
+        out = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)
+        kernels.expand(rows, codes, starts, np.array(lines, np.int32), np.array(points, np.int64), *out)
+        if len(rows) > 1 and (np.diff(rows) == 0).any():
+            # Several values in a row: the entries of one line must be neighbours.
+            order = np.lexsort((out[1], out[0]))
+            out = out[0][order], out[1][order], out[2][order]
+        self._pieces.append(out)
+
+    def finish(self) -> Events:
+        for attribute in self._attributes.watched:
+            present = self._present.get(attribute.name)
+            points = np.zeros(self._rows, dtype=np.int64) if present is None else present
+            self._pieces.append((np.arange(self._rows, dtype=np.int64), attribute.presence, points))
+        start = np.zeros(self._rows + 1, dtype=np.int64)
+        for rows, _, _ in self._pieces:
+            kernels.count_rows(rows, start[1:])
+        np.cumsum(start, out=start)
+        at = start[:-1].copy()
+        line = np.empty(start[-1], dtype=np.int32)
+        point = np.empty(start[-1], dtype=np.int64)
+        for rows, lines, points in self._pieces:
+            place = kernels.place_entries if isinstance(lines, np.ndarray) else kernels.place_column
+            place(rows, lines, points, at, line, point)
+        plain = np.empty(self._rows, dtype=np.uint8)
+        kernels.find_plain(start, line, plain)
+        return Events(start, line, point, point, plain)
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
+
+
+def _integers(column: pa.Array) -> pa.Array | None:
+    """Text that is integers throughout, cast in one go; else None."""
+    try:
+        return column.cast(pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def _distinct(column: pa.Array) -> tuple[list[Any], np.ndarray]:
+    """Distinct values as Python objects, and the code of each element."""
+    try:
+        if not pt.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        return _python(column.dictionary), column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return _python(column), np.arange(len(column))
+
+
+def _python(column: pa.Array) -> list[Any]:
+    """As Python objects; None for what has no Python form (such as text that is not valid UTF-8)."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, OverflowError):
+        values = []
+        for value in column:
+            try:
+                values.append(value.as_py())
+            except (ValueError, OverflowError):
+                values.append(None)
+        return values

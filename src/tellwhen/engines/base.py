@@ -1,0 +1,142 @@
+"""What is an engine? It indexes slots of a store, and answers which of them a batch of events satisfies.
+
+An engine changes only in one thread. Matching goes through a `Reader`, taken after a change: it sees the engine as it
+was then, for ever, and may be used from any number of threads while the engine goes on changing. So an engine must
+never alter arrays that a reader can see: it writes behind their ends, or into new ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.subscriptions import Store
+from tellwhen.errors import EngineError
+from tellwhen.kernels.arrays import I32, Events, Matches
+
+Capability = Literal["delete", "interval_events", "expressions"]
+
+CAPABILITIES: dict[Capability, str] = {
+    "delete": "removes subscriptions at any time",
+    "interval_events": "events may carry intervals and several values per attribute",
+    "expressions": "takes any expression as it is; other engines take its disjunctive form, within a budget",
+}
+
+
+class EngineInfo(NamedTuple):
+    """What `tellwhen.engines()` lists."""
+
+    name: str
+    summary: str
+    supports: frozenset[Capability]
+
+
+class Reader(ABC):
+    """An engine at one moment."""
+
+    @abstractmethod
+    def match(self, events: Events) -> Matches:
+        """All slots that each event satisfies, exactly."""
+
+
+class Engine(ABC):
+    """Base of all engines. A subclass with a `name` registers itself and is found by the conformance suite."""
+
+    name: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    supports: ClassVar[frozenset[Capability]] = frozenset()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.name:
+            REGISTRY[cls.name] = cls
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Subscriptions indexed and not removed."""
+
+    @abstractmethod
+    def insert(self, slots: I32) -> None:
+        """Index slots that the store has just got. Raises BudgetError before anything has changed."""
+
+    @abstractmethod
+    def delete(self, slots: I32) -> None:
+        """Forget slots that the store has just marked as removed."""
+
+    @abstractmethod
+    def rebuild(self) -> None:
+        """Index the live slots anew: stored points have moved, or slots are numbered anew."""
+
+    @abstractmethod
+    def reader(self) -> Reader:
+        """What matching needs, frozen."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The index as named arrays, to be saved."""
+
+    @abstractmethod
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over saved arrays."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """Sizes and counts; `bytes` is what the engine needs besides the store."""
+
+    @classmethod
+    def require(cls, capability: Capability) -> None:
+        """Raises EngineError, naming the engines that can, when this one cannot."""
+        if capability not in cls.supports:
+            able = ", ".join(sorted(name for name, engine in REGISTRY.items() if capability in engine.supports))
+            raise EngineError(
+                f"{cls.name} lacks {capability} ({CAPABILITIES[capability]}); engines that have it: {able}"
+            )
+
+
+REGISTRY: dict[str, type[Engine]] = {}
+
+
+def fill(kernel: Callable[..., int], events: Events, expected: int, *args: Any) -> Matches:
+    """Run a kernel that fills an output of unknown size: it stops when full, the output doubles, it goes on."""
+    count = len(events.start) - 1
+    start = np.zeros(count + 1, dtype=np.int64)
+    out = np.empty(max(expected, 64), dtype=np.int32)
+    done = kernel(*args, events, 0, start, out)
+    while done < count:
+        grown = np.empty(2 * len(out), dtype=np.int32)
+        grown[: start[done]] = out[: start[done]]
+        out = grown
+        done = kernel(*args, events, done, start, out)
+    return Matches(start, out[: start[count]])
+
+
+class Scratch:
+    """Working arrays that kernels leave clean. Kept for the next call: allocating them costs more than a match."""
+
+    def __init__(self) -> None:
+        self._pool: list[dict[str, np.ndarray]] = []
+
+    def take(self) -> dict[str, np.ndarray]:
+        """A set of arrays that no other thread uses."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return {}
+
+    def give(self, arrays: dict[str, np.ndarray]) -> None:
+        """Back to the pool; not called when a kernel failed, so a dirty set is never reused."""
+        self._pool.append(arrays)
+
+
+def sized(arrays: dict[str, np.ndarray], name: str, size: int, dtype: Any) -> np.ndarray:
+    """The named array with at least so many elements, zero when new."""
+    array = arrays.get(name)
+    if array is None or len(array) < size:
+        array = arrays[name] = np.zeros(max(size, 1) * 5 // 4, dtype=dtype)
+    return array

@@ -1,0 +1,194 @@
+"""`counting`: an event counts down the predicates of every subscription it touches (SIFT, BE-Tree section 7.2).
+
+Built in bulk; what is added later is looked at one by one until there is enough of it to build again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.subscriptions import Store, View
+from tellwhen.compile.translate import rows_of
+from tellwhen.engines.base import Engine, Reader, Scratch, fill, sized
+from tellwhen.errors import BudgetError
+from tellwhen.kernels.arrays import I32, PROGRAM, ROW, U8, Events, Matches, Spans, Stabbing
+from tellwhen.kernels.counting import count
+from tellwhen.kernels.counting_build import build, rows_by_predicate
+
+LONGEST = 255
+"""Predicates that a counter of one byte can count."""
+
+LOOSE = 2048
+"""So many subscriptions, or a thirty-second, may wait to be built in."""
+
+EMPTY = np.zeros(0, dtype=np.uint8)
+
+
+class CountingIndex(NamedTuple):
+    """Rows are conjunctions; every interval of a row's predicates is in one of the four structures."""
+
+    points: Stabbing  # [p, p]
+    upto: Stabbing  # [lowest, p]
+    since: Stabbing  # [p, highest]
+    spans: Spans  # [p, q]
+    need: U8  # |7|3|2|        predicates of a row
+    slot: I32  # |0|1|-3|      its subscription; -1 - slot for one of several rows
+    always: I32  # rows without predicates
+
+
+class Counting(Engine):
+    """Counts satisfied predicates, over structures that find them without trying each."""
+
+    name = "counting"
+    summary = "counts satisfied predicates per subscription (SIFT)"
+    supports = frozenset({"delete", "interval_events"})
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._built = np.zeros(0, dtype=np.int32)  # slots in the index
+        self._index = _empty()
+        self._loose = Growing(np.int32)  # slots not in it
+        self._dead = 0
+        self._scratch = Scratch()
+
+    def __len__(self) -> int:
+        return len(self._built) + self._loose.count - self._dead
+
+    def insert(self, slots: I32) -> None:
+        self._check(slots)
+        self._loose.extend(slots)
+        if self._loose.count > max(LOOSE, len(self._built) // 32):
+            self.rebuild()
+
+    def delete(self, slots: I32) -> None:
+        self._dead += len(slots)
+        if self._dead > max(LOOSE, (len(self._built) + self._loose.count) // 4):
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        mine = np.concatenate([self._built, self._loose.view])
+        mine = mine[self.store.died[mine] > self.store.version]
+        self._dead = 0
+        if len(mine) <= LOOSE:
+            self._built, self._index = mine[:0], _empty()
+            self._loose = Growing(np.int32, mine)
+        else:
+            self._built = mine
+            self._index = self._build(mine)
+            self._loose = Growing(np.int32)
+
+    def _check(self, slots: I32) -> None:
+        """Every subscription must have a disjunctive form within the budget."""
+        view = self.store.view().subscriptions
+        for slot in slots[view.kind[slots] == PROGRAM]:
+            for row in rows_of(view.code[view.start[slot] : view.start[slot + 1]]):
+                _short_enough(len(row))
+        lengths = np.diff(view.start)[slots][view.kind[slots] == ROW]
+        _short_enough(int(lengths.max(initial=0)))
+
+    def _build(self, slots: I32) -> CountingIndex:
+        view = self.store.view()
+        kind, start, code, _ = view.subscriptions
+        plain = slots[kind[slots] == ROW]
+        owners, lengths, words = [plain], [np.diff(start)[plain]], [_gather(start, code, plain)]
+        for slot in slots[kind[slots] == PROGRAM]:
+            rows = rows_of(code[start[slot] : start[slot + 1]])
+            owners.append(np.full(len(rows), slot if len(rows) == 1 else -1 - slot, dtype=np.int32))
+            lengths.append(np.array([len(row) for row in rows], dtype=np.int64))
+            words.append(np.array([p for row in rows for p in row], dtype=np.int32))
+        length = np.concatenate(lengths)
+        offset = np.zeros(len(length) + 1, dtype=np.int64)
+        np.cumsum(length, out=offset[1:])
+        by_predicate = rows_by_predicate(offset, np.concatenate(words), len(view.predicates.line))
+        return CountingIndex(
+            *build(view.predicates, view.lines, *by_predicate),
+            need=length.astype(np.uint8),
+            slot=np.concatenate(owners),
+            always=np.flatnonzero(length == 0).astype(np.int32),
+        )
+
+    def reader(self) -> Reader:
+        return _CountingReader(self._index, self._loose.view, self.store.view(), self._scratch)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        named = {"built": self._built, "loose": self._loose.view}
+        for name, part in self._index._asdict().items():
+            if isinstance(part, np.ndarray):
+                named[name] = part
+            else:
+                named |= {f"{name}.{field}": array for field, array in part._asdict().items()}
+        return named
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._built = arrays["built"]
+        self._loose = Growing(np.int32, arrays["loose"])
+        self._dead = int(
+            sum(np.count_nonzero(self.store.died[a] <= self.store.version) for a in (self._built, self._loose.view))
+        )
+
+        def part(name: str, kind: Any) -> Any:
+            return kind(*(arrays[f"{name}.{field}"] for field in kind._fields))
+
+        self._index = CountingIndex(
+            part("points", Stabbing), part("upto", Stabbing), part("since", Stabbing), part("spans", Spans),
+            arrays["need"], arrays["slot"], arrays["always"],
+        )  # fmt: skip
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "subscriptions": len(self),
+            "removed": self._dead,
+            "rows": len(self._index.need),
+            "loose": self._loose.count,
+            "bytes": sum(array.nbytes for array in self.arrays().values()),
+        }
+
+
+def _short_enough(length: int) -> None:
+    if length > LONGEST:
+        raise BudgetError(f"counting takes conjunctions of at most {LONGEST} predicates, this one has {length}")
+
+
+def _gather(start: Any, code: Any, slots: Any) -> I32:
+    """The code of the given slots, one after the other."""
+    lengths = np.diff(start)[slots]
+    ends = np.cumsum(lengths)
+    shift = np.repeat(start[slots] - (ends - lengths), lengths)
+    return code[np.arange(len(shift)) + shift]  # type: ignore[no-any-return]
+
+
+def _empty() -> CountingIndex:
+    none = np.zeros(0, dtype=np.int32)
+    zero = np.zeros(1, dtype=np.int64)
+    stabbing = Stabbing(zero, zero[:0], zero, none)
+    return CountingIndex(
+        stabbing, stabbing, stabbing, Spans(zero, zero[:0], zero, none), none.astype(np.uint8), none, none
+    )
+
+
+class _CountingReader(Reader):
+    __slots__ = ("index", "loose", "scratch", "view")
+
+    def __init__(self, index: CountingIndex, loose: I32, view: View, scratch: Scratch) -> None:
+        self.index, self.loose, self.view, self.scratch = index, loose, view, scratch
+
+    def match(self, events: Events) -> Matches:
+        view = self.view
+        arrays = self.scratch.take()
+        rows = len(self.index.need)
+        matches = fill(
+            count, events, len(events.start) * 4,
+            self.index, self.loose, view.predicates, view.subscriptions, view.version,
+            sized(arrays, "first", view.lines, np.int32),
+            sized(arrays, "remaining", rows, np.uint8),
+            sized(arrays, "done", rows, np.int32),
+            sized(arrays, "stamps", len(view.subscriptions.kind) + 1, np.int64),
+            EMPTY,
+            sized(arrays, "registers", view.registers, np.uint8),
+        )  # fmt: skip
+        self.scratch.give(arrays)
+        return matches

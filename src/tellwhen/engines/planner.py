@@ -1,0 +1,118 @@
+"""Which engine? By name, or `auto`: the fastest one that can take each subscription."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.subscriptions import Store
+from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Reader
+from tellwhen.errors import BudgetError, EngineError
+from tellwhen.kernels.arrays import I32, Events, Matches
+
+
+def engines() -> list[EngineInfo]:
+    """The engines there are, with what each can do.
+
+    >>> import tellwhen as tw
+    >>> [info.name for info in tw.engines()]
+    ['auto', 'counting', 'scan']
+    """
+    return [EngineInfo(name, engine.summary, engine.supports) for name, engine in sorted(REGISTRY.items())]
+
+
+def create(name: str, store: Store) -> Engine:
+    """A new engine over a store."""
+    engine = REGISTRY.get(name)
+    if engine is None:
+        raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
+    return engine(store)
+
+
+class Auto(Engine):
+    """Sends each subscription to the first engine that takes it."""
+
+    name = "auto"
+    summary = "counting, and scan for what counting cannot take"
+    supports = frozenset({"delete", "interval_events", "expressions"})
+    order = ("counting", "scan")
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._engines = [REGISTRY[name](store) for name in self.order]
+        self._owner = Growing(np.uint8)  # by slot: which engine has it
+
+    def __len__(self) -> int:
+        return sum(len(engine) for engine in self._engines)
+
+    def insert(self, slots: I32) -> None:
+        missing = len(self.store) - self._owner.count
+        self._owner.extend(np.zeros(missing, dtype=np.uint8))
+        try:
+            self._engines[0].insert(slots)
+        except BudgetError:
+            if len(slots) == 1:
+                self._owner.data[slots] = 1
+                self._engines[1].insert(slots)
+            else:
+                # Some of many are over the budget: halve until they are alone.
+                middle = len(slots) // 2
+                self.insert(slots[:middle])
+                self.insert(slots[middle:])
+
+    def delete(self, slots: I32) -> None:
+        for number, engine in enumerate(self._engines):
+            mine = slots[self._owner.data[slots] == number]
+            if len(mine):
+                engine.delete(mine)
+
+    def rebuild(self) -> None:
+        for engine in self._engines:
+            engine.rebuild()
+
+    def reader(self) -> Reader:
+        readers = [engine.reader() for engine in self._engines if len(engine)]
+        return readers[0] if len(readers) == 1 else _Union(readers)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        named = {"owner": self._owner.view}
+        for engine in self._engines:
+            named |= {f"{engine.name}.{name}": array for name, array in engine.arrays().items()}
+        return named
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._owner = Growing(np.uint8, arrays["owner"])
+        for engine in self._engines:
+            prefix = engine.name + "."
+            engine.restore({name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)})
+
+    def stats(self) -> dict[str, Any]:
+        each = {engine.name: engine.stats() for engine in self._engines}
+        total = {key: sum(stats[key] for stats in each.values()) for key in ("subscriptions", "removed", "bytes")}
+        return {**total, **each}
+
+
+class _Union(Reader):
+    """Several readers over disjoint slots."""
+
+    def __init__(self, readers: list[Reader]) -> None:
+        self._readers = readers
+
+    def match(self, events: Events) -> Matches:
+        count = len(events.start) - 1
+        if not self._readers:
+            return Matches(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        found = [reader.match(events) for reader in self._readers]
+        lengths = [np.diff(matches.start) for matches in found]
+        start = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(sum(lengths), out=start[1:])
+        slot = np.empty(start[-1], dtype=np.int32)
+        at = start[:-1].copy()
+        for matches, length in zip(found, lengths, strict=True):
+            where = np.repeat(at - matches.start[:-1], length) + np.arange(len(matches.slot))
+            slot[where] = matches.slot
+            at += length
+        return Matches(start, slot)

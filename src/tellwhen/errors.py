@@ -1,0 +1,86 @@
+"""Every error this package raises on purpose: one base class, and each says what to do."""
+
+from __future__ import annotations
+
+
+class TellwhenError(Exception):
+    """The base of all errors of this package."""
+
+
+class ParseError(TellwhenError, ValueError):
+    """An expression that cannot be read, with the place where reading stopped.
+
+    >>> import tellwhen as tw
+    >>> try:
+    ...     tw.parse("price > ")
+    ... except tw.ParseError as error:
+    ...     print(error)
+    expected a constant, found the end of the text, at position 8
+      price >
+              ^
+    """
+
+    def __init__(self, message: str, text: str = "", position: int = 0) -> None:
+        super().__init__(message, text, position)
+        self.message = message
+        self.text = text
+        self.position = position
+
+    def __str__(self) -> str:
+        if not self.text:
+            return self.message
+        excerpt, column = _excerpt(self.text, self.position)
+        caret = " " * column + "^"
+        return f"{self.message}, at position {self.position}\n  {excerpt}\n  {caret}"
+
+
+def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tuple[str, int]:
+    """The part of `text` around `position` on one printable line, and the position's column in it."""
+    start, end = max(0, position - before), position + after
+    clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start:end])
+    left = "..." if start else ""
+    right = "..." if end < len(text) else ""
+    return (left + clean + right).rstrip(), len(left) + position - start
+
+
+class LimitError(TellwhenError, ValueError):
+    """An expression larger than a stated limit (`tellwhen.lang.limits`)."""
+
+
+class ExpressionError(TellwhenError, ValueError):
+    """An expression built in Python, or given as JSON, that has no meaning."""
+
+
+class SchemaError(TellwhenError, ValueError):
+    """A constant that contradicts the declared type of its attribute, or a bad declaration."""
+
+
+class EventError(TellwhenError, TypeError):
+    """Something that is not an event was given as one."""
+
+
+class IdError(TellwhenError, TypeError):
+    """A subscription id that is neither a str nor an int of 64 bits."""
+
+
+class DuplicateId(TellwhenError, ValueError):
+    """The id is taken; pass `replace=True` to replace its subscription."""
+
+
+class UnknownId(TellwhenError, KeyError):
+    """No subscription has this id."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class EngineError(TellwhenError, ValueError):
+    """An unknown engine, or one asked for what it declares it cannot do."""
+
+
+class BudgetError(TellwhenError, ValueError):
+    """An expression whose disjunctive form is larger than the engine's budget."""
+
+
+class FormatError(TellwhenError, ValueError):
+    """A saved index that is damaged, incomplete, or of a newer format."""

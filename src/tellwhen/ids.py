@@ -1,0 +1,96 @@
+"""Which subscription has this slot, and which slot has this subscription? Ids are str or int, also mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.text import Texts
+from tellwhen.errors import IdError
+from tellwhen.kernels.arrays import I32
+from tellwhen.lang.values import is_unicode
+
+Id = str | int
+MAXIMUM = (1 << 63) - 1
+
+
+def checked(id_: Id) -> Id:
+    """The id, if it is one."""
+    if isinstance(id_, np.integer):
+        id_ = int(id_)
+    if isinstance(id_, bool) or not isinstance(id_, str | int):
+        raise IdError(f"a subscription's id is a str or an int, not {id_!r}")
+    if isinstance(id_, int) and not -MAXIMUM <= id_ <= MAXIMUM:
+        raise IdError("an int id has at most 64 bits")
+    if isinstance(id_, str) and not is_unicode(id_):
+        raise IdError(f"the id {id_!r} holds a lone surrogate")
+    return id_
+
+
+class Ids:
+    """Ids by slot. The way back is a dict, made when first asked for: an index that only matches never needs it."""
+
+    def __init__(self) -> None:
+        self._is_int = Growing(np.uint8)
+        self._number = Growing(np.int64)
+        self._text = Texts()
+        self._slots: dict[Id, int] | None = {}
+        self._ints = 0
+
+    def __len__(self) -> int:
+        return self._is_int.count
+
+    def extend(self, ids: Sequence[Id]) -> None:
+        ints = [isinstance(id_, int) for id_ in ids]
+        self._text.extend(["" if is_int else id_ for id_, is_int in zip(ids, ints, strict=True)])  # type: ignore[misc]
+        self._number.extend(np.array([id_ if is_int else 0 for id_, is_int in zip(ids, ints, strict=True)], np.int64))
+        self._is_int.extend(np.array(ints, dtype=np.uint8))
+        self._ints += sum(ints)
+
+    def __getitem__(self, slot: int) -> Id:
+        return int(self._number.data[slot]) if self._is_int.data[slot] else self._text[slot]
+
+    def slots(self, store: Store) -> dict[Id, int]:
+        """The live slots by id."""
+        if self._slots is None:
+            self._slots = {self[slot]: slot for slot in store.alive().tolist()}
+        return self._slots
+
+    def column(self, slots: I32) -> pa.Array:
+        """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
+        if self._ints == len(self):
+            return pa.array(self._number.data[slots])
+        texts = self._texts().take(pa.array(slots))
+        if self._ints == 0:
+            return texts
+        is_int = self._is_int.data[slots]
+        kinds = pa.array((1 - is_int).astype(np.int8))
+        return pa.UnionArray.from_sparse(kinds, [pa.array(self._number.data[slots]), texts], ["int", "str"])
+
+    def _texts(self) -> pa.Array:
+        start, data = self._text.arrays()
+        return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
+
+    def kept(self, slots: I32) -> Ids:
+        """Only the ids of the given slots, numbered anew."""
+        after = Ids()
+        after.extend([self[int(slot)] for slot in slots])
+        return after
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        start, data = self._text.arrays()
+        return {"is_int": self._is_int.view, "number": self._number.view, "start": start, "text": data}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Ids:
+        ids = cls()
+        ids._is_int = Growing(np.uint8, arrays["is_int"])
+        ids._number = Growing(np.int64, arrays["number"])
+        ids._text = Texts(arrays["start"], arrays["text"])
+        ids._slots = None
+        ids._ints = int(arrays["is_int"].sum())
+        return ids

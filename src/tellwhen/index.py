@@ -1,0 +1,349 @@
+"""`Index`: standing expressions in, the ids of those an event satisfies out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tellwhen import persist
+from tellwhen.compile import saved
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.events import EventEncoder, encode
+from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.tables import encode_table
+from tellwhen.compile.text import Texts
+from tellwhen.engines import create
+from tellwhen.engines.base import Reader
+from tellwhen.errors import DuplicateId, EventError, ExpressionError, ParseError, UnknownId
+from tellwhen.ids import Id, Ids, checked
+from tellwhen.kernels.arrays import I32, Events
+from tellwhen.lang.ast import Expr, as_expr
+from tellwhen.lang.explain import Explanation
+from tellwhen.lang.json import from_json
+from tellwhen.lang.parse import parse
+from tellwhen.lang.values import flatten
+from tellwhen.schema import Schema
+
+Subscription = str | Expr | Mapping[str, Any]
+BLOCK = 16_384
+"""Events, or subscriptions, worked on at a time: bounds the memory that a large batch takes."""
+
+
+class _State(NamedTuple):
+    """All that matching needs, as it was after one change. Replaced as a whole, so that every match is consistent."""
+
+    reader: Reader
+    attributes: Attributes
+    ids: Ids
+
+
+class Index:
+    """Millions of standing expressions, matched against events.
+
+    >>> import tellwhen as tw
+    >>> index = tw.Index()
+    >>> _ = index.add("cheap", "price < 20").add("classic", tw.col("genre") == "classics")
+    >>> index.match({"price": 12, "genre": "classics"})
+    ['cheap', 'classic']
+    >>> index.match_many([{"price": 12}, {"price": 25, "genre": "classics"}]).to_pydict()
+    {'event': [0, 1], 'subscription': ['cheap', 'classic']}
+
+    Any number of threads may match while one at a time changes the index: a match sees the index before a change or
+    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.engines()`.
+    """
+
+    def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
+        self._schema = schema if isinstance(schema, Schema) else Schema(schema or {})
+        self._store = Store(self._schema)
+        self._engine = create(engine, self._store)
+        self._ids = Ids()
+        self._texts = Texts()
+        self._lock = threading.RLock()
+        self._mismatches: Counter[str] = Counter()
+        self._publish()
+
+    # changing
+
+    def add(self, id: Id, expression: Subscription, *, replace: bool = False) -> Index:
+        """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`."""
+        return self.add_many([(id, expression)], replace=replace)
+
+    def add_many(
+        self, subscriptions: Mapping[Id, Subscription] | Iterable[tuple[Id, Subscription]], *, replace: bool = False
+    ) -> Index:
+        """Add many at once: all of them, or none when one is faulty. They become visible together."""
+        pairs = iter(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)
+        with self._lock:
+            fresh: dict[Id, int] = {}
+            replaced: set[int] = set()
+            first = len(self._store)
+            moved = False
+            try:
+                while block := list(islice(pairs, BLOCK)):
+                    moved |= self._store_block(block, fresh, replaced, replace)
+                slots = np.arange(first, len(self._store), dtype=np.int32)
+                repeated = np.setdiff1d(slots, np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
+                if len(repeated):
+                    self._store.remove(repeated)
+                    slots = np.setdiff1d(slots, repeated)
+                if moved:
+                    self._engine.rebuild()
+                self._engine.insert(slots)
+            except BaseException:
+                self._abandon(first, moved)
+                raise
+            if replaced:
+                self._delete(np.array(sorted(replaced), dtype=np.int32))
+            self._slots.update(fresh)
+            self._publish()
+        return self
+
+    def _store_block(
+        self, block: list[tuple[Id, Subscription]], fresh: dict[Id, int], replaced: set[int], replace: bool
+    ) -> bool:
+        """Parse and store one block, not yet visible; returns whether stored points have moved."""
+        ids, texts, expressions = [], [], []
+        known = self._slots
+        first = len(self._store)
+        for pair in block:
+            try:
+                id_, given = pair
+            except (TypeError, ValueError):
+                raise ExpressionError(f"a subscription is a pair of an id and an expression, not {pair!r}") from None
+            id_ = checked(id_)
+            if id_ in known or id_ in fresh:
+                if not replace:
+                    raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
+                if id_ in known:
+                    replaced.add(known[id_])
+            expression = _expression(id_, given)
+            fresh[id_] = first + len(ids)
+            ids.append(id_)
+            expressions.append(expression)
+            texts.append(given if isinstance(given, str) else str(expression))
+        try:
+            compiled = self._store.compile(expressions)
+        except ExpressionError as error:
+            raise ExpressionError(f"{error} (in one of {ids[0]!r} to {ids[-1]!r})") from None
+        _, moved = self._store.append(compiled)
+        self._ids.extend(ids)
+        self._texts.extend(texts)
+        return moved
+
+    def _abandon(self, first: int, moved: bool) -> None:
+        """After a failed change: what was stored so far never becomes visible."""
+        slots = np.arange(first, len(self._store), dtype=np.int32)
+        if len(slots):
+            self._store.remove(slots)
+        if moved:
+            self._engine.rebuild()
+            self._publish()
+
+    def remove(self, id: Id) -> Index:
+        """Remove a subscription; a KeyError when there is none of that id."""
+        return self.remove_many([id])
+
+    def remove_many(self, ids: Iterable[Id]) -> Index:
+        """Remove many at once: all of them, or none when one is unknown."""
+        with self._lock:
+            wanted = dict.fromkeys(ids)
+            known = self._slots
+            for id_ in wanted:
+                if id_ not in known:
+                    raise UnknownId(f"there is no subscription {id_!r}")
+            self._delete(np.array([known.pop(id_) for id_ in wanted], dtype=np.int32))
+            self._publish()
+        return self
+
+    def _delete(self, slots: I32) -> None:
+        if len(slots):
+            self._store.remove(slots)
+            self._engine.delete(slots)
+
+    def _publish(self) -> None:
+        self._state = _State(self._engine.reader(), self._store.attributes, self._ids)
+
+    @property
+    def _slots(self) -> dict[Id, int]:
+        return self._ids.slots(self._store)
+
+    # matching
+
+    def match(self, event: Mapping[str, Any]) -> list[Id]:
+        """The ids of all subscriptions that are true for the event, in the order they were added."""
+        state = self._state
+        encoder = EventEncoder(state.attributes, self._schema)
+        encoder.add(event)
+        if encoder.mismatches:
+            self._count(encoder.mismatches)
+        slots = state.reader.match(encoder.finish()).slot
+        if len(slots) > 1:
+            slots.sort()
+        ids = state.ids
+        return [ids[slot] for slot in slots.tolist()]
+
+    def match_many(self, events: Any) -> pa.Table:
+        """All matches of many events, as a table of `event` (its position) and `subscription` (the id).
+
+        Events are a list of dicts, or a table: Arrow, pandas, polars, or anything that speaks Arrow. A table has a
+        column per attribute, or a single map column. The matches of an event come in no particular order.
+        """
+        state = self._state
+        numbers, ids = [], []
+        offset = 0
+        for encoded, mismatches in self._encoded(events, state.attributes):
+            if mismatches:
+                self._count(mismatches)
+            start, slot = state.reader.match(encoded)
+            numbers.append(pa.array(np.repeat(np.arange(offset, offset + len(start) - 1), np.diff(start))))
+            ids.append(state.ids.column(slot))
+            offset += len(start) - 1
+        if not ids:
+            numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32))]
+        return pa.table({"event": pa.chunked_array(numbers), "subscription": pa.chunked_array(ids)})
+
+    def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Counter[str]]]:
+        table = as_table(events)
+        if table is None:
+            pending = iter(events)
+            while block := list(islice(pending, BLOCK)):
+                yield encode(block, attributes, self._schema)
+        else:
+            for start in range(0, table.num_rows, BLOCK):
+                yield encode_table(table.slice(start, BLOCK), attributes, self._schema)
+
+    def _count(self, mismatches: Counter[str]) -> None:
+        with self._lock:
+            self._mismatches.update(mismatches)
+
+    def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
+        """Why the subscription matches the event, or why not: print it to see the tree."""
+        return self[id].explain(self._schema.read_event(flatten(event)))
+
+    # looking
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._slots
+
+    def __getitem__(self, id: Id) -> Expr:
+        with self._lock:
+            slot = self._slots.get(id)
+            if slot is None:
+                raise UnknownId(f"there is no subscription {id!r}")
+            return parse(self._texts[slot])
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(list(self._slots))
+
+    def __repr__(self) -> str:
+        return f"<Index of {len(self)} subscriptions, engine {self._engine.name}>"
+
+    @property
+    def schema(self) -> Schema:
+        """The declared types."""
+        return self._schema
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
+        with self._lock:
+            store = sum(array.nbytes for array in self._store.arrays().values())
+            text = sum(array.nbytes for array in (*self._texts.arrays(), *self._ids.arrays().values()))
+            return {
+                "engine": self._engine.name,
+                "subscriptions": len(self),
+                "attributes": len(self._store.attributes.by_name),
+                "lines": len(self._store.attributes.lines),
+                "predicates": len(self._store.view().predicates.line),
+                "bytes": {"engine": self._engine.stats()["bytes"], "store": store, "ids and texts": text},
+                "mismatches": dict(self._mismatches),
+                self._engine.name: self._engine.stats(),
+            }
+
+    # keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to a directory; a kill on the way leaves what was there before."""
+        with self._lock:
+            start, data = self._texts.arrays()
+            groups = {
+                "store": self._store.arrays(),
+                "ids": self._ids.arrays(),
+                "texts": {"start": start, "data": data},
+                "engine": self._engine.arrays(),
+                "dictionaries": saved.dictionary_arrays(self._store.attributes),
+            }
+            arrays = {f"{group}.{name}": array for group, named in groups.items() for name, array in named.items()}
+            meta = {
+                "engine": self._engine.name,
+                "schema": self._schema.types,
+                "attributes": saved.attributes_meta(self._store.attributes),
+                "registers": self._store.registers,
+                "version": self._store.version,
+            }
+            persist.save(path, arrays, meta)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+        """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
+        arrays, meta = persist.load(path, verify)
+
+        def group(name: str) -> dict[str, np.ndarray]:
+            return {key[len(name) + 1 :]: array for key, array in arrays.items() if key.startswith(name + ".")}
+
+        index = cls(meta["engine"], Schema(meta["schema"]))
+        attributes = saved.restored_attributes(meta["attributes"], group("dictionaries"))
+        index._store.restore(group("store"), attributes, meta["registers"], meta["version"])
+        index._ids = Ids.restored(group("ids"))
+        texts = group("texts")
+        index._texts = Texts(texts["start"], texts["data"])
+        index._engine.restore(group("engine"))
+        index._publish()
+        return index
+
+
+def _expression(id_: Id, given: Subscription) -> Expr:
+    try:
+        if isinstance(given, str):
+            return parse(given)
+        if isinstance(given, Mapping) or isinstance(given, bool):
+            return from_json(given)
+        return as_expr(given)
+    except ParseError as error:
+        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
+    except ExpressionError as error:
+        raise ExpressionError(f"subscription {id_!r}: {error}") from None
+    except TypeError as error:
+        raise ExpressionError(f"subscription {id_!r}: {error}") from None
+
+
+def as_table(events: Any) -> pa.Table | None:
+    """Events in columns as an Arrow table; None for an iterable of dicts."""
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatchReader):
+        return events.read_all()
+    if (
+        hasattr(events, "__arrow_c_stream__")
+        or hasattr(events, "__arrow_c_array__")
+        or isinstance(events, pa.RecordBatch)
+    ):
+        try:
+            return pa.table(events)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            # A pandas column of mixed types has no Arrow type: its rows are read as dicts.
+            if hasattr(events, "to_dict"):
+                return None
+            raise
+    if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
+        raise EventError("events are a list of dicts or a table; for a single event use match()")
+    return None

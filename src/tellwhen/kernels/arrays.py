@@ -1,0 +1,87 @@
+"""The arrays that kernels read, drawn. Nothing here computes.
+
+One dtype per role, so that every kernel is compiled once: lines, predicates, slots and rows are int32; points,
+offsets and versions int64; flags uint8.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+
+LOWEST = -(1 << 63)
+HIGHEST = (1 << 63) - 1
+
+ROW, PROGRAM, NEVER = 0, 1, 2
+"""Kinds of subscription: a conjunction, a program of tests, and one that nothing satisfies."""
+
+ACCEPT, REJECT, SET, CLEAR = -1, -2, -3, -4
+"""Targets of a test (ACCEPT, REJECT), and marks in its last place for the two instructions that are not tests."""
+
+
+class Predicates(NamedTuple):
+    """Distinct predicates: p is satisfied by the points of line[p] inside its intervals.
+
+    `every[p]` is 1 for a negated predicate: then all entries of the event on that line must lie inside, each in one
+    interval (those of a negated predicate are never adjacent).
+    """
+
+    line: I32  # |4|4|7|
+    every: U8  # |0|1|0|
+    start: I64  # |0|1|3|5|             intervals of p are start[p]:start[p+1]
+    low: I64  # |20|-inf  31|2 6|      sorted and disjoint
+    high: I64  # |40|  29 inf|2 6|      closed
+
+
+class Subscriptions(NamedTuple):
+    """What every slot asks for. Slots are never reused; a removed one keeps its code and has a `died` version."""
+
+    kind: U8  # |ROW|PROGRAM|
+    start: I64  # |0|3|12|                       code of slot s is start[s]:start[s+1]
+    code: I32  # |5 9 11|5 1 -2, 8 -1 2, ...|    predicates, or instructions (test, on true, on false)
+    died: I64  # |HIGHEST|17|                    visible to a reader of version v when died > v
+
+
+class Events(NamedTuple):
+    """A batch of events: entry i says that on line[i] the event takes some value in low[i]..high[i]."""
+
+    start: I64  # |0|2|5|          entries of event e are start[e]:start[e+1]
+    line: I32  # |4 7|4 4 9|      entries of one line are neighbours
+    low: I64  # |52 2|10 18 1|
+    high: I64  # |52 2|10 18 1|   equal to low for a single value
+    plain: U8  # |1|0|            1 when no line repeats and every entry is a single value
+
+
+class Matches(NamedTuple):
+    """Which slots each event satisfies, in no particular order."""
+
+    start: I64  # |0|2|2|    slots of event e are slot[start[e]:start[e+1]]
+    slot: I32  # |4 19|
+
+
+class Stabbing(NamedTuple):
+    """One-dimensional intervals of every line, by shape, each with the rows that wait for it.
+
+    A *list* is keyed by line and point. Points come first, then half-lines, so that the rows a value satisfies are
+    a handful of contiguous runs.
+    """
+
+    line: I64  # |0|2|2|5|        keys of line L are line[L]:line[L+1], ascending
+    key: I64  # |20 31|5 7 9|
+    start: I64  # |0|4|6|...      rows of key k are row[start[k]:start[k+1]]
+    row: I32
+
+
+class Spans(NamedTuple):
+    """Two-sided intervals of every line in an implicit segment tree: a row hangs on O(log cuts) nodes."""
+
+    line: I64  # |0|4|4|9|        cuts of line L are line[L]:line[L+1]; m cuts make m-1 segments
+    cut: I64  # |3 8 12 20|      segment i is cut[i] <= x < cut[i+1]
+    start: I64  # rows of node n of line L are row[start[2*line[L]+n]:...+1], nodes 1 to 2m-1, leaf i is i+m
+    row: I32

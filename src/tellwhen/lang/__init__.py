@@ -1,0 +1,14 @@
+"""Text, JSON or Python -> Expr -> its meaning.
+
+text ──parse──┐
+JSON ──json───┼──> ast.Expr ──evaluate──> True / False / None (the oracle)
+col() ─build──┘        └──format──> text, ──json──> JSON, ──explain──> a tree with the value of every node
+"""
+
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.build import Column, col
+from tellwhen.lang.json import from_json
+from tellwhen.lang.parse import parse
+from tellwhen.lang.values import Interval
+
+__all__ = ["Column", "Expr", "Interval", "col", "from_json", "parse"]

@@ -1,0 +1,196 @@
+"""Python -> Expr: `col("price") < 20`, and the one place where a predicate's parts are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tellwhen.errors import ExpressionError
+from tellwhen.lang import limits
+from tellwhen.lang.ast import (
+    COMPARISONS,
+    LIKES,
+    LISTS,
+    PRESENCES,
+    RANGES,
+    TEXTS,
+    Expr,
+    Not,
+    Predicate,
+    as_expr,
+)
+from tellwhen.lang.like import tokens
+from tellwhen.lang.patterns import compiled
+from tellwhen.lang.values import constant, family_of, is_unicode
+
+
+def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
+    """A predicate whose attribute, operator and operand fit together; raises ExpressionError where they do not."""
+    name(attribute)
+    if operator in COMPARISONS:
+        operand = constant(operand, attribute)
+    elif operator in LISTS:
+        operand = _constants(attribute, operator, operand)
+    elif operator in RANGES:
+        operand = _constants(attribute, operator, operand)
+        if len(operand) != 2:
+            raise ExpressionError(f"{attribute}: {operator} takes two ends, not {len(operand)}")
+    elif operator in LIKES:
+        operand = _like(attribute, operator, operand)
+    elif operator in TEXTS:
+        operand = _text(attribute, operator, operand)
+        if operator == "MATCHES":
+            compiled(operand)
+    elif operator in PRESENCES:
+        operand = None
+    else:
+        raise ExpressionError(f"{attribute}: unknown operator {operator!r}")
+    return Predicate(attribute, operator, operand)  # type: ignore[arg-type]
+
+
+def name(attribute: str) -> str:
+    """An attribute's name, checked."""
+    if not isinstance(attribute, str) or not attribute:
+        raise ExpressionError(f"an attribute's name is a non-empty str, not {attribute!r}")
+    if len(attribute) > limits.NAME or "\0" in attribute or not is_unicode(attribute):
+        raise ExpressionError(f"an attribute's name has at most {limits.NAME} characters, no NUL, no lone surrogate")
+    return attribute
+
+
+def _constants(attribute: str, operator: str, operand: Any) -> tuple[Any, ...]:
+    if isinstance(operand, str) or not isinstance(operand, Iterable):
+        raise ExpressionError(f"{attribute}: {operator} takes a list of constants")
+    constants = tuple(constant(value, attribute) for value in operand)
+    if not constants:
+        raise ExpressionError(f"{attribute}: {operator} takes at least one constant")
+    if len(constants) > limits.MEMBERS:
+        raise ExpressionError(f"{attribute}: {operator} takes at most {limits.MEMBERS} constants")
+    families = {family_of(value) for value in constants}
+    if len(families) > 1:
+        raise ExpressionError(f"{attribute}: {operator} mixes {' and '.join(sorted(families))} constants")
+    return constants
+
+
+def _text(attribute: str, operator: str, operand: Any) -> str:
+    value = constant(operand, attribute)
+    if not isinstance(value, str):
+        raise ExpressionError(f"{attribute}: {operator} takes a string")
+    if operator in ("CONTAINS", "MATCHES", *LIKES) and len(value) > limits.PATTERN:
+        raise ExpressionError(f"{attribute}: a {operator} pattern has at most {limits.PATTERN} characters")
+    return value
+
+
+def _like(attribute: str, operator: str, operand: Any) -> tuple[str, str | None]:
+    pattern, escape = operand if isinstance(operand, tuple) else (operand, None)
+    pattern = _text(attribute, operator, pattern)
+    if escape is not None:
+        escape = _text(attribute, "ESCAPE", escape)
+        if len(escape) != 1:
+            raise ExpressionError(f"{attribute}: ESCAPE takes one character")
+    tokens(pattern, escape)
+    return pattern, escape
+
+
+class Column:
+    """An attribute by name, to be compared with Python's operators; alone, a Boolean attribute.
+
+    >>> import tellwhen as tw
+    >>> price, genre = tw.col("price"), tw.col("genre")
+    >>> print(price.between(20, 40) & genre.isin(["crime", "classics"]) | ~tw.col("sold"))
+    price BETWEEN 20 AND 40 AND genre IN ('crime', 'classics') OR NOT sold = TRUE
+    """
+
+    __slots__ = ("_name",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name_: str) -> None:
+        self._name = name(name_)
+
+    def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
+        return predicate(self._name, "=", other)
+
+    def __ne__(self, other: object) -> Predicate:  # type: ignore[override]
+        return predicate(self._name, "<>", other)
+
+    def __lt__(self, other: object) -> Predicate:
+        return predicate(self._name, "<", other)
+
+    def __le__(self, other: object) -> Predicate:
+        return predicate(self._name, "<=", other)
+
+    def __gt__(self, other: object) -> Predicate:
+        return predicate(self._name, ">", other)
+
+    def __ge__(self, other: object) -> Predicate:
+        return predicate(self._name, ">=", other)
+
+    def isin(self, values: Iterable[Any]) -> Predicate:
+        return predicate(self._name, "IN", values)
+
+    def not_in(self, values: Iterable[Any]) -> Predicate:
+        return predicate(self._name, "NOT IN", values)
+
+    def between(self, low: Any, high: Any) -> Predicate:
+        return predicate(self._name, "BETWEEN", (low, high))
+
+    def not_between(self, low: Any, high: Any) -> Predicate:
+        return predicate(self._name, "NOT BETWEEN", (low, high))
+
+    def like(self, pattern: str, escape: str | None = None) -> Predicate:
+        return predicate(self._name, "LIKE", (pattern, escape))
+
+    def not_like(self, pattern: str, escape: str | None = None) -> Predicate:
+        return predicate(self._name, "NOT LIKE", (pattern, escape))
+
+    def startswith(self, prefix: str) -> Predicate:
+        return predicate(self._name, "STARTS WITH", prefix)
+
+    def endswith(self, suffix: str) -> Predicate:
+        return predicate(self._name, "ENDS WITH", suffix)
+
+    def contains(self, part: str) -> Predicate:
+        return predicate(self._name, "CONTAINS", part)
+
+    def matches(self, pattern: str) -> Predicate:
+        return predicate(self._name, "MATCHES", pattern)
+
+    def is_null(self) -> Predicate:
+        return predicate(self._name, "IS NULL", None)
+
+    def is_not_null(self) -> Predicate:
+        return predicate(self._name, "IS NOT NULL", None)
+
+    def as_predicate(self) -> Predicate:
+        """The bare Boolean attribute."""
+        return predicate(self._name, "=", True)
+
+    def __and__(self, other: object) -> Expr:
+        return self.as_predicate() & other
+
+    def __or__(self, other: object) -> Expr:
+        return self.as_predicate() | other
+
+    def __xor__(self, other: object) -> Expr:
+        return self.as_predicate() ^ other
+
+    def __invert__(self) -> Expr:
+        return Not(self.as_predicate())
+
+    def __rand__(self, other: object) -> Expr:
+        return as_expr(other) & self
+
+    def __bool__(self) -> bool:
+        raise TypeError("a column has no truth value; combine with & | ^ ~, not and/or/not")
+
+    def __repr__(self) -> str:
+        return f"tellwhen.col({self._name!r})"
+
+
+def col(attribute: str) -> Column:
+    """The attribute of that name, for building expressions in Python.
+
+    >>> import tellwhen as tw
+    >>> print((tw.col("level") == "critical") & ~tw.col("muted"))
+    level = 'critical' AND NOT muted = TRUE
+    """
+    return Column(attribute)

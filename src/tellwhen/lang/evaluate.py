@@ -1,0 +1,158 @@
+"""The meaning of an expression, written once: slow, plain, and the judge of every engine.
+
+Three-valued (Kleene) logic: True, False, or None for undefined. A predicate is undefined when its attribute has no
+value of the family it compares with; only True is a match. LANGUAGE.md says the same in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tellwhen.lang import like, patterns
+from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.values import Interval, Value, flatten, is_present, members, reduce
+
+
+def evaluate(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+    """The value of `expr` on `event`."""
+    return value_of(expr, flatten(event))
+
+
+def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+    """The same, for an event that is flat already."""
+    if isinstance(expr, Predicate):
+        return predicate_value(expr, event.get(expr.attribute))
+    if isinstance(expr, Truth):
+        return expr.value
+    if isinstance(expr, Not):
+        return negation(value_of(expr.arg, event))
+    if isinstance(expr, And):
+        return conjunction([value_of(arg, event) for arg in expr.args])
+    if isinstance(expr, Or):
+        return disjunction([value_of(arg, event) for arg in expr.args])
+    assert isinstance(expr, Xor | Xnor)
+    values = [value_of(arg, event) for arg in expr.args]
+    return parity(values) if isinstance(expr, Xor) else equivalence(values)
+
+
+def negation(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def conjunction(values: list[bool | None]) -> bool | None:
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def disjunction(values: list[bool | None]) -> bool | None:
+    if True in values:
+        return True
+    return None if None in values else False
+
+
+def parity(values: list[bool | None]) -> bool | None:
+    return None if None in values else values.count(True) % 2 == 1
+
+
+def equivalence(values: list[bool | None]) -> bool | None:
+    return None if None in values else values.count(False) % 2 == 0
+
+
+def predicate_value(predicate: Predicate, value: Any) -> bool | None:
+    """True when some member of the value satisfies the predicate; members of another family do not count."""
+    if predicate.operator == "IS NULL":
+        return not is_present(value)
+    if predicate.operator == "IS NOT NULL":
+        return is_present(value)
+    comparable = []
+    for member in members(value):
+        if isinstance(member, Interval):
+            if member.family == predicate.family:
+                comparable.append(satisfies_somewhere(predicate, member))
+            continue
+        reduced = reduce(member)
+        if reduced is not None and reduced.family == predicate.family:
+            comparable.append(satisfies(predicate, reduced))
+    return any(comparable) if comparable else None
+
+
+def satisfies(predicate: Predicate, value: Value) -> bool:
+    """Does this one value satisfy the predicate? Both are of one family."""
+    x = value.key
+    operator = predicate.operator
+    if operator == "LIKE":
+        return like.matches(x, *predicate.operand)
+    if operator == "NOT LIKE":
+        return not like.matches(x, *predicate.operand)
+    keys = [_key(constant) for constant in predicate.constants]
+    c = keys[0]
+    if operator == "=":
+        return bool(x == c)
+    if operator == "<>":
+        return bool(x != c)
+    if operator == "<":
+        return bool(x < c)
+    if operator == "<=":
+        return bool(x <= c)
+    if operator == ">":
+        return bool(x > c)
+    if operator == ">=":
+        return bool(x >= c)
+    if operator == "IN":
+        return x in keys
+    if operator == "NOT IN":
+        return x not in keys
+    if operator == "BETWEEN":
+        return bool(c <= x <= keys[1])
+    if operator == "NOT BETWEEN":
+        return not c <= x <= keys[1]
+    if operator == "STARTS WITH":
+        return bool(x.startswith(c))
+    if operator == "ENDS WITH":
+        return bool(x.endswith(c))
+    if operator == "CONTAINS":
+        return c in x
+    assert operator == "MATCHES"
+    return patterns.found(c, x)
+
+
+def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
+    """Does some value in the interval satisfy the predicate? Between two different values there is always another,
+    unless they are neighbouring doubles."""
+    low, high = interval.low_key, interval.high_key
+    keys = [_key(constant) for constant in predicate.constants]
+    c, operator = keys[0], predicate.operator
+    if operator == "=":
+        return bool(low <= c <= high)
+    if operator == "<>":
+        return not low == c == high
+    if operator == "<":
+        return bool(low < c)
+    if operator == "<=":
+        return bool(low <= c)
+    if operator == ">":
+        return bool(high > c)
+    if operator == ">=":
+        return bool(high >= c)
+    if operator == "IN":
+        return any(low <= key <= high for key in keys)
+    if operator == "NOT IN":
+        return low not in keys or high not in keys or (low < high and not _neighbours(low, high))
+    if operator == "BETWEEN":
+        return bool(c <= keys[1] and low <= keys[1] and c <= high)
+    assert operator == "NOT BETWEEN"
+    return bool(c > keys[1] or low < c or high > keys[1])
+
+
+def _neighbours(low: Any, high: Any) -> bool:
+    fractional = any(isinstance(end, float) and not end.is_integer() for end in (low, high))
+    return fractional and math.nextafter(low, math.inf) == high
+
+
+def _key(constant: Any) -> Any:
+    value = reduce(constant)
+    assert value is not None
+    return value.key

@@ -1,0 +1,69 @@
+"""Why did it match, or why not? The tree with the value of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tellwhen.lang.ast import Connective, Expr, Not, Predicate
+from tellwhen.lang.evaluate import value_of
+from tellwhen.lang.format import name_text, predicate_text
+from tellwhen.lang.values import flatten, is_present
+
+WORDS = {True: "true", False: "false", None: "undefined"}
+
+
+class Explanation(NamedTuple):
+    """An expression, its value on an event, and the explanations of its parts.
+
+    >>> import tellwhen as tw
+    >>> print(tw.parse("price < 20 AND NOT sold").explain({"price": 12}))
+    undefined  AND
+    true       ├─ price < 20                 price is 12
+    undefined  └─ NOT
+    undefined     └─ sold = TRUE             sold is missing
+    """
+
+    expression: Expr
+    value: bool | None
+    parts: tuple[Explanation, ...]
+    note: str
+
+    def __str__(self) -> str:
+        rows = list(self._rows("", ""))
+        width = max((len(label) for _, label, note in rows if note), default=0)
+        width = min(max(width, 30), 72)
+        return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in rows)
+
+    def _rows(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+        expr = self.expression
+        label = (
+            expr.keyword if isinstance(expr, Connective)
+            else "NOT" if isinstance(expr, Not)
+            else predicate_text(expr) if isinstance(expr, Predicate)
+            else str(expr)
+        )  # fmt: skip
+        rows = [(self.value, branch + label, self.note)]
+        for i, part in enumerate(self.parts):
+            last = i == len(self.parts) - 1
+            rows += part._rows(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+        return rows
+
+
+def explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
+    """The explanation of `expr` on `event`."""
+    return _explain(expr, flatten(event))
+
+
+def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
+    parts: tuple[Explanation, ...] = ()
+    note = ""
+    if isinstance(expr, Connective):
+        parts = tuple(_explain(arg, event) for arg in expr.args)
+    elif isinstance(expr, Not):
+        parts = (_explain(expr.arg, event),)
+    elif isinstance(expr, Predicate):
+        value = event.get(expr.attribute)
+        shown = repr(value) if is_present(value) else "missing"
+        note = f"{name_text(expr.attribute)} is {shown if len(shown) <= 60 else shown[:57] + '...'}"
+    return Explanation(expr, value_of(expr, event), parts, note)

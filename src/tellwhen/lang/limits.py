@@ -1,0 +1,30 @@
+"""How large may an expression be? The limits that keep hostile input cheap to refuse."""
+
+from __future__ import annotations
+
+TEXT = 1 << 20
+"""Characters in the text of one expression."""
+
+DEPTH = 200
+"""Levels of nesting: parentheses, NOT, and the operators above a predicate."""
+
+PREDICATES = 50_000
+"""Predicates in one expression, counted with repetition."""
+
+MEMBERS = 50_000
+"""Constants in one IN list."""
+
+STRING = 1 << 16
+"""Characters in one string constant."""
+
+PATTERN = 4_096
+"""Characters in one LIKE, CONTAINS or MATCHES pattern."""
+
+NAME = 1_024
+"""Characters in an attribute's name."""
+
+OBJECTS = 10_000
+"""Nested objects in one event."""
+
+INTEGER = (1 << 62) - 1
+"""Integers are exact up to this magnitude; beyond it a number is a double."""

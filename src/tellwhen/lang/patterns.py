@@ -1,0 +1,35 @@
+"""Regular expressions that cannot hang: RE2, linear in the text whatever the pattern."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from tellwhen.errors import ExpressionError
+
+
+def options(memory: int = 8 << 20) -> Any:
+    """RE2's options: quiet, no captures, and this much memory for a compiled pattern."""
+    chosen = re2.Options()
+    chosen.log_errors = False
+    chosen.never_capture = True
+    chosen.max_mem = memory
+    return chosen
+
+
+@lru_cache(maxsize=4096)
+def compiled(pattern: str) -> Any:
+    """The compiled pattern; raises ExpressionError where RE2 refuses it."""
+    try:
+        return re2.compile(pattern, options())
+    except re2.error as error:
+        reason = error.args[0]
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise ExpressionError(f"MATCHES takes an RE2 regular expression: {text}") from None
+
+
+def found(pattern: str, text: str) -> bool:
+    """Does the pattern match anywhere in the text?"""
+    return compiled(pattern).search(text) is not None

@@ -1,0 +1,262 @@
+"""Here is a Python value: what does the language take it for?
+
+A value belongs to one *family*: bool, number, string or time. Predicates compare inside one family only.
+This module knows nothing of expressions; constants of subscriptions and values of events both pass through it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Number
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tellwhen.errors import EventError, ExpressionError
+from tellwhen.lang import limits
+
+Family = Literal["bool", "number", "string", "time"]
+Constant = bool | int | float | str | dt.date | dt.datetime
+
+EPOCH = dt.datetime(1970, 1, 1)
+MICROSECOND = dt.timedelta(microseconds=1)
+
+
+class Value(NamedTuple):
+    """A value reduced to what comparisons need: an ordered key inside a family.
+
+    The key of a time is its number of nanoseconds since 1970 in UTC.
+    """
+
+    family: Family
+    key: Any
+
+
+class Interval:
+    """All numbers, or all times, from `low` to `high`, ends included; None leaves an end open.
+
+    An event may carry one in place of a value. A predicate then asks whether *some* value in the interval satisfies it.
+
+    >>> import tellwhen as tw
+    >>> tw.parse("price < 15").evaluate({"price": tw.Interval(10, 20)})
+    True
+    >>> tw.parse("price < 15").evaluate({"price": tw.Interval(16, None)})
+    False
+    """
+
+    __slots__ = ("family", "high", "high_key", "low", "low_key")
+
+    def __init__(self, low: Any, high: Any) -> None:
+        ends = [reduce(end) for end in (low, high) if end is not None]
+        families = {end.family for end in ends if end is not None}
+        if None in ends or len(families) != 1 or not families <= {"number", "time"}:
+            raise EventError(f"the ends of an interval are two numbers or two times, not {low!r} and {high!r}")
+        self.low, self.high = low, high
+        self.family: Family = families.pop()
+        self.low_key = -math.inf if low is None else _key(low)
+        self.high_key = math.inf if high is None else _key(high)
+        if self.low_key > self.high_key:
+            raise EventError(f"an interval runs from its low end to its high end, not from {low!r} to {high!r}")
+
+    def __repr__(self) -> str:
+        return f"Interval({self.low!r}, {self.high!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Interval) and (self.low, self.high) == (other.low, other.high)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high))
+
+
+def _key(value: Any) -> Any:
+    reduced = reduce(value)
+    assert reduced is not None
+    return reduced.key
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and NaT stand for no value at all."""
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating | np.datetime64 | dt.datetime | Decimal):
+        return bool(value != value)
+    return False
+
+
+def reduce(value: Any) -> Value | None:
+    """The value as a family and a key, or None when the language has no place for it."""
+    if isinstance(value, np.generic):
+        value = _from_numpy(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, bool):
+        return Value("bool", int(value))
+    if isinstance(value, int):
+        return Value("number", value if -limits.INTEGER <= value <= limits.INTEGER else as_double(value))
+    if isinstance(value, float):
+        return Value("number", float(value))
+    if isinstance(value, str):
+        return Value("string", str(value)) if is_unicode(value) else None
+    if isinstance(value, dt.date):
+        return Value("time", nanoseconds(value))
+    if isinstance(value, Decimal | Fraction):
+        return reduce(int(value) if _is_whole(value) else as_double(value))
+    return None
+
+
+def _from_numpy(value: np.generic) -> Any:
+    if isinstance(value, np.datetime64):
+        if np.isnat(value):
+            return None
+        # A datetime64 of finer or coarser unit than microseconds would come out of item() as a plain int or a date.
+        whole = value.astype("datetime64[us]")
+        try:
+            return whole.item()
+        except (OverflowError, ValueError):
+            return None
+    return value.item()
+
+
+def _is_whole(value: Decimal | Fraction) -> bool:
+    return (
+        value.is_finite() and value == value.to_integral_value()
+        if isinstance(value, Decimal)
+        else value.denominator == 1
+    )
+
+
+def as_double(value: Number) -> float:
+    """The nearest double; beyond the largest one, infinity."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def is_unicode(text: str) -> bool:
+    """False for a string with a lone surrogate: it is not text in any encoding."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def microseconds(value: dt.date) -> int:
+    """Since 1970 in UTC; a date is its first moment, a time without a zone is taken as UTC."""
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    elif value.tzinfo is not None:
+        offset = value.utcoffset() or dt.timedelta(0)
+        # Not astimezone(): it overflows for moments near year 1 and year 9999.
+        return (value.replace(tzinfo=None) - EPOCH) // MICROSECOND - offset // MICROSECOND
+    return (value - EPOCH) // MICROSECOND
+
+
+def nanoseconds(value: dt.date) -> int:
+    """As `microseconds`, keeping the nanoseconds that a pandas Timestamp adds."""
+    return microseconds(value) * 1000 + int(getattr(value, "nanosecond", 0))
+
+
+def members(value: Any) -> Iterator[Any]:
+    """The single values of an attribute: the items of a list, or the value itself."""
+    if isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        yield from value
+    else:
+        yield value
+
+
+def is_present(value: Any) -> bool:
+    """Does the attribute hold anything at all? What `IS NOT NULL` asks."""
+    return any(not is_missing(member) for member in members(value))
+
+
+def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested objects become dotted names; a name written out in full wins over a nested one."""
+    if not isinstance(event, Mapping):
+        raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
+    flat: dict[str, Any] = {}
+    waiting: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
+    objects = 1
+    while waiting:  # level by level, so that a full name is seen before a nested one; no recursion on hostile depth
+        deeper: list[tuple[str, Mapping[Any, Any]]] = []
+        for prefix, mapping in waiting:
+            for key, value in mapping.items():
+                if not isinstance(key, str):
+                    raise EventError(f"attribute names are strings, not {key!r}")
+                name = prefix + key
+                if len(name) > limits.NAME:
+                    continue
+                if isinstance(value, Mapping):
+                    objects += 1
+                    if objects > limits.OBJECTS:
+                        raise EventError(f"an event nests at most {limits.OBJECTS} objects")
+                    deeper.append((name + ".", value))
+                else:
+                    flat.setdefault(name, value)
+        waiting = deeper
+    return flat
+
+
+def constant(value: Any, attribute: str) -> Constant:
+    """A constant for an expression built in Python or read from JSON, checked; raises ExpressionError."""
+    if isinstance(value, np.generic):
+        value = _from_numpy(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if not -limits.INTEGER <= value <= limits.INTEGER:
+            raise ExpressionError(
+                f"{attribute}: the integer {value if abs(value) < 10**40 else 'given'} is beyond ±{limits.INTEGER}; "
+                "use a float to compare it as a double"
+            )
+        return int(value)
+    if isinstance(value, Decimal):
+        return constant(int(value) if _is_whole(value) else as_double(value), attribute)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ExpressionError(f"{attribute}: {value} is not a constant; use IS NULL for missing values")
+        return float(value)
+    if isinstance(value, str):
+        return _string(str(value), attribute)
+    if isinstance(value, dt.datetime):
+        return _plain_datetime(value, attribute)
+    if isinstance(value, dt.date):
+        return dt.date(value.year, value.month, value.day)
+    raise ExpressionError(
+        f"{attribute}: a constant is a bool, int, float, str, date or datetime, not {type(value).__name__}"
+    )
+
+
+def _string(value: str, attribute: str) -> str:
+    if len(value) > limits.STRING:
+        raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING} characters")
+    if "\0" in value or not is_unicode(value):
+        raise ExpressionError(f"{attribute}: a string constant holds no NUL and no lone surrogate")
+    return value
+
+
+def _plain_datetime(value: dt.datetime, attribute: str) -> dt.datetime:
+    if is_missing(value):
+        raise ExpressionError(f"{attribute}: NaT is not a constant; use IS NULL for missing values")
+    if getattr(value, "nanosecond", 0):
+        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} has nanoseconds")
+    try:
+        return EPOCH + microseconds(value) * MICROSECOND
+    except OverflowError:
+        raise ExpressionError(f"{attribute}: {value} leaves the years 1 to 9999 in UTC") from None
+
+
+def family_of(value: Constant) -> Family:
+    """The family of a checked constant."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return "string" if isinstance(value, str) else "time"

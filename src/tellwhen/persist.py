@@ -1,0 +1,131 @@
+"""Named arrays <-> a directory that is whole or not there.
+
+    idx/manifest.json            format, checksums, and what is not an array
+    idx/data-<version>/*.npy     the arrays, mapped into memory when loaded
+
+Saving writes a new data directory aside and then renames a new manifest over the old one: a kill at any moment leaves
+the previous index in place. One process saves to a directory at a time; any number may load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tellwhen.errors import FormatError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """Write the arrays and the JSON-able `meta`; replaces an index that is there."""
+    root = Path(path)
+    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not _is_ours(root))):
+        raise FormatError(f"{root} exists and is not a saved index; choose another place")
+    root.mkdir(parents=True, exist_ok=True)
+    data = root / f"data-{uuid.uuid4().hex}"
+    data.mkdir()
+    files = {}
+    for name, array in arrays.items():
+        file = data / f"{name}.npy"
+        with file.open("wb") as out:
+            np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+            out.flush()
+            os.fsync(out.fileno())
+        files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
+    body = {"format": FORMAT, "data": data.name, "files": files, "meta": meta}
+    _replace(root / MANIFEST, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
+    for old in root.glob("data-*"):
+        if old != data:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays, memory-mapped, and the meta. Every byte is checked first, unless `verify` is False."""
+    root = Path(path)
+    while True:
+        body = _read_manifest(root)
+        try:
+            return _load_arrays(root / body["data"], body["files"], verify), body["meta"]
+        except FileNotFoundError as error:
+            # Another process may have saved between the manifest and the arrays.
+            if _read_manifest(root)["data"] == body["data"]:
+                raise FormatError(f"{error.filename} is missing; the index in {root} is incomplete") from None
+
+
+def _read_manifest(root: Path) -> dict[str, Any]:
+    try:
+        text = (root / MANIFEST).read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        raise FormatError(f"there is no index in {root}: {MANIFEST} is missing") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"{root / MANIFEST} is damaged") from None
+    try:
+        body: dict[str, Any] = json.loads(text)
+        version = body["format"]
+        crc = body.pop("crc32")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FormatError(f"{root / MANIFEST} is damaged") from None
+    # The version first: a newer format may well be checked in another way.
+    if isinstance(version, int) and version > FORMAT:
+        raise FormatError(f"{root} has format {version}, this tellwhen reads up to {FORMAT}; upgrade to read it")
+    if crc != _body_checksum(body):
+        raise FormatError(f"{root / MANIFEST} is damaged: its checksum is wrong")
+    return body
+
+
+def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name, facts in files.items():
+        file = data / f"{name}.npy"
+        size = file.stat().st_size
+        if size != facts["bytes"]:
+            raise FormatError(f"{file} has {size} bytes and should have {facts['bytes']}")
+        if verify and _checksum(file) != facts["crc32"]:
+            raise FormatError(f"{file} is damaged: its checksum is wrong")
+        # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping
+        # would be another type to Numba, and compile every kernel twice.
+        arrays[name] = np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
+    return arrays
+
+
+def _checksum(file: Path) -> int:
+    crc = 0
+    with file.open("rb") as source:
+        while block := source.read(1 << 22):
+            crc = zlib.crc32(block, crc)
+    return crc
+
+
+def _body_checksum(body: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(body, sort_keys=True).encode())
+
+
+def _replace(file: Path, text: str) -> None:
+    aside = file.with_suffix(".new")
+    with aside.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    aside.replace(file)
+    directory = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _is_ours(root: Path) -> bool:
+    """A saved index, or what a first save left behind when it was killed."""
+    return (root / MANIFEST).exists() or all(
+        p.name.startswith("data-") or p.name == "manifest.new" for p in root.iterdir()
+    )

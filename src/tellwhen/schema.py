@@ -1,0 +1,106 @@
+"""What type is an attribute? Declared by the user, or whatever its subscriptions compare it with.
+
+Nothing needs declaring: without a declaration a value belongs to the family of its Python or Arrow type. Declaring a
+type refuses subscriptions that contradict it, reads times from text, and says how to read events made of text only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from tellwhen.errors import SchemaError
+from tellwhen.lang.ast import Predicate
+from tellwhen.lang.build import name
+from tellwhen.lang.format import predicate_text
+from tellwhen.lang.values import Family
+
+Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
+
+FAMILIES: dict[str, Family] = {
+    "bool": "bool", "int": "number", "float": "number", "string": "string", "date": "time", "timestamp": "time",
+}  # fmt: skip
+
+
+class Schema:
+    """The declared types of attributes; others are free.
+
+    >>> import tellwhen as tw
+    >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
+    >>> index.add("early", "opened < DATE '2000-01-01'")
+    >>> index.match({"opened": "1999-12-31"})
+    ['early']
+    >>> index.add("odd", "price = 'cheap'")
+    Traceback (most recent call last):
+    tellwhen.errors.SchemaError: price = 'cheap': price is declared float, but 'cheap' is a string
+    """
+
+    __slots__ = ("types",)
+
+    def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = ()) -> None:
+        self.types: dict[str, Type] = dict(types)
+        for attribute, type_ in self.types.items():
+            name(attribute)
+            if type_ not in FAMILIES:
+                raise SchemaError(f"{attribute}: unknown type {type_!r}; there are {', '.join(FAMILIES)}")
+
+    def check(self, predicate: Predicate) -> None:
+        """Raises SchemaError when the predicate's constants are not of its attribute's declared family."""
+        declared = self.types.get(predicate.attribute)
+        family = predicate.family
+        if declared is not None and family is not None and FAMILIES[declared] != family:
+            raise SchemaError(
+                f"{predicate_text(predicate)}: {predicate.attribute} is declared {declared}, "
+                f"but {predicate.constants[0]!r} is a {family}"
+            )
+
+    def read(self, attribute: str, value: Any) -> Any:
+        """The value as its declared type reads it: text becomes a time where a time is declared."""
+        if isinstance(value, str) and FAMILIES.get(self.types.get(attribute, "")) == "time":
+            parsed = time_from_text(value)
+            return value if parsed is None else parsed
+        return value
+
+    def read_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """A flat event with every value read as declared."""
+        read = {}
+        for attribute, value in event.items():
+            if isinstance(value, list | tuple | set | frozenset):
+                read[attribute] = [self.read(attribute, member) for member in value]
+            else:
+                read[attribute] = self.read(attribute, value)
+        return read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.types == other.types
+
+    def __repr__(self) -> str:
+        return f"Schema({self.types!r})"
+
+
+def time_from_text(text: str) -> dt.datetime | None:
+    """An ISO date or timestamp, or None."""
+    try:
+        return dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def value_from_text(text: str, family: Family) -> Any:
+    """Text as a value of the family, for events made of text only; None where it is none."""
+    if family == "string":
+        return text
+    if family == "time":
+        return time_from_text(text)
+    stripped = text.strip()
+    if family == "bool":
+        return {"true": True, "false": False}.get(stripped.lower())
+    try:
+        return int(stripped) if len(stripped) < 1000 else None
+    except ValueError:
+        pass
+    try:
+        return float(stripped) if len(stripped) < 1000 else None
+    except ValueError:
+        return None
