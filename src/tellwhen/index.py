@@ -20,8 +20,8 @@ from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.tables import encode_table
 from tellwhen.compile.text import Texts
 from tellwhen.engines import create
-from tellwhen.engines.base import Reader
-from tellwhen.errors import DuplicateId, EventError, ExpressionError, ParseError, UnknownId
+from tellwhen.engines.base import Reader, able
+from tellwhen.errors import BudgetError, DuplicateId, EventError, ExpressionError, ParseError, UnknownId
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.lang.ast import Expr, as_expr
@@ -95,10 +95,20 @@ class Index:
                     slots = np.setdiff1d(slots, repeated)
                 if moved:
                     self._engine.rebuild()
-                self._engine.insert(slots)
             except BaseException:
-                self._abandon(first, moved)
+                # What was stored so far never becomes visible.
+                self._store.remove(np.arange(first, len(self._store), dtype=np.int32))
+                if moved:
+                    self._engine.rebuild()
+                    self._publish()
                 raise
+            refused = self._engine.insert(slots)
+            if len(refused):
+                self._delete(slots, np.setdiff1d(slots, refused))
+                raise BudgetError(
+                    f"subscription {self._ids[int(refused[0])]!r} is too complex for {self._engine.name}: as an OR of "
+                    f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
+                )
             if replaced:
                 self._delete(np.array(sorted(replaced), dtype=np.int32))
             self._slots.update(fresh)
@@ -137,15 +147,6 @@ class Index:
         self._texts.extend(texts)
         return moved
 
-    def _abandon(self, first: int, moved: bool) -> None:
-        """After a failed change: what was stored so far never becomes visible."""
-        slots = np.arange(first, len(self._store), dtype=np.int32)
-        if len(slots):
-            self._store.remove(slots)
-        if moved:
-            self._engine.rebuild()
-            self._publish()
-
     def remove(self, id: Id) -> Index:
         """Remove a subscription; a KeyError when there is none of that id."""
         return self.remove_many([id])
@@ -158,14 +159,21 @@ class Index:
             for id_ in wanted:
                 if id_ not in known:
                     raise UnknownId(f"there is no subscription {id_!r}")
-            self._delete(np.array([known.pop(id_) for id_ in wanted], dtype=np.int32))
+            if wanted:
+                self._delete(np.array([known.pop(id_) for id_ in wanted], dtype=np.int32))
+                self._publish()
+        return self
+
+    def rebuild(self) -> Index:
+        """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
+        with self._lock:
+            self._engine.rebuild()
             self._publish()
         return self
 
-    def _delete(self, slots: I32) -> None:
-        if len(slots):
-            self._store.remove(slots)
-            self._engine.delete(slots)
+    def _delete(self, slots: I32, indexed: I32 | None = None) -> None:
+        self._store.remove(slots)
+        self._engine.delete(slots if indexed is None else indexed)
 
     def _publish(self) -> None:
         self._state = _State(self._engine.reader(), self._store.attributes, self._ids)
@@ -315,7 +323,7 @@ def _expression(id_: Id, given: Subscription) -> Expr:
     try:
         if isinstance(given, str):
             return parse(given)
-        if isinstance(given, Mapping) or isinstance(given, bool):
+        if isinstance(given, (Mapping, bool)):
             return from_json(given)
         return as_expr(given)
     except ParseError as error:

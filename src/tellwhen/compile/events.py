@@ -20,7 +20,7 @@ from tellwhen.schema import FAMILIES, Schema
 class EventEncoder:
     """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
 
-    __slots__ = ("_attributes", "_highs", "_lines", "_lows", "_plain", "_starts", "_times", "mismatches")
+    __slots__ = ("_attributes", "_highs", "_lines", "_lows", "_plain", "_starts", "_times", "_wrong", "mismatches")
 
     def __init__(self, attributes: Attributes, schema: Schema) -> None:
         self._attributes = attributes
@@ -30,6 +30,7 @@ class EventEncoder:
         self._lows: list[int] = []
         self._highs: list[int] | None = None  # only once an interval has come
         self._plain: list[int] = []
+        self._wrong: list[str] = []  # attributes of the current event with a value of a wrong type
         self.mismatches: Counter[str] = Counter()
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -73,11 +74,18 @@ class EventEncoder:
                 plain &= self._any(attribute, value)
         if nested:
             # An object among the values: start over with dotted names.
-            del lines[self._starts[-1] :], lows[self._starts[-1] :]
+            begin = self._starts[-1]
+            del lines[begin:], lows[begin:]
+            if self._highs is not None:
+                del self._highs[begin:]
+            self._wrong.clear()
             self.add(flatten(event))
             return
         if self._attributes.watched:
             self._presence(event)
+        if self._wrong:
+            self.mismatches.update(self._wrong)
+            self._wrong.clear()
         self._plain.append(plain)
         self._starts.append(len(lines))
 
@@ -131,7 +139,7 @@ class EventEncoder:
 
     def _mismatch(self, attribute: Attribute) -> None:
         if attribute.families:
-            self.mismatches[attribute.name] += 1
+            self._wrong.append(attribute.name)
 
     def _presence(self, event: Mapping[str, Any]) -> None:
         for attribute in self._attributes.watched:

@@ -1,58 +1,74 @@
-"""Any expression -> rows: its disjunctive normal form, for engines that index conjunctions (A-Tree, "Translation").
-
-A program of tests is walked down every path to ACCEPT. The tests answered yes on a path make one conjunction; those
-answered no may be dropped, because the program is monotone: a true predicate never turns a match into none.
-"""
+"""Any expression -> conjunctions: the disjunctive form that engines of conjunctions index (A-Tree, "Translation")."""
 
 from __future__ import annotations
 
-from tellwhen.errors import BudgetError
-from tellwhen.kernels.arrays import ACCEPT, CLEAR, I32, SET
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.growing import Growing
+from tellwhen.kernels.arrays import I32, I64, PROGRAM, ROW, Subscriptions
+from tellwhen.kernels.translate import WIDTH, disjunctive, distinct_tests
 
 BUDGET = 64
-"""Rows one subscription may become."""
-
-PATHS = 64
-"""Paths that may be walked per allowed row: some are dead ends, some are repeated."""
+"""Conjunctions one subscription may become."""
 
 
-def rows_of(program: I32, budget: int = BUDGET) -> list[tuple[int, ...]]:
-    """The conjunctions, as sorted predicate ids, that make up a program; raises BudgetError beyond the budget."""
-    code = program.tolist()
-    found: set[frozenset[int]] = set()
-    walked = 0
-    # A state is where to go on, the predicates taken as true and as false, and the registers set.
-    paths: list[tuple[int, frozenset[int], frozenset[int], frozenset[int]]] = [
-        (0, frozenset(), frozenset(), frozenset())
-    ]
-    while paths:
-        at, true, false, registers = paths.pop()
-        walked += 1
-        if walked > budget * PATHS:
-            raise _over(budget)
-        while at >= 0:
-            test, yes, no = code[3 * at : 3 * at + 3]
-            if test >= 0:
-                if test not in true and test not in false:
-                    paths.append((no, true, false | {test}, registers))
-                    true = true | {test}
-                at = yes if test in true else no
-            elif no == SET:
-                registers, at = registers | {test}, yes
-            elif no == CLEAR:
-                registers, at = registers - {test}, yes
-            else:
-                at = yes if test in registers else no
-        if at == ACCEPT:
-            if any(row <= true for row in found):
-                continue
-            found = {row for row in found if not true <= row} | {true}
-            if len(found) > budget:
-                raise _over(budget)
-    return sorted(tuple(sorted(row)) for row in found)
+class Rows(NamedTuple):
+    """Conjunctions and whose they are."""
+
+    slot: I32  # |0|1|-3|-3|    -1 - slot for one of several
+    start: I64  # |0|3|5|...     predicates of row r are predicate[start[r]:start[r+1]]
+    predicate: I32
 
 
-def _over(budget: int) -> BudgetError:
-    return BudgetError(
-        f"in disjunctive form this expression has more than {budget} conjunctions, or too many paths to find them"
-    )
+class Translator:
+    """The rows of programs, made once when a subscription comes and kept for every later build."""
+
+    def __init__(self, longest: int, rows: Rows | None = None) -> None:
+        self.longest = longest
+        empty = rows or Rows(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32))
+        self._slot, self._start, self._predicate = (
+            Growing(np.int32, empty.slot), Growing(np.int64, empty.start), Growing(np.int32, empty.predicate),
+        )  # fmt: skip
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(self._slot.view, self._start.view, self._predicate.view)
+
+    def takes(self, subscriptions: Subscriptions, slots: I32) -> np.ndarray:
+        """Which slots have a disjunctive form within the budget? Theirs is kept."""
+        lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
+        taken = (subscriptions.kind[slots] != ROW) | (lengths <= self.longest)
+        for i in np.flatnonzero(subscriptions.kind[slots] == PROGRAM):
+            slot = slots[i]
+            taken[i] = self._translate(
+                slot, subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
+            )
+        return taken
+
+    def _translate(self, slot: int, code: I32) -> bool:
+        tests = np.empty(WIDTH, dtype=np.int32)
+        local = np.empty(len(code) // 3, dtype=np.int32)
+        found = np.empty(BUDGET + 1, dtype=np.uint64)
+        width = distinct_tests(code, tests, local)
+        count = disjunctive(code, local, found) if width >= 0 else -1
+        if count < 0:
+            return False
+        bits = (found[:count, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1) != 0
+        lengths = bits.sum(axis=1)
+        if count and lengths.max() > self.longest:
+            return False
+        self._slot.extend(np.full(count, slot if count == 1 else -1 - slot, dtype=np.int32))
+        self._start.extend(np.cumsum(lengths) + self._predicate.count)
+        self._predicate.extend(np.broadcast_to(tests[:width], bits.shape)[bits])
+        return True
+
+    def forget(self, died: I64, version: int) -> None:
+        """Drop the rows of removed subscriptions."""
+        slot, start, predicate = self.rows
+        alive = died[np.where(slot < 0, -1 - slot, slot)] > version
+        lengths = np.diff(start)
+        self._slot = Growing(np.int32, slot[alive])
+        self._predicate = Growing(np.int32, predicate[np.repeat(alive, lengths)])
+        self._start = Growing(np.int64, np.concatenate([[0], np.cumsum(lengths[alive])]))

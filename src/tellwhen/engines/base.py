@@ -62,8 +62,8 @@ class Engine(ABC):
         """Subscriptions indexed and not removed."""
 
     @abstractmethod
-    def insert(self, slots: I32) -> None:
-        """Index slots that the store has just got. Raises BudgetError before anything has changed."""
+    def insert(self, slots: I32) -> I32:
+        """Index slots that the store has just got; returns those it cannot take, which it leaves alone."""
 
     @abstractmethod
     def delete(self, slots: I32) -> None:
@@ -71,7 +71,7 @@ class Engine(ABC):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Index the live slots anew: stored points have moved, or slots are numbered anew."""
+        """Index the live slots anew, all of them: their points have moved, or the user wants it done now."""
 
     @abstractmethod
     def reader(self) -> Reader:
@@ -93,13 +93,18 @@ class Engine(ABC):
     def require(cls, capability: Capability) -> None:
         """Raises EngineError, naming the engines that can, when this one cannot."""
         if capability not in cls.supports:
-            able = ", ".join(sorted(name for name, engine in REGISTRY.items() if capability in engine.supports))
             raise EngineError(
-                f"{cls.name} lacks {capability} ({CAPABILITIES[capability]}); engines that have it: {able}"
+                f"{cls.name} lacks {capability} ({CAPABILITIES[capability]}); "
+                f"engines that have it: {', '.join(able(capability))}"
             )
 
 
 REGISTRY: dict[str, type[Engine]] = {}
+
+
+def able(capability: Capability) -> list[str]:
+    """The engines that have it."""
+    return sorted(name for name, engine in REGISTRY.items() if capability in engine.supports)
 
 
 def fill(kernel: Callable[..., int], events: Events, expected: int, *args: Any) -> Matches:

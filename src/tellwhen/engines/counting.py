@@ -12,10 +12,9 @@ import numpy as np
 
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
-from tellwhen.compile.translate import rows_of
+from tellwhen.compile.translate import Rows, Translator
 from tellwhen.engines.base import Engine, Reader, Scratch, fill, sized
-from tellwhen.errors import BudgetError
-from tellwhen.kernels.arrays import I32, PROGRAM, ROW, U8, Events, Matches, Spans, Stabbing
+from tellwhen.kernels.arrays import I32, ROW, U8, Events, Matches, Spans, Stabbing
 from tellwhen.kernels.counting import count
 from tellwhen.kernels.counting_build import build, rows_by_predicate
 
@@ -53,16 +52,18 @@ class Counting(Engine):
         self._index = _empty()
         self._loose = Growing(np.int32)  # slots not in it
         self._dead = 0
+        self._translator = Translator(LONGEST)
         self._scratch = Scratch()
 
     def __len__(self) -> int:
         return len(self._built) + self._loose.count - self._dead
 
-    def insert(self, slots: I32) -> None:
-        self._check(slots)
-        self._loose.extend(slots)
+    def insert(self, slots: I32) -> I32:
+        taken = self._translator.takes(self.store.view().subscriptions, slots)
+        self._loose.extend(slots[taken])
         if self._loose.count > max(LOOSE, len(self._built) // 32):
             self.rebuild()
+        return slots[~taken]
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)
@@ -71,43 +72,26 @@ class Counting(Engine):
 
     def rebuild(self) -> None:
         mine = np.concatenate([self._built, self._loose.view])
-        mine = mine[self.store.died[mine] > self.store.version]
+        self._built = mine[self.store.died[mine] > self.store.version]
+        self._loose = Growing(np.int32)
         self._dead = 0
-        if len(mine) <= LOOSE:
-            self._built, self._index = mine[:0], _empty()
-            self._loose = Growing(np.int32, mine)
-        else:
-            self._built = mine
-            self._index = self._build(mine)
-            self._loose = Growing(np.int32)
+        self._translator.forget(self.store.died, self.store.version)
+        self._index = self._build()
 
-    def _check(self, slots: I32) -> None:
-        """Every subscription must have a disjunctive form within the budget."""
-        view = self.store.view().subscriptions
-        for slot in slots[view.kind[slots] == PROGRAM]:
-            for row in rows_of(view.code[view.start[slot] : view.start[slot + 1]]):
-                _short_enough(len(row))
-        lengths = np.diff(view.start)[slots][view.kind[slots] == ROW]
-        _short_enough(int(lengths.max(initial=0)))
-
-    def _build(self, slots: I32) -> CountingIndex:
+    def _build(self) -> CountingIndex:
         view = self.store.view()
         kind, start, code, _ = view.subscriptions
-        plain = slots[kind[slots] == ROW]
-        owners, lengths, words = [plain], [np.diff(start)[plain]], [_gather(start, code, plain)]
-        for slot in slots[kind[slots] == PROGRAM]:
-            rows = rows_of(code[start[slot] : start[slot + 1]])
-            owners.append(np.full(len(rows), slot if len(rows) == 1 else -1 - slot, dtype=np.int32))
-            lengths.append(np.array([len(row) for row in rows], dtype=np.int64))
-            words.append(np.array([p for row in rows for p in row], dtype=np.int32))
-        length = np.concatenate(lengths)
+        plain = self._built[kind[self._built] == ROW]
+        translated = self._translator.rows
+        length = np.concatenate([(start[plain + 1] - start[plain]), np.diff(translated.start)])
         offset = np.zeros(len(length) + 1, dtype=np.int64)
         np.cumsum(length, out=offset[1:])
-        by_predicate = rows_by_predicate(offset, np.concatenate(words), len(view.predicates.line))
+        predicate = np.concatenate([_gather(start, code, plain), translated.predicate])
+        by_predicate = rows_by_predicate(offset, predicate, len(view.predicates.line))
         return CountingIndex(
             *build(view.predicates, view.lines, *by_predicate),
             need=length.astype(np.uint8),
-            slot=np.concatenate(owners),
+            slot=np.concatenate([plain, translated.slot]),
             always=np.flatnonzero(length == 0).astype(np.int32),
         )
 
@@ -116,6 +100,7 @@ class Counting(Engine):
 
     def arrays(self) -> dict[str, np.ndarray]:
         named = {"built": self._built, "loose": self._loose.view}
+        named |= {f"rows.{name}": array for name, array in self._translator.rows._asdict().items()}
         for name, part in self._index._asdict().items():
             if isinstance(part, np.ndarray):
                 named[name] = part
@@ -133,6 +118,7 @@ class Counting(Engine):
         def part(name: str, kind: Any) -> Any:
             return kind(*(arrays[f"{name}.{field}"] for field in kind._fields))
 
+        self._translator = Translator(LONGEST, part("rows", Rows))
         self._index = CountingIndex(
             part("points", Stabbing), part("upto", Stabbing), part("since", Stabbing), part("spans", Spans),
             arrays["need"], arrays["slot"], arrays["always"],
@@ -148,14 +134,9 @@ class Counting(Engine):
         }
 
 
-def _short_enough(length: int) -> None:
-    if length > LONGEST:
-        raise BudgetError(f"counting takes conjunctions of at most {LONGEST} predicates, this one has {length}")
-
-
 def _gather(start: Any, code: Any, slots: Any) -> I32:
     """The code of the given slots, one after the other."""
-    lengths = np.diff(start)[slots]
+    lengths = start[slots + 1] - start[slots]
     ends = np.cumsum(lengths)
     shift = np.repeat(start[slots] - (ends - lengths), lengths)
     return code[np.arange(len(shift)) + shift]  # type: ignore[no-any-return]

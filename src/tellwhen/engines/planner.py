@@ -10,7 +10,7 @@ import numpy as np
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
 from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Reader
-from tellwhen.errors import BudgetError, EngineError
+from tellwhen.errors import EngineError
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 
@@ -48,20 +48,14 @@ class Auto(Engine):
     def __len__(self) -> int:
         return sum(len(engine) for engine in self._engines)
 
-    def insert(self, slots: I32) -> None:
-        missing = len(self.store) - self._owner.count
-        self._owner.extend(np.zeros(missing, dtype=np.uint8))
-        try:
-            self._engines[0].insert(slots)
-        except BudgetError:
-            if len(slots) == 1:
-                self._owner.data[slots] = 1
-                self._engines[1].insert(slots)
-            else:
-                # Some of many are over the budget: halve until they are alone.
-                middle = len(slots) // 2
-                self.insert(slots[:middle])
-                self.insert(slots[middle:])
+    def insert(self, slots: I32) -> I32:
+        self._owner.extend(np.zeros(len(self.store) - self._owner.count, dtype=np.uint8))
+        for number, engine in enumerate(self._engines):
+            self._owner.data[slots] = number
+            slots = engine.insert(slots)
+            if not len(slots):
+                break
+        return slots
 
     def delete(self, slots: I32) -> None:
         for number, engine in enumerate(self._engines):

@@ -41,9 +41,12 @@ class Scan(Engine):
     def __len__(self) -> int:
         return self._slots.count - self._dead
 
-    def insert(self, slots: I32) -> None:
+    def insert(self, slots: I32) -> I32:
         self._slots.extend(slots)
-        self._regroup()
+        grouped = len(self._group.member)
+        if len(self.store.view().predicates.line) - grouped > max(FEW, grouped // 8):
+            self._regroup()
+        return slots[:0]
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)
@@ -54,17 +57,14 @@ class Scan(Engine):
         mine = self._slots.view
         self._slots = Growing(np.int32, mine[self.store.died[mine] > self.store.version])
         self._dead = 0
-        self._group = self._group._replace(member=self._group.member[:0])
         self._regroup()
 
     def _regroup(self) -> None:
         line = self.store.view().predicates.line
-        grouped = len(self._group.member)
-        if len(line) - grouped > max(FEW, grouped // 8):
-            start = np.zeros(len(self.store.attributes.lines) + 1, dtype=np.int64)
-            member = np.empty(len(line), dtype=np.int32)
-            group_by_line(line, start, member)
-            self._group = Group(start, member)
+        start = np.zeros(len(self.store.attributes.lines) + 1, dtype=np.int64)
+        member = np.empty(len(line), dtype=np.int32)
+        group_by_line(line, start, member)
+        self._group = Group(start, member)
 
     def reader(self) -> Reader:
         return _ScanReader(self._slots.view, self._group, self.store.view(), self._scratch)

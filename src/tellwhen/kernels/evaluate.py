@@ -83,7 +83,7 @@ def run(subscriptions, slot, truth, predicates, events, event, first, registers)
             else:
                 value = holds(predicates, test, events, event, first)
             at = yes if value else no
-        elif no == SET or no == CLEAR:
+        elif no in (SET, CLEAR):
             registers[-1 - test] = no == SET
             at = yes
         else:

@@ -42,7 +42,7 @@ CONNECTIVES: dict[str, type[Connective]] = {"AND": And, "OR": Or, "XOR": Xor, "X
 BINDING = {"(": 0, "OR": 1, "XOR": 2, "XNOR": 2, "AND": 3, "NOT": 4}
 KEYWORDS = {
     spelling: word
-    for word in RESERVED | set(["STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP"])
+    for word in RESERVED | {"STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP"}
     for spelling in (word, word.lower(), word.capitalize())
 }
 

@@ -1,0 +1,33 @@
+"""Does everything mean what LANGUAGE.md says?"""
+
+import json
+
+import pytest
+from support import WORDS, cases, documented, special
+
+import tellwhen as tw
+
+ALL = [(case["expression"], json.loads(case["event"], object_hook=special), WORDS[case["value"]]) for case in cases()]
+
+
+def test_the_document_and_the_cases_agree():
+    as_data = [(case["rule"], case["expression"], case["event"], case["value"]) for case in cases()]
+    assert sorted(documented()) == sorted(as_data)
+    assert len(ALL) > 100
+
+
+@pytest.mark.parametrize(("expression", "event", "value"), ALL)
+def test_oracle(expression, event, value):
+    assert tw.parse(expression).evaluate(event) is value
+    assert tw.parse(expression).explain(event).value is value
+
+
+@pytest.mark.parametrize("engine", [info.name for info in tw.engines()])
+@pytest.mark.parametrize("built", [False, True])
+def test_engines(engine, built):
+    # All in one index, so that the cases' constants and lines mix.
+    index = tw.Index(engine).add_many((i, expression) for i, (expression, _, _) in enumerate(ALL))
+    if built:
+        index.rebuild()
+    for i, (expression, event, value) in enumerate(ALL):
+        assert (i in index.match(event)) == (value is True), (expression, event)
