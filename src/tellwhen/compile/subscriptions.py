@@ -16,7 +16,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, ROW, Predicates, Subscriptions
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, ROW, U8, Predicates, Subscriptions
 from tellwhen.kernels.intern import intern, link, place
 from tellwhen.lang.ast import Expr
 from tellwhen.schema import Schema
@@ -76,21 +76,27 @@ class Store:
         literals, self.attributes, moved = compiled.literals.resolve()
         for line, moves in moved:
             self._move(line, moves)
-        ids = self._intern(literals)
         codes = compiled.codes
         kind = np.array([code.kind for code in codes], dtype=np.uint8)
         start = np.zeros(len(codes) + 1, dtype=np.int64)
         np.cumsum([len(code.code) for code in codes], out=start[1:])
-        code = np.fromiter((word for code in codes for word in code.code), dtype=np.int32, count=int(start[-1]))
-        length = link(kind, start, code, ids, ROW)
+        words = np.fromiter((word for code in codes for word in code.code), dtype=np.int32, count=int(start[-1]))
+        self.registers = max([self.registers, *(code.registers for code in codes)])
+        return self.append_arrays(literals, kind, start, words), bool(moved)
+
+    def append_arrays(self, literals: Predicates, kind: U8, start: I64, code: I32) -> I32:
+        """Store subscriptions that are arrays already, their code in terms of the literals; returns the new slots.
+
+        `start` and `code` are overwritten.
+        """
+        length = link(kind, start, code, self._intern(literals), ROW)
         first = len(self)
         self._start.extend(start[1:] + self._code.count)
         self._code.extend(code[:length])
-        self._died.extend(np.full(len(codes), HIGHEST, dtype=np.int64))
+        self._died.extend(np.full(len(kind), HIGHEST, dtype=np.int64))
         self._kind.extend(kind)
-        self.registers = max([self.registers, *(code.registers for code in codes)])
         self.version += 1
-        return np.arange(first, len(self), dtype=np.int32), bool(moved)
+        return np.arange(first, len(self), dtype=np.int32)
 
     def remove(self, slots: I32) -> None:
         """The slots die at the next version."""

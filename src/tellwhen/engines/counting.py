@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
 from tellwhen.compile.translate import Rows, Translator
@@ -24,7 +25,8 @@ LONGEST = 255
 LOOSE = 2048
 """So many subscriptions, or a thirty-second, may wait to be built in."""
 
-EMPTY = np.zeros(0, dtype=np.uint8)
+UNKNOWN = np.zeros(0, dtype=np.uint64)
+"""In place of the predicates' values: subscriptions are looked at one by one."""
 
 
 class CountingIndex(NamedTuple):
@@ -83,10 +85,10 @@ class Counting(Engine):
         kind, start, code, _ = view.subscriptions
         plain = self._built[kind[self._built] == ROW]
         translated = self._translator.rows
-        length = np.concatenate([(start[plain + 1] - start[plain]), np.diff(translated.start)])
-        offset = np.zeros(len(length) + 1, dtype=np.int64)
-        np.cumsum(length, out=offset[1:])
-        predicate = np.concatenate([_gather(start, code, plain), translated.predicate])
+        offset, which = gather(start, plain)
+        offset = np.concatenate([offset, translated.start[1:] + offset[-1]])
+        length = np.diff(offset)
+        predicate = np.concatenate([code[which], translated.predicate])
         by_predicate = rows_by_predicate(offset, predicate, len(view.predicates.line))
         return CountingIndex(
             *build(view.predicates, view.lines, *by_predicate),
@@ -134,14 +136,6 @@ class Counting(Engine):
         }
 
 
-def _gather(start: Any, code: Any, slots: Any) -> I32:
-    """The code of the given slots, one after the other."""
-    lengths = start[slots + 1] - start[slots]
-    ends = np.cumsum(lengths)
-    shift = np.repeat(start[slots] - (ends - lengths), lengths)
-    return code[np.arange(len(shift)) + shift]  # type: ignore[no-any-return]
-
-
 def _empty() -> CountingIndex:
     none = np.zeros(0, dtype=np.int32)
     zero = np.zeros(1, dtype=np.int64)
@@ -168,7 +162,7 @@ class _CountingReader(Reader):
             sized(arrays, "remaining", rows, np.uint8),
             sized(arrays, "done", rows, np.int32),
             sized(arrays, "stamps", len(view.subscriptions.kind) + 1, np.int64),
-            EMPTY,
+            UNKNOWN,
             sized(arrays, "registers", view.registers, np.uint8),
         )  # fmt: skip
         self.scratch.give(arrays)

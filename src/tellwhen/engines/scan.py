@@ -7,21 +7,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
 from tellwhen.engines.base import Engine, Reader, Scratch, fill, sized
-from tellwhen.kernels.arrays import I32, I64, Events, Matches
-from tellwhen.kernels.scan import group_by_line, scan
+from tellwhen.kernels.arrays import I32, I64, Events, Matches, Predicates
+from tellwhen.kernels.scan import scan
 
 FEW = 256
 """So many predicates, or an eighth, may wait ungrouped."""
 
 
 class Group(NamedTuple):
-    """Predicates by line; those beyond len(member) are not in it yet."""
+    """A copy of the predicates, line by line; those numbered len(member) and above are not in it yet."""
 
-    start: I64  # |0|3|5|     predicates of line L are member[start[L]:start[L+1]]
-    member: I32  # |0 2 5|1 4|
+    line: I64  # |0|3|5|        predicates of line L are line[L]:line[L+1]
+    member: I32  # |0 2 5|1 4|    their ids
+    start: I64  # |0 1 2|3 6|8|  their intervals, as in Predicates
+    low: I64
+    high: I64
+
+
+def _grouped(predicates: Predicates, lines: int) -> Group:
+    member = np.argsort(predicates.line, kind="stable").astype(np.int32)
+    line = np.searchsorted(predicates.line[member], np.arange(lines + 1))
+    start, which = gather(predicates.start, member)
+    return Group(line, member, start, predicates.low[which], predicates.high[which])
 
 
 class Scan(Engine):
@@ -35,7 +46,7 @@ class Scan(Engine):
         super().__init__(store)
         self._slots = Growing(np.int32)
         self._dead = 0
-        self._group = Group(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        self._group = _grouped(store.view().predicates, 0)
         self._scratch = Scratch()
 
     def __len__(self) -> int:
@@ -60,11 +71,8 @@ class Scan(Engine):
         self._regroup()
 
     def _regroup(self) -> None:
-        line = self.store.view().predicates.line
-        start = np.zeros(len(self.store.attributes.lines) + 1, dtype=np.int64)
-        member = np.empty(len(line), dtype=np.int32)
-        group_by_line(line, start, member)
-        self._group = Group(start, member)
+        view = self.store.view()
+        self._group = _grouped(view.predicates, view.lines)
 
     def reader(self) -> Reader:
         return _ScanReader(self._slots.view, self._group, self.store.view(), self._scratch)
@@ -74,7 +82,7 @@ class Scan(Engine):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._slots = Growing(np.int32, arrays["slots"])
-        self._group = Group(arrays["start"], arrays["member"])
+        self._group = Group(*(arrays[name] for name in Group._fields))
         mine = self._slots.view
         self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
 
@@ -100,7 +108,7 @@ class _ScanReader(Reader):
             scan, events, len(events.start) * 4,
             self.slots, self.group, view.predicates, view.subscriptions, view.version,
             sized(arrays, "first", view.lines, np.int32),
-            sized(arrays, "truth", predicates, np.uint8),
+            sized(arrays, "truth", predicates // 64 + 1, np.uint64),
             sized(arrays, "found", predicates, np.int32),
             sized(arrays, "registers", view.registers, np.uint8),
         )  # fmt: skip

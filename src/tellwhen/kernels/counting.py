@@ -12,7 +12,7 @@ from numba import njit
 from tellwhen.kernels.evaluate import close_event, open_event, satisfied
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def first_at_least(keys, start, end, point):
     """The first index in start:end whose key is at least the point."""
     while start < end:
@@ -24,7 +24,7 @@ def first_at_least(keys, start, end, point):
     return start
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def count_down(rows, start, end, remaining, done, finished):
     """One predicate fewer for each row of the run; rows that need no more are listed in `done`.
 
@@ -40,7 +40,7 @@ def count_down(rows, start, end, remaining, done, finished):
     return finished
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def count_entry(index, line, low, high, remaining, done, finished):
     """All intervals of the line that touch low..high."""
     points = index.points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, PROGRAM, ROW, SET
@@ -9,7 +10,7 @@ from tellwhen.kernels.arrays import ACCEPT, CLEAR, PROGRAM, ROW, SET
 LINEAR = 8  # up to so many intervals a linear search beats a binary one
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def open_event(events, event, first):
     """Note where each line's entries begin: first[line] is the entry's index + 1, 0 for a line the event lacks.
 
@@ -21,7 +22,7 @@ def open_event(events, event, first):
             first[line] = i + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def close_event(events, event, first):
     """Leave `first` all zero again."""
     for i in range(events.start[event], events.start[event + 1]):
@@ -30,7 +31,7 @@ def close_event(events, event, first):
             first[line] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def interval_at(high, start, end, point):
     """The first interval that ends at or after the point."""
     if end - start <= LINEAR:
@@ -46,7 +47,7 @@ def interval_at(high, start, end, point):
     return start
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def holds(predicates, p, events, event, first):
     """Is predicate p true? Some entry must touch its intervals; every entry must lie inside for a negated one."""
     line = predicates.line[p]
@@ -68,7 +69,13 @@ def holds(predicates, p, events, event, first):
     return every == 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def is_true(truth, p):
+    """Bit p of the predicates' values."""
+    return (truth[p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def run(subscriptions, slot, truth, predicates, events, event, first, registers):
     """Walk a program of tests from its first instruction to ACCEPT or REJECT."""
     code = subscriptions.code
@@ -79,7 +86,7 @@ def run(subscriptions, slot, truth, predicates, events, event, first, registers)
         test, yes, no = code[i], code[i + 1], code[i + 2]
         if test >= 0:
             if truth.size > 0:
-                value = truth[test] != 0
+                value = is_true(truth, test)
             else:
                 value = holds(predicates, test, events, event, first)
             at = yes if value else no
@@ -91,7 +98,7 @@ def run(subscriptions, slot, truth, predicates, events, event, first, registers)
     return at == ACCEPT
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def satisfied(subscriptions, slot, truth, predicates, events, event, first, registers):
     """Is the subscription in this slot true? `truth` holds the predicates' values where they are known, or is empty."""
     kind = subscriptions.kind[slot]
@@ -99,7 +106,7 @@ def satisfied(subscriptions, slot, truth, predicates, events, event, first, regi
         for i in range(subscriptions.start[slot], subscriptions.start[slot + 1]):
             p = subscriptions.code[i]
             if truth.size > 0:
-                if truth[p] == 0:
+                if not is_true(truth, p):
                     return False
             elif not holds(predicates, p, events, event, first):
                 return False

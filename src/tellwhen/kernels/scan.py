@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from tellwhen.kernels.arrays import ROW
-from tellwhen.kernels.evaluate import close_event, holds, open_event, satisfied
+from tellwhen.kernels.evaluate import close_event, holds, interval_at, is_true, open_event, satisfied
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def note(p, truth, found, count):
+    """Predicate p is true: set its bit, and list it so that the bit can be cleared."""
+    truth[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+    found[count] = p
+    return count + 1
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def settle(group, predicates, events, event, first, truth, found):
     """Evaluate every predicate on the event's lines once; returns how many are true, listed in `found`.
 
-    `group` lists predicates by line; those newer than the grouping are few and simply tried one after the other.
+    `group` has the predicates line by line, so that those of a line are read in one go; those newer than the
+    grouping are few and simply tried one after the other.
     """
     count = 0
+    plain = events.plain[event] == 1
     for i in range(events.start[event], events.start[event + 1]):
         line = events.line[i]
-        if line >= group.start.size - 1 or first[line] != i + 1:
+        if line >= group.line.size - 1 or first[line] != i + 1:
             continue
-        for k in range(group.start[line], group.start[line + 1]):
-            p = group.member[k]
-            if holds(predicates, p, events, event, first):
-                truth[p] = 1
-                found[count] = p
-                count += 1
+        point = events.low[i]
+        for k in range(group.line[line], group.line[line + 1]):
+            start, stop = group.start[k], group.start[k + 1]
+            if plain:
+                hit = False
+                if stop == start + 1:
+                    hit = group.low[start] <= point <= group.high[start]
+                else:
+                    at = interval_at(group.high, start, stop, point)
+                    hit = at < stop and group.low[at] <= point
+            else:
+                hit = holds(predicates, group.member[k], events, event, first)
+            if hit:
+                count = note(group.member[k], truth, found, count)
     for p in range(group.member.size, predicates.line.size):
         if holds(predicates, p, events, event, first):
-            truth[p] = 1
-            found[count] = p
-            count += 1
+            count = note(p, truth, found, count)
     return count
 
 
@@ -47,7 +64,7 @@ def scan(slots, group, predicates, subscriptions, version, first, truth, found, 
             hit = True
             if kind[s] == ROW:
                 for i in range(offset[s], offset[s + 1]):
-                    if truth[code[i]] == 0:
+                    if not is_true(truth, code[i]):
                         hit = False
                         break
             else:
@@ -59,7 +76,7 @@ def scan(slots, group, predicates, subscriptions, version, first, truth, found, 
                 out[written] = s
                 written += 1
         for k in range(true):
-            truth[found[k]] = 0
+            truth[found[k] >> 6] = np.uint64(0)
         close_event(events, e, first)
         if full:
             return e

@@ -1,0 +1,86 @@
+"""Hypothesis strategies for expressions and events, on the same odd values as `tellwhen.checks`."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tellwhen import Interval
+from tellwhen.checks import ATTRIBUTES, CONSTANTS, LIKES, ODD_VALUES, PATTERNS
+from tellwhen.errors import EventError
+from tellwhen.lang.ast import And, Not, Or, Truth, Xnor, Xor
+from tellwhen.lang.build import predicate
+from tellwhen.lang.limits import INTEGER
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+FREE = {
+    "number": st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False, allow_infinity=False),
+    "string": TEXT,
+    "bool": st.booleans(),
+    "time": st.datetimes() | st.dates(),
+}
+NAMES = st.sampled_from(ATTRIBUTES)
+COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
+
+
+def constants(family):
+    """Mostly from the small pool, so that subscriptions and events meet."""
+    pool = st.sampled_from(CONSTANTS[family])
+    return st.one_of(pool, pool, pool, FREE[family])
+
+
+def lists(family, minimum, maximum):
+    """Constants for one predicate: numbers all whole or all small, as one predicate must not mix them."""
+    return st.lists(constants(family), min_size=minimum, max_size=maximum).map(_alike)
+
+
+def _alike(values):
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        small = [value for value in values if abs(value) < 2**52]
+        values = small * len(values) if small else [values[0]] * len(values)
+    return values
+
+
+@st.composite
+def predicates(draw, names=NAMES):
+    name = draw(names)
+    family = draw(st.sampled_from(["number", "string", "bool", "time"]))
+    kind = draw(st.integers(0, 7))
+    if kind == 0:
+        return predicate(name, draw(st.sampled_from(["IS NULL", "IS NOT NULL"])), None)
+    if kind <= 3:
+        return predicate(name, draw(COMPARISONS), draw(constants(family)))
+    if kind == 4:
+        return predicate(name, draw(st.sampled_from(["IN", "NOT IN"])), draw(lists(family, 1, 4)))
+    if kind == 5:
+        return predicate(name, draw(st.sampled_from(["BETWEEN", "NOT BETWEEN"])), draw(lists(family, 2, 2))[:2])
+    if kind == 6:
+        return predicate(name, draw(st.sampled_from(["LIKE", "NOT LIKE"])), draw(st.sampled_from(LIKES)))
+    operator = draw(st.sampled_from(["STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES"]))
+    return predicate(name, operator, draw(st.sampled_from(PATTERNS) if operator == "MATCHES" else constants("string")))
+
+
+def expressions(names=NAMES, leaves=12):
+    """Trees of every shape."""
+    leaf = predicates(names) | predicates(names) | predicates(names) | st.booleans().map(Truth)
+
+    def grow(parts):
+        several = st.lists(parts, min_size=2, max_size=3)
+        connectives = [several.map(lambda args, c=connective: c.of(*args)) for connective in (And, Or, Xor, Xnor)]
+        return st.one_of(parts.map(Not), *connectives)
+
+    return st.recursive(leaf, grow, max_leaves=leaves)
+
+
+@st.composite
+def intervals(draw):
+    family = draw(st.sampled_from(["number", "time"]))
+    ends = [draw(constants(family)), draw(constants(family) | st.none())]
+    try:
+        return Interval(*ends)
+    except EventError:
+        return Interval(ends[0], None)
+
+
+SINGLE = st.one_of(*(constants(family) for family in CONSTANTS), st.sampled_from(ODD_VALUES), intervals())
+VALUES = SINGLE | st.lists(SINGLE, max_size=3)
+EVENTS = st.dictionaries(st.sampled_from([*ATTRIBUTES, "unknown"]), VALUES)
