@@ -26,12 +26,12 @@ demo: $(READY) ## See it work: a small workload, matched and explained
 .PHONY: test
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -m "not slow"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest -m "not slow" tests/conformance
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m "not slow" tests/conformance
 
 .PHONY: test-all
 test-all: $(READY) ## Run the tests, the slow ones too
 	$(BIN)/python -m pytest
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba-boundscheck $(BIN)/python -m pytest tests/conformance
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/conformance
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of dependencies
@@ -51,5 +51,5 @@ bench: $(READY) ## Measure the numbers that the documents quote
 
 .PHONY: clean
 clean: ## Remove what the other commands made
-	rm -rf $(VENV) .numba-boundscheck .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tellwhen.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plain_scan(start, attribute, mask, event, out):
     """Look at every subscription; a predicate is a set of values, as a bit mask."""
     found = 0
@@ -23,7 +24,7 @@ def plain_scan(start, attribute, mask, event, out):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_values(start, attribute, mask, attributes, cardinality):
     """For every attribute and value the subscriptions with a predicate that it satisfies."""
     offset = np.zeros(attributes * cardinality + 1, dtype=np.int64)
@@ -46,7 +47,7 @@ def expand_values(start, attribute, mask, attributes, cardinality):
     return offset, members
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plain_counting(offset, members, need, event, cardinality, counts, out):
     """Count the satisfied predicates of every subscription."""
     counts[:] = 0

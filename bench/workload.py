@@ -71,7 +71,14 @@ def make(subscriptions: int, events: int, attributes: int, present: int, share: 
     table = np.full((events, attributes), -1, dtype=np.int32)
     table[np.arange(events)[:, None], used[chosen]] = value[chosen]
     return Workload(
-        start, used[base, which].astype(np.int32), mask, low.astype(np.int64), high.astype(np.int64), kind == 4, table, attributes
+        start,
+        used[base, which].astype(np.int32),
+        mask,
+        low.astype(np.int64),
+        high.astype(np.int64),
+        kind == 4,
+        table,
+        attributes,
     )
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
-from strategies import EVENTS, expressions
 
 import tellwhen as tw
+from strategies import EVENTS, expressions
 from tellwhen.checks import check_engine, check_matches, expected
 
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from support import WORDS, cases, documented, special
 
 import tellwhen as tw
+from support import WORDS, cases, documented, special
 
 ALL = [(case["expression"], json.loads(case["event"], object_hook=special), WORDS[case["value"]]) for case in cases()]
 

@@ -30,6 +30,7 @@ class View(NamedTuple):
     lines: int
     registers: int
     version: int
+    removed: int
 
 
 class Compiled(NamedTuple):
@@ -52,6 +53,7 @@ class Store:
         self._table = np.zeros(64, dtype=np.int32)
         self.registers = 0
         self.version = 0
+        self.removed = 0  # slots, ever
 
     def __len__(self) -> int:
         """Slots in use, removed ones included."""
@@ -101,6 +103,7 @@ class Store:
     def remove(self, slots: I32) -> None:
         """The slots die at the next version."""
         self.version += 1
+        self.removed += len(slots)
         self._died.data[slots] = self.version
 
     def view(self) -> View:
@@ -110,6 +113,7 @@ class Store:
             len(self.attributes.lines),
             self.registers,
             self.version,
+            self.removed,
         )
 
     def alive(self) -> I32:
@@ -163,3 +167,4 @@ class Store:
         }.items():  # fmt: skip
             growing.data = arrays[name]
             growing.count = len(growing.data)
+        self.removed = int(np.count_nonzero(self.died <= version))

@@ -145,3 +145,13 @@ def sized(arrays: dict[str, np.ndarray], name: str, size: int, dtype: Any) -> np
     if array is None or len(array) < size:
         array = arrays[name] = np.zeros(max(size, 1) * 5 // 4, dtype=dtype)
     return array
+
+
+def prefixed(prefix: str, arrays: Any) -> dict[str, np.ndarray]:
+    """A NamedTuple of arrays as named arrays, to be saved beside others."""
+    return {f"{prefix}.{name}": array for name, array in arrays._asdict().items()}
+
+
+def unprefixed(prefix: str, kind: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    """The NamedTuple back."""
+    return kind(*(arrays[f"{prefix}.{name}"] for name in kind._fields))

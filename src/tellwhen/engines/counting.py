@@ -6,39 +6,23 @@ Built in bulk; what is added later is looked at one by one until there is enough
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
 from tellwhen.compile.translate import Rows, Translator
-from tellwhen.engines.base import Engine, Reader, Scratch, fill, sized
-from tellwhen.kernels.arrays import I32, ROW, U8, Events, Matches, Spans, Stabbing
+from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, sized, unprefixed
+from tellwhen.engines.stabbing import build, nothing
+from tellwhen.kernels.arrays import I32, ROW, U8, U64, CountingIndex, Events, Matches, Stabbing
 from tellwhen.kernels.counting import count
-from tellwhen.kernels.counting_build import build, rows_by_predicate
 
 LONGEST = 255
 """Predicates that a counter of one byte can count."""
 
 LOOSE = 2048
 """So many subscriptions, or a thirty-second, may wait to be built in."""
-
-UNKNOWN = np.zeros(0, dtype=np.uint64)
-"""In place of the predicates' values: subscriptions are looked at one by one."""
-
-
-class CountingIndex(NamedTuple):
-    """Rows are conjunctions; every interval of a row's predicates is in one of the four structures."""
-
-    points: Stabbing  # [p, p]
-    upto: Stabbing  # [lowest, p]
-    since: Stabbing  # [p, highest]
-    spans: Spans  # [p, q]
-    need: U8  # |7|3|2|        predicates of a row
-    slot: I32  # |0|1|-3|      its subscription; -1 - slot for one of several rows
-    always: I32  # rows without predicates
 
 
 class Counting(Engine):
@@ -83,48 +67,41 @@ class Counting(Engine):
     def _build(self) -> CountingIndex:
         view = self.store.view()
         kind, start, code, _ = view.subscriptions
-        plain = self._built[kind[self._built] == ROW]
+        mine = np.zeros(len(kind), dtype=bool)
+        mine[self._built[kind[self._built] == ROW]] = True
         translated = self._translator.rows
-        offset, which = gather(start, plain)
-        offset = np.concatenate([offset, translated.start[1:] + offset[-1]])
-        length = np.diff(offset)
-        predicate = np.concatenate([code[which], translated.predicate])
-        by_predicate = rows_by_predicate(offset, predicate, len(view.predicates.line))
+        lengths = np.where(mine, np.diff(start), 0)
+        offset = np.concatenate([[0], np.cumsum(np.concatenate([lengths, np.diff(translated.start)]))])
+        predicate = np.concatenate([code[np.repeat(mine, np.diff(start))], translated.predicate])
+        need, words = _padded(np.diff(offset))
+        rows = np.concatenate([mine, np.ones(len(translated.slot), dtype=bool)])
         return CountingIndex(
-            *build(view.predicates, view.lines, *by_predicate),
-            need=length.astype(np.uint8),
-            slot=np.concatenate([plain, translated.slot]),
-            always=np.flatnonzero(length == 0).astype(np.int32),
+            build(view.predicates, view.lines, offset, predicate),
+            need=need,
+            words=words,
+            slot=translated.slot,
+            always=np.flatnonzero(rows & (need == 0)).astype(np.int32),
         )
 
     def reader(self) -> Reader:
         return _CountingReader(self._index, self._loose.view, self.store.view(), self._scratch)
 
     def arrays(self) -> dict[str, np.ndarray]:
+        index = self._index
         named = {"built": self._built, "loose": self._loose.view}
-        named |= {f"rows.{name}": array for name, array in self._translator.rows._asdict().items()}
-        for name, part in self._index._asdict().items():
-            if isinstance(part, np.ndarray):
-                named[name] = part
-            else:
-                named |= {f"{name}.{field}": array for field, array in part._asdict().items()}
-        return named
+        named |= {"need": index.need, "slot": index.slot, "always": index.always}
+        named |= prefixed("rows", self._translator.rows)
+        return named | prefixed("stabbing", index.stabbing)
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._built = arrays["built"]
         self._loose = Growing(np.int32, arrays["loose"])
-        self._dead = int(
-            sum(np.count_nonzero(self.store.died[a] <= self.store.version) for a in (self._built, self._loose.view))
-        )
-
-        def part(name: str, kind: Any) -> Any:
-            return kind(*(arrays[f"{name}.{field}"] for field in kind._fields))
-
-        self._translator = Translator(LONGEST, part("rows", Rows))
+        mine = np.concatenate([self._built, self._loose.view])
+        self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
+        self._translator = Translator(LONGEST, unprefixed("rows", Rows, arrays))
         self._index = CountingIndex(
-            part("points", Stabbing), part("upto", Stabbing), part("since", Stabbing), part("spans", Spans),
-            arrays["need"], arrays["slot"], arrays["always"],
-        )  # fmt: skip
+            unprefixed("stabbing", Stabbing, arrays), *_padded(arrays["need"]), arrays["slot"], arrays["always"]
+        )
 
     def stats(self) -> dict[str, Any]:
         return {
@@ -136,13 +113,17 @@ class Counting(Engine):
         }
 
 
+def _padded(need: Any) -> tuple[U8, U64]:
+    """Counts as bytes, and as words over the same memory."""
+    words = np.zeros(-(-len(need) // 8), dtype=np.uint64)
+    counts = words.view(np.uint8)[: len(need)]
+    counts[:] = need
+    return counts, words
+
+
 def _empty() -> CountingIndex:
     none = np.zeros(0, dtype=np.int32)
-    zero = np.zeros(1, dtype=np.int64)
-    stabbing = Stabbing(zero, zero[:0], zero, none)
-    return CountingIndex(
-        stabbing, stabbing, stabbing, Spans(zero, zero[:0], zero, none), none.astype(np.uint8), none, none
-    )
+    return CountingIndex(nothing(), *_padded(none), none, none)
 
 
 class _CountingReader(Reader):
@@ -157,12 +138,12 @@ class _CountingReader(Reader):
         rows = len(self.index.need)
         matches = fill(
             count, events, len(events.start) * 4,
-            self.index, self.loose, view.predicates, view.subscriptions, view.version,
+            self.index, self.loose, view.predicates, view.subscriptions, view.version, view.removed,
             sized(arrays, "first", view.lines, np.int32),
-            sized(arrays, "remaining", rows, np.uint8),
-            sized(arrays, "done", rows, np.int32),
+            sized(arrays, "remaining", len(self.index.words), np.uint64).view(np.uint8),
+            sized(arrays, "done", rows + 1, np.int32),
             sized(arrays, "stamps", len(view.subscriptions.kind) + 1, np.int64),
-            UNKNOWN,
+            sized(arrays, "truth", len(view.predicates.line) // 64 + 1, np.uint64),
             sized(arrays, "registers", view.registers, np.uint8),
         )  # fmt: skip
         self.scratch.give(arrays)

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
-from tellwhen.engines.base import Engine, Reader, Scratch, fill, sized
-from tellwhen.kernels.arrays import I32, I64, Events, Matches, Predicates
+from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, sized, unprefixed
+from tellwhen.engines.stabbing import build, nothing
+from tellwhen.kernels.arrays import I32, ROW, Events, Matches, Stabbing
 from tellwhen.kernels.scan import scan
 
 FEW = 256
-"""So many predicates, or an eighth, may wait ungrouped."""
+"""So many predicates, or an eighth, may wait to be indexed; so many subscriptions, or a quarter, to be forgotten."""
 
-
-class Group(NamedTuple):
-    """A copy of the predicates, line by line; those numbered len(member) and above are not in it yet."""
-
-    line: I64  # |0|3|5|        predicates of line L are line[L]:line[L+1]
-    member: I32  # |0 2 5|1 4|    their ids
-    start: I64  # |0 1 2|3 6|8|  their intervals, as in Predicates
-    low: I64
-    high: I64
-
-
-def _grouped(predicates: Predicates, lines: int) -> Group:
-    member = np.argsort(predicates.line, kind="stable").astype(np.int32)
-    line = np.searchsorted(predicates.line[member], np.arange(lines + 1))
-    start, which = gather(predicates.start, member)
-    return Group(line, member, start, predicates.low[which], predicates.high[which])
+WIDE = (1 << 31) - 1
+"""The breadth of a predicate that is not made of points."""
 
 
 class Scan(Engine):
-    """Evaluates every distinct predicate on the event's lines once, then every subscription on these values."""
+    """Finds every true predicate once, then looks at every subscription on these values."""
 
     name = "scan"
     summary = "a tight loop over all subscriptions"
@@ -44,46 +31,63 @@ class Scan(Engine):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self._slots = Growing(np.int32)
+        self._rows = Growing(np.int32)  # slots of conjunctions
+        self._head = Growing(np.int32)  # a predicate of each, to be tested first
+        self._others = Growing(np.int32)  # slots of all else
         self._dead = 0
-        self._group = _grouped(store.view().predicates, 0)
+        self._stabbing, self._grouped = nothing(), 0  # an index of the predicates numbered below _grouped
         self._scratch = Scratch()
 
     def __len__(self) -> int:
-        return self._slots.count - self._dead
+        return self._rows.count + self._others.count - self._dead
 
     def insert(self, slots: I32) -> I32:
-        self._slots.extend(slots)
-        grouped = len(self._group.member)
-        if len(self.store.view().predicates.line) - grouped > max(FEW, grouped // 8):
-            self._regroup()
+        view = self.store.view()
+        start = view.subscriptions.start
+        is_row = (view.subscriptions.kind[slots] == ROW) & (start[slots + 1] > start[slots])
+        rows = slots[is_row]
+        self._rows.extend(rows)
+        self._head.extend(_heads(view, rows))
+        self._others.extend(slots[~is_row])
+        if len(view.predicates.line) - self._grouped > max(FEW, self._grouped // 8):
+            self._index_predicates()
         return slots[:0]
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)
-        if self._dead > max(FEW, self._slots.count // 4):
+        if self._dead > max(FEW, (self._rows.count + self._others.count) // 4):
             self.rebuild()
 
     def rebuild(self) -> None:
-        mine = self._slots.view
-        self._slots = Growing(np.int32, mine[self.store.died[mine] > self.store.version])
+        rows, others = self._rows.view, self._others.view
+        alive = self.store.died[rows] > self.store.version
+        self._rows, self._head = Growing(np.int32, rows[alive]), Growing(np.int32, self._head.view[alive])
+        self._others = Growing(np.int32, others[self.store.died[others] > self.store.version])
         self._dead = 0
-        self._regroup()
+        self._index_predicates()
 
-    def _regroup(self) -> None:
+    def _index_predicates(self) -> None:
         view = self.store.view()
-        self._group = _grouped(view.predicates, view.lines)
+        self._grouped = len(view.predicates.line)
+        each = np.arange(self._grouped + 1)
+        self._stabbing = build(view.predicates, view.lines, each, each[:-1].astype(np.int32))
 
     def reader(self) -> Reader:
-        return _ScanReader(self._slots.view, self._group, self.store.view(), self._scratch)
+        return _ScanReader(self)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"slots": self._slots.view, **self._group._asdict()}
+        return {
+            "rows": self._rows.view,
+            "head": self._head.view,
+            "others": self._others.view,
+            "grouped": np.array([self._grouped]),
+            **prefixed("stabbing", self._stabbing),
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._slots = Growing(np.int32, arrays["slots"])
-        self._group = Group(*(arrays[name] for name in Group._fields))
-        mine = self._slots.view
+        self._rows, self._head, self._others = (Growing(np.int32, arrays[name]) for name in ("rows", "head", "others"))
+        self._grouped, self._stabbing = int(arrays["grouped"][0]), unprefixed("stabbing", Stabbing, arrays)
+        mine = np.concatenate([self._rows.view, self._others.view])
         self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
 
     def stats(self) -> dict[str, Any]:
@@ -94,23 +98,34 @@ class Scan(Engine):
         }
 
 
-class _ScanReader(Reader):
-    __slots__ = ("group", "scratch", "slots", "view")
+def _heads(view: View, rows: I32) -> I32:
+    """A predicate of each conjunction that few values satisfy: of the fewest points, if there is one of points."""
+    if not len(rows):
+        return rows
+    _, _, start, low, high = view.predicates
+    begin, which = gather(view.subscriptions.start, rows)
+    p = view.subscriptions.code[which].astype(np.int64)
+    breadth = np.where(low[start[p]] == high[start[p]], start[p + 1] - start[p], WIDE)
+    best = np.minimum.reduceat(breadth << 32 | p, begin[:-1])
+    return (best & 0xFFFFFFFF).astype(np.int32)
 
-    def __init__(self, slots: I32, group: Group, view: View, scratch: Scratch) -> None:
-        self.slots, self.group, self.view, self.scratch = slots, group, view, scratch
+
+class _ScanReader(Reader):
+    def __init__(self, engine: Scan) -> None:
+        self._slots = engine._rows.view, engine._head.view, engine._others.view
+        self._stabbing, self._grouped = engine._stabbing, engine._grouped
+        self._view, self._scratch = engine.store.view(), engine._scratch
 
     def match(self, events: Events) -> Matches:
-        view = self.view
-        arrays = self.scratch.take()
-        predicates = len(view.predicates.line)
+        view = self._view
+        arrays = self._scratch.take()
         matches = fill(
             scan, events, len(events.start) * 4,
-            self.slots, self.group, view.predicates, view.subscriptions, view.version,
+            *self._slots, self._stabbing, self._grouped, view.predicates, view.subscriptions, view.version,
             sized(arrays, "first", view.lines, np.int32),
-            sized(arrays, "truth", predicates // 64 + 1, np.uint64),
-            sized(arrays, "found", predicates, np.int32),
+            sized(arrays, "truth", len(view.predicates.line) // 64 + 1, np.uint64),
+            sized(arrays, "candidates", len(self._slots[0]) + 1, np.int32),
             sized(arrays, "registers", view.registers, np.uint8),
         )  # fmt: skip
-        self.scratch.give(arrays)
+        self._scratch.give(arrays)
         return matches

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
+U64 = NDArray[np.uint64]
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1
@@ -66,22 +67,30 @@ class Matches(NamedTuple):
 
 
 class Stabbing(NamedTuple):
-    """One-dimensional intervals of every line, by shape, each with the rows that wait for it.
+    """Intervals of every line, by shape, and who waits for each (see kernels/stabbing.py)."""
 
-    A *list* is keyed by line and point. Points come first, then half-lines, so that the rows a value satisfies are
-    a handful of contiguous runs.
+    point_line: I64  # |0|2|2|5|       points of line L are point[point_line[L]:point_line[L+1]], ascending
+    point: I64  # |20 31|5 7 9|
+    upto_line: I64  # half-lines up to a key, the same
+    upto: I64
+    since_line: I64  # half-lines from a key on, the same
+    since: I64
+    cut_line: I64  # |0|4|4|9|       m cuts of line L make m-1 segments, cut[i] <= x < cut[i+1], in a tree of m leaves
+    cut: I64  # |3 8 12 20|     node n of its tree is list 2*cut_line[L] + n; leaf i is node m + i
+    base: I64  # |P|U|S|T|        number of the first list of points, half-lines, half-lines, tree nodes
+    start: I64  # |0|4|6|...       list k is members[start[k]:start[k+1]]
+    members: I32
+
+
+class CountingIndex(NamedTuple):
+    """Rows are conjunctions; they wait for the intervals of their predicates.
+
+    A subscription that is one conjunction has the row of its slot's number, so that a match needs no look-up. The
+    rows of the others come after.
     """
 
-    line: I64  # |0|2|2|5|        keys of line L are line[L]:line[L+1], ascending
-    key: I64  # |20 31|5 7 9|
-    start: I64  # |0|4|6|...      rows of key k are row[start[k]:start[k+1]]
-    row: I32
-
-
-class Spans(NamedTuple):
-    """Two-sided intervals of every line in an implicit segment tree: a row hangs on O(log cuts) nodes."""
-
-    line: I64  # |0|4|4|9|        cuts of line L are line[L]:line[L+1]; m cuts make m-1 segments
-    cut: I64  # |3 8 12 20|      segment i is cut[i] <= x < cut[i+1]
-    start: I64  # rows of node n of line L are row[start[2*line[L]+n]:...+1], nodes 1 to 2m-1, leaf i is i+m
-    row: I32
+    stabbing: Stabbing
+    need: U8  # |7|0|3|2|      predicates of a row, 0 where none is built for the slot
+    words: U64  # the same, eight to a word
+    slot: I32  # |1|-6|-6|     slots of the last rows; -1 - slot for one of several
+    always: I32  # rows without predicates

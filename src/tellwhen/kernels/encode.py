@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.kernels.jit import kernel
 
 INTEGER = (1 << 62) - 1
 BEYOND = float(1 << 62)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def int_points(values):
     """`lines.int_point` of int64 values."""
     points = np.empty(values.size, dtype=np.int64)
@@ -21,7 +21,7 @@ def int_points(values):
     return points
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def int_points_of_floats(values):
     """`lines.int_point` of doubles, none of them NaN."""
     points = np.empty(values.size, dtype=np.int64)
@@ -37,7 +37,7 @@ def int_points_of_floats(values):
     return points
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def float_points(values):
     """`lines.float_point` of doubles, none of them NaN."""
     points = values.view(np.int64).copy()
@@ -47,7 +47,7 @@ def float_points(values):
     return points
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def doubles_towards_zero(values):
     """int64 -> the nearest double, or the next one towards zero where that would be larger in magnitude."""
     doubles = values.astype(np.float64)
@@ -58,7 +58,7 @@ def doubles_towards_zero(values):
     return doubles
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def time_points(values, multiply, divide):
     """Ticks -> points of microseconds: ticks * multiply / divide, what is finer lying between."""
     points = np.empty(values.size, dtype=np.int64)
@@ -76,7 +76,7 @@ def time_points(values, multiply, divide):
     return points
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand(rows, codes, start, line, point, out_rows, out_line, out_point):
     """Entries of coded values: value i of row rows[i] has the entries start[c]:start[c+1], c = codes[i]."""
     written = 0
@@ -88,14 +88,14 @@ def expand(rows, codes, start, line, point, out_rows, out_line, out_point):
             written += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_rows(rows, counts):
     """One more entry for each of the rows."""
     for row in rows:
         counts[row] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_column(rows, line, points, at, out_line, out_point):
     """Write a column's entries, all on one line, where their rows' entries go on."""
     for i in range(rows.size):
@@ -105,7 +105,7 @@ def place_column(rows, line, points, at, out_line, out_point):
         at[rows[i]] = k + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_entries(rows, line, points, at, out_line, out_point):
     """The same for entries with a line each."""
     for i in range(rows.size):
@@ -115,7 +115,7 @@ def place_entries(rows, line, points, at, out_line, out_point):
         at[rows[i]] = k + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_plain(start, line, plain):
     """An event is plain when no line repeats; repeated ones are neighbours."""
     for e in range(plain.size):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, PROGRAM, ROW, SET
+from tellwhen.kernels.jit import inline, kernel
 
 LINEAR = 8  # up to so many intervals a linear search beats a binary one
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inline
 def open_event(events, event, first):
     """Note where each line's entries begin: first[line] is the entry's index + 1, 0 for a line the event lacks.
 
@@ -22,7 +22,7 @@ def open_event(events, event, first):
             first[line] = i + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inline
 def close_event(events, event, first):
     """Leave `first` all zero again."""
     for i in range(events.start[event], events.start[event + 1]):
@@ -31,7 +31,7 @@ def close_event(events, event, first):
             first[line] = 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inline
 def interval_at(high, start, end, point):
     """The first interval that ends at or after the point."""
     if end - start <= LINEAR:
@@ -47,7 +47,7 @@ def interval_at(high, start, end, point):
     return start
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inline
 def holds(predicates, p, events, event, first):
     """Is predicate p true? Some entry must touch its intervals; every entry must lie inside for a negated one."""
     line = predicates.line[p]
@@ -69,28 +69,37 @@ def holds(predicates, p, events, event, first):
     return every == 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inline
 def is_true(truth, p):
     """Bit p of the predicates' values."""
-    return (truth[p >> 6] >> np.uint64(p & 63)) & np.uint64(1) != 0
+    return (truth[np.uint32(p) >> np.uint32(6)] >> np.uint64(p & 63)) & np.uint64(1) != 0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def run(subscriptions, slot, truth, predicates, events, event, first, registers):
+@inline
+def set_true(truth, p):
+    """Set bit p."""
+    truth[np.uint32(p) >> np.uint32(6)] |= np.uint64(1) << np.uint64(p & 63)
+
+
+@inline
+def row_accepts(code, start, end, truth):
+    """Are all predicates of a conjunction true?"""
+    for i in range(np.uint64(start), np.uint64(end)):
+        if not is_true(truth, code[i]):
+            return False
+    return True
+
+
+@inline
+def program_accepts(code, start, truth, registers):
     """Walk a program of tests from its first instruction to ACCEPT or REJECT."""
-    code = subscriptions.code
-    base = subscriptions.start[slot]
     at = 0
     while at >= 0:
-        i = base + 3 * at
-        test, yes, no = code[i], code[i + 1], code[i + 2]
+        i = np.uint64(start + 3 * at)
+        test, yes, no = code[i], code[i + np.uint64(1)], code[i + np.uint64(2)]
         if test >= 0:
-            if truth.size > 0:
-                value = is_true(truth, test)
-            else:
-                value = holds(predicates, test, events, event, first)
-            at = yes if value else no
-        elif no in (SET, CLEAR):
+            at = yes if is_true(truth, test) else no
+        elif no == SET or no == CLEAR:
             registers[-1 - test] = no == SET
             at = yes
         else:
@@ -98,19 +107,22 @@ def run(subscriptions, slot, truth, predicates, events, event, first, registers)
     return at == ACCEPT
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def satisfied(subscriptions, slot, truth, predicates, events, event, first, registers):
-    """Is the subscription in this slot true? `truth` holds the predicates' values where they are known, or is empty."""
+@kernel
+def satisfied(subscriptions, slot, predicates, events, event, first, truth, registers):
+    """Is the subscription in this slot true? Looks at the event itself; `truth` is used as scratch."""
     kind = subscriptions.kind[slot]
+    start, end = subscriptions.start[slot], subscriptions.start[slot + 1]
     if kind == ROW:
-        for i in range(subscriptions.start[slot], subscriptions.start[slot + 1]):
-            p = subscriptions.code[i]
-            if truth.size > 0:
-                if not is_true(truth, p):
-                    return False
-            elif not holds(predicates, p, events, event, first):
+        for i in range(start, end):
+            if not holds(predicates, subscriptions.code[i], events, event, first):
                 return False
         return True
     if kind == PROGRAM:
-        return run(subscriptions, slot, truth, predicates, events, event, first, registers)
+        for i in range(start, end, 3):
+            p = subscriptions.code[i]
+            if p >= 0:
+                truth[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
+                if holds(predicates, p, events, event, first):
+                    set_true(truth, p)
+        return program_accepts(subscriptions.code, start, truth, registers)
     return False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tellwhen.kernels.jit import kernel
 
 LONG = 64  # beyond so many predicates, sorting finds the repeated ones faster than comparing all pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_of(line, every, low, high, start, end):
     """A mixing hash of a predicate's line, quantifier and intervals."""
     h = np.uint64(line) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(every) + np.uint64(1)
@@ -21,7 +22,7 @@ def hash_of(line, every, low, high, start, end):
     return h ^ (h >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def same(a, p, b, q):
     """Are predicate p of `a` and predicate q of `b` one predicate?"""
     start, other = a.start[p], b.start[q]
@@ -34,7 +35,7 @@ def same(a, p, b, q):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place(table, predicates, count):
     """Enter the first `count` predicates into an empty table of ids + 1; its size is a power of two."""
     mask = np.uint64(table.size - 1)
@@ -48,7 +49,7 @@ def place(table, predicates, count):
         table[h] = p + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intern(table, known, count, new, ids):
     """Find or append each new predicate; `known` has room for all. Returns the new count; ids go to `ids`."""
     mask = np.uint64(table.size - 1)
@@ -71,7 +72,7 @@ def intern(table, known, count, new, ids):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link(kind, start, code, ids, row_kind):
     """Replace literals by predicate ids, in place; a conjunction loses its repeated predicates.
 

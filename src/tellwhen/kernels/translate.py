@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, SET
+from tellwhen.kernels.jit import kernel
 
 WIDTH = 64
 """Distinct predicates, and registers, that a mask can hold."""
@@ -14,7 +14,7 @@ PATHS = 64
 """Paths that may be walked per allowed row: some are dead ends, some repeat others."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distinct_tests(code, tests, local):
     """List the distinct predicates in `tests`, and each instruction's number of its predicate in `local`.
 
@@ -39,7 +39,7 @@ def distinct_tests(code, tests, local):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def absorb(found, count, row):
     """Add a row unless one of its parts is there already; rows it is a part of go. Returns the new count."""
     for k in range(count):
@@ -54,7 +54,7 @@ def absorb(found, count, row):
     return kept + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def disjunctive(code, local, found):
     """Walk every path to ACCEPT. The tests answered yes on it make one row.
 
