@@ -32,8 +32,11 @@ from tellwhen.lang.values import flatten
 from tellwhen.schema import Schema
 
 Subscription = str | Expr | Mapping[str, Any]
-BLOCK = 16_384
-"""Events, or subscriptions, worked on at a time: bounds the memory that a large batch takes."""
+EVENTS = 16_384
+"""Events matched at a time: bounds the memory that a large batch takes."""
+
+SUBSCRIPTIONS = 1_024
+"""Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
 
 
 class _State(NamedTuple):
@@ -86,7 +89,7 @@ class Index:
             first = len(self._store)
             moved = False
             try:
-                while block := list(islice(pairs, BLOCK)):
+                while block := list(islice(pairs, SUBSCRIPTIONS)):
                     moved |= self._store_block(block, fresh, replaced, replace)
                 slots = np.arange(first, len(self._store), dtype=np.int32)
                 repeated = np.setdiff1d(slots, np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
@@ -217,17 +220,17 @@ class Index:
             numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32))]
         return pa.table({"event": pa.chunked_array(numbers), "subscription": pa.chunked_array(ids)})
 
-    def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Counter[str]]]:
+    def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
         table = as_table(events)
         if table is None:
             pending = iter(events)
-            while block := list(islice(pending, BLOCK)):
+            while block := list(islice(pending, EVENTS)):
                 yield encode(block, attributes, self._schema)
         else:
-            for start in range(0, table.num_rows, BLOCK):
-                yield encode_table(table.slice(start, BLOCK), attributes, self._schema)
+            for start in range(0, table.num_rows, EVENTS):
+                yield encode_table(table.slice(start, EVENTS), attributes, self._schema)
 
-    def _count(self, mismatches: Counter[str]) -> None:
+    def _count(self, mismatches: Mapping[str, int]) -> None:
         with self._lock:
             self._mismatches.update(mismatches)
 

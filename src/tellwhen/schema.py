@@ -36,7 +36,7 @@ class Schema:
     tellwhen.errors.SchemaError: price = 'cheap': price is declared float, but 'cheap' is a string
     """
 
-    __slots__ = ("types",)
+    __slots__ = ("reads_times", "types")
 
     def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = ()) -> None:
         self.types: dict[str, Type] = dict(types)
@@ -44,6 +44,8 @@ class Schema:
             name(attribute)
             if type_ not in FAMILIES:
                 raise SchemaError(f"{attribute}: unknown type {type_!r}; there are {', '.join(FAMILIES)}")
+
+        self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
     def check(self, predicate: Predicate) -> None:
         """Raises SchemaError when the predicate's constants are not of its attribute's declared family."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,24 +13,24 @@ from tellwhen.errors import EventError
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, members, reduce
-from tellwhen.schema import FAMILIES, Schema
+from tellwhen.schema import Schema
 
 
 class EventEncoder:
     """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
 
-    __slots__ = ("_attributes", "_highs", "_lines", "_lows", "_plain", "_starts", "_times", "_wrong", "mismatches")
+    __slots__ = ("_attributes", "_highs", "_lines", "_lows", "_plain", "_schema", "_starts", "_wrong", "mismatches")
 
     def __init__(self, attributes: Attributes, schema: Schema) -> None:
         self._attributes = attributes
-        self._times = {name for name, type_ in schema.types.items() if FAMILIES[type_] == "time"} and schema
+        self._schema = schema if schema.reads_times else None
         self._starts: list[int] = [0]
         self._lines: list[int] = []
         self._lows: list[int] = []
         self._highs: list[int] | None = None  # only once an interval has come
         self._plain: list[int] = []
         self._wrong: list[str] = []  # attributes of the current event with a value of a wrong type
-        self.mismatches: Counter[str] = Counter()
+        self.mismatches: dict[str, int] = {}
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Encode one event."""
@@ -45,8 +44,8 @@ class EventEncoder:
             raise EventError(
                 f"an event is a mapping from attribute names to values, not a {type(event).__name__}"
             ) from None
-        if self._times:
-            event = self._times.read_event(flatten(event))
+        if self._schema is not None:
+            event = self._schema.read_event(flatten(event))
             items = event.items()
         for name, value in items:
             kind = type(value)
@@ -84,7 +83,8 @@ class EventEncoder:
         if self._attributes.watched:
             self._presence(event)
         if self._wrong:
-            self.mismatches.update(self._wrong)
+            for name in self._wrong:
+                self.mismatches[name] = self.mismatches.get(name, 0) + 1
             self._wrong.clear()
         self._plain.append(plain)
         self._starts.append(len(lines))
@@ -211,7 +211,9 @@ def is_known(attribute: Attribute, member: Any) -> bool:
     return family in attribute.families
 
 
-def encode(events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema) -> tuple[Events, Counter[str]]:
+def encode(
+    events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
+) -> tuple[Events, dict[str, int]]:
     """Arrays for the events, and how many values of each attribute were of a wrong type."""
     encoder = EventEncoder(attributes, schema)
     for event in events:

@@ -7,7 +7,7 @@ of the batch are in the dictionaries: they are noted and filled in by `resolve`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,32 +53,35 @@ class Literals:
     def add(self, predicate: Predicate, negated: bool) -> int:
         """The number of the literal for a predicate, or for its negation."""
         attribute = self.attributes.of(predicate.attribute)
-        family = predicate.family
-        if family == "number":
-            line, point = self._number_line(attribute, predicate)
-            constants = predicate.operand if isinstance(predicate.operand, tuple) else (predicate.operand,)
+        operand = predicate.operand
+        constants = operand if type(operand) is tuple else (operand,)
+        kind = type(constants[0])
+        if kind is int or kind is float:
+            line, point = self._number_line(attribute, predicate, constants)
             return self._plain(line, predicate.operator, [point(c) for c in constants], negated)
-        if family == "string":
+        if kind is str:
             return self._string(attribute, predicate, negated)
-        if family is None:
+        if operand is None:
             present = int((predicate.operator == "IS NOT NULL") != negated)
             return self._literal(self.attributes.line(attribute, "presence"), [(present, present)], False)
-        constants = predicate.constants
-        if family == "bool":
+        if kind is bool:
             line, points = self.attributes.line(attribute, "bool"), [int(c) for c in constants]
         else:
-            line, points = self.attributes.line(attribute, "time"), [2 * microseconds(c) for c in constants]  # type: ignore[arg-type]
+            line, points = self.attributes.line(attribute, "time"), [2 * microseconds(c) for c in constants]
         return self._plain(line, predicate.operator, points, negated)
 
     def _plain(self, line: int, operator: str, points: list[int], negated: bool) -> int:
         intervals = _intervals(operator, points)
         return self._literal(line, complement(intervals) if negated else intervals, negated)
 
-    def _number_line(self, attribute: Attribute, predicate: Predicate) -> tuple[int, Callable[[int | float], int]]:
-        constants = predicate.constants
-        whole, doubles = fits_int(constants), fits_float(constants)
+    def _number_line(
+        self, attribute: Attribute, predicate: Predicate, constants: tuple[Any, ...]
+    ) -> tuple[int, Callable[[Any], int]]:
         # Once an attribute has fractions, keep its predicates together on the float line.
         prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
+        if not prefers_float and attribute.int >= 0 and all([type(c) is int for c in constants]):
+            return attribute.int, _double
+        whole, doubles = fits_int(constants), fits_float(constants)
         if whole and not (doubles and prefers_float):
             return self.attributes.line(attribute, "int"), int_point
         if doubles:
@@ -165,10 +168,11 @@ class Literals:
             return NOTHING
         self.lines.append(line)
         self.every.append(every)
+        lows, highs = self.lows, self.highs
         for low, high in intervals:
-            self.lows.append(low)
-            self.highs.append(high)
-        self.starts.append(len(self.lows))
+            lows.append(low)
+            highs.append(high)
+        self.starts.append(len(lows))
         return len(self.lines) - 1
 
     def resolve(self) -> tuple[Predicates, Attributes, list[tuple[int, Moved]]]:
@@ -200,6 +204,11 @@ class Literals:
                 self.attributes = self.attributes.with_dictionary(after)
                 moved.append((line, moves))
         return moved
+
+
+def _double(value: int) -> int:
+    """`int_point` of an integer in range."""
+    return 2 * value
 
 
 def _intervals(operator: str, points: list[int]) -> Intervals:

@@ -42,7 +42,7 @@ def compile_expression(expr: Expr, literals: Literals) -> Code:
     """The code of one subscription, its literals added to the batch."""
     if isinstance(expr, Predicate):
         expr = And((expr,))
-    if type(expr) is And and all(type(arg) is Predicate for arg in expr.args):
+    if type(expr) is And and all([type(arg) is Predicate for arg in expr.args]):
         row = [literals.add(arg, False) for arg in expr.args]  # type: ignore[arg-type]
         return Code(NEVER, [], 0) if NOTHING in row else Code(ROW, row, 0)
     return _Compiler(literals).compile(expr)

@@ -122,17 +122,16 @@ class Store:
 
     def _intern(self, new: Predicates) -> I32:
         extra = len(new.line)
-        count = self._line.count
-        if 2 * (count + extra) > len(self._table):
-            size = 1 << (4 * (count + extra) - 1).bit_length()
-            self._table = np.zeros(size, dtype=np.int32)
-            place(self._table, self.view().predicates, count)
         known = Predicates(
             self._line.reserve(extra), self._every.reserve(extra), self._interval.reserve(extra),
             self._low.reserve(len(new.low)), self._high.reserve(len(new.low)),
         )  # fmt: skip
         ids = np.empty(extra, dtype=np.int32)
-        count = intern(self._table, known, count, new, ids)
+        count, done = intern(self._table, known, self._line.count, new, ids, 0)
+        while done < extra:
+            self._table = np.zeros(2 * len(self._table), dtype=np.int32)
+            place(self._table, known, count)
+            count, done = intern(self._table, known, count, new, ids, done)
         self._line.count = self._every.count = count
         self._interval.count = count + 1
         self._low.count = self._high.count = int(known.start[count])

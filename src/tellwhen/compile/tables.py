@@ -7,7 +7,6 @@ with.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,14 +18,14 @@ import pyarrow.types as pt
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.events import entries_of
 from tellwhen.kernels import encode as kernels
-from tellwhen.kernels.arrays import I64, Events
+from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.lang.values import Value, is_missing, reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
 TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 
 
-def encode_table(table: pa.Table, attributes: Attributes, schema: Schema) -> tuple[Events, Counter[str]]:
+def encode_table(table: pa.Table, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
     """Arrays for the rows, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(table.num_rows, attributes, schema)
     if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
@@ -64,7 +63,7 @@ class _TableEncoder:
         self._schema = schema
         self._pieces: list[tuple[I64, Any, I64]] = []  # rows, a line or a line each, points
         self._present: dict[str, np.ndarray] = {}
-        self.mismatches: Counter[str] = Counter()
+        self.mismatches: dict[str, int] = {}
 
     def add_column(self, name: str, column: pa.Array) -> None:
         attribute = self._attributes.by_name.get(name)
@@ -147,13 +146,15 @@ class _TableEncoder:
 
     def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         raw = column.to_numpy()
-        # Above int64 only a uint64 reaches: beyond every constant of an int line, a double on a float line.
-        values = np.minimum(raw, np.iinfo(np.int64).max).astype(np.int64)
+        if raw.dtype == np.uint64:
+            # Above int64: beyond every constant of an int line, a double on a float line.
+            values = np.minimum(raw, np.uint64(HIGHEST)).astype(np.int64)
+            doubles = np.where(raw > np.uint64(HIGHEST), raw.astype(np.float64), kernels.doubles_towards_zero(values))
+        else:
+            values = raw.astype(np.int64, copy=False)
+            doubles = kernels.doubles_towards_zero(values) if attribute.float >= 0 else values
         self._piece(attribute.int, kernels.int_points, values, rows)
-        if attribute.float >= 0:
-            doubles = raw.astype(np.float64) if raw.dtype == np.uint64 and (raw > values).any() else None
-            doubles = kernels.doubles_towards_zero(values) if doubles is None else doubles
-            self._piece(attribute.float, kernels.float_points, doubles, rows)
+        self._piece(attribute.float, kernels.float_points, doubles, rows)
 
     def _times(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         if pt.is_date32(column.type):
@@ -186,7 +187,7 @@ class _TableEncoder:
             start.append(len(lines))
         mismatches = int(wrong[codes].sum())
         if mismatches:
-            self.mismatches[attribute.name] += mismatches
+            self.mismatches[attribute.name] = self.mismatches.get(attribute.name, 0) + mismatches
         starts = np.array(start, dtype=np.int64)
         total = int(np.diff(starts)[codes].sum())
         out = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)

@@ -107,11 +107,11 @@ def able(capability: Capability) -> list[str]:
     return sorted(name for name, engine in REGISTRY.items() if capability in engine.supports)
 
 
-def fill(kernel: Callable[..., int], events: Events, expected: int, *args: Any) -> Matches:
+def fill(kernel: Callable[..., int], events: Events, *args: Any) -> Matches:
     """Run a kernel that fills an output of unknown size: it stops when full, the output doubles, it goes on."""
     count = len(events.start) - 1
     start = np.zeros(count + 1, dtype=np.int64)
-    out = np.empty(max(expected, 64), dtype=np.int32)
+    out = np.empty(64 + 4 * count, dtype=np.int32)
     done = kernel(*args, events, 0, start, out)
     while done < count:
         grown = np.empty(2 * len(out), dtype=np.int32)
@@ -121,30 +121,29 @@ def fill(kernel: Callable[..., int], events: Events, expected: int, *args: Any) 
     return Matches(start, out[: start[count]])
 
 
+Sizes = tuple[tuple[str, int, Any], ...]
+
+
 class Scratch:
-    """Working arrays that kernels leave clean. Kept for the next call: allocating them costs more than a match."""
+    """Working arrays that kernels leave as they need them. Allocating them would cost more than a match."""
 
     def __init__(self) -> None:
         self._pool: list[dict[str, np.ndarray]] = []
 
-    def take(self) -> dict[str, np.ndarray]:
-        """A set of arrays that no other thread uses."""
+    def take(self, sizes: Sizes) -> dict[str, np.ndarray]:
+        """Arrays of at least these sizes, zero when new, in their order, that no other thread uses until given back."""
         try:
-            return self._pool.pop()
+            arrays = self._pool.pop()
         except IndexError:
-            return {}
+            arrays = {}
+        for name, size, dtype in sizes:
+            if name not in arrays or len(arrays[name]) < size:
+                arrays[name] = np.zeros(size * 5 // 4 + 1, dtype=dtype)
+        return arrays
 
     def give(self, arrays: dict[str, np.ndarray]) -> None:
-        """Back to the pool; not called when a kernel failed, so a dirty set is never reused."""
+        """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
         self._pool.append(arrays)
-
-
-def sized(arrays: dict[str, np.ndarray], name: str, size: int, dtype: Any) -> np.ndarray:
-    """The named array with at least so many elements, zero when new."""
-    array = arrays.get(name)
-    if array is None or len(array) < size:
-        array = arrays[name] = np.zeros(max(size, 1) * 5 // 4, dtype=dtype)
-    return array
 
 
 def prefixed(prefix: str, arrays: Any) -> dict[str, np.ndarray]:

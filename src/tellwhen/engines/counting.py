@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.growing import Growing
-from tellwhen.compile.subscriptions import Store, View
+from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows, Translator
-from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, sized, unprefixed
+from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, unprefixed
 from tellwhen.engines.stabbing import build, nothing
-from tellwhen.kernels.arrays import I32, ROW, U8, U64, CountingIndex, Events, Matches, Stabbing
+from tellwhen.kernels.arrays import I32, I64, ROW, U64, CountingIndex, Events, Matches, Stabbing
 from tellwhen.kernels.counting import count
 
 LONGEST = 255
 """Predicates that a counter of one byte can count."""
 
-LOOSE = 2048
-"""So many subscriptions, or a thirty-second, may wait to be built in."""
+LOOSE = 64
+"""So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
 
 
 class Counting(Engine):
@@ -35,7 +35,7 @@ class Counting(Engine):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._built = np.zeros(0, dtype=np.int32)  # slots in the index
-        self._index = _empty()
+        self._index, self._row_count = _empty(), 0
         self._loose = Growing(np.int32)  # slots not in it
         self._dead = 0
         self._translator = Translator(LONGEST)
@@ -47,7 +47,7 @@ class Counting(Engine):
     def insert(self, slots: I32) -> I32:
         taken = self._translator.takes(self.store.view().subscriptions, slots)
         self._loose.extend(slots[taken])
-        if self._loose.count > max(LOOSE, len(self._built) // 32):
+        if self._loose.count > max(LOOSE, len(self._built) // 64):
             self.rebuild()
         return slots[~taken]
 
@@ -62,9 +62,9 @@ class Counting(Engine):
         self._loose = Growing(np.int32)
         self._dead = 0
         self._translator.forget(self.store.died, self.store.version)
-        self._index = self._build()
+        self._build()
 
-    def _build(self) -> CountingIndex:
+    def _build(self) -> None:
         view = self.store.view()
         kind, start, code, _ = view.subscriptions
         mine = np.zeros(len(kind), dtype=bool)
@@ -73,23 +73,28 @@ class Counting(Engine):
         lengths = np.where(mine, np.diff(start), 0)
         offset = np.concatenate([[0], np.cumsum(np.concatenate([lengths, np.diff(translated.start)]))])
         predicate = np.concatenate([code[np.repeat(mine, np.diff(start))], translated.predicate])
-        need, words = _padded(np.diff(offset))
+        need = np.diff(offset)
         rows = np.concatenate([mine, np.ones(len(translated.slot), dtype=bool)])
-        return CountingIndex(
+        self._row_count = len(rows)
+        self._index = CountingIndex(
             build(view.predicates, view.lines, offset, predicate),
-            need=need,
-            words=words,
+            need=_words(need),
             slot=translated.slot,
             always=np.flatnonzero(rows & (need == 0)).astype(np.int32),
         )
 
     def reader(self) -> Reader:
-        return _CountingReader(self._index, self._loose.view, self.store.view(), self._scratch)
+        return _CountingReader(self)
 
     def arrays(self) -> dict[str, np.ndarray]:
         index = self._index
         named = {"built": self._built, "loose": self._loose.view}
-        named |= {"need": index.need, "slot": index.slot, "always": index.always}
+        named |= {
+            "row_count": np.array([self._row_count]),
+            "need": index.need,
+            "slot": index.slot,
+            "always": index.always,
+        }
         named |= prefixed("rows", self._translator.rows)
         return named | prefixed("stabbing", index.stabbing)
 
@@ -99,52 +104,52 @@ class Counting(Engine):
         mine = np.concatenate([self._built, self._loose.view])
         self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
         self._translator = Translator(LONGEST, unprefixed("rows", Rows, arrays))
+        self._row_count = int(arrays["row_count"][0])
         self._index = CountingIndex(
-            unprefixed("stabbing", Stabbing, arrays), *_padded(arrays["need"]), arrays["slot"], arrays["always"]
+            unprefixed("stabbing", Stabbing, arrays), arrays["need"], arrays["slot"], arrays["always"]
         )
 
     def stats(self) -> dict[str, Any]:
         return {
             "subscriptions": len(self),
             "removed": self._dead,
-            "rows": len(self._index.need),
+            "rows": self._row_count,
             "loose": self._loose.count,
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
 
-def _padded(need: Any) -> tuple[U8, U64]:
-    """Counts as bytes, and as words over the same memory."""
-    words = np.zeros(-(-len(need) // 8), dtype=np.uint64)
-    counts = words.view(np.uint8)[: len(need)]
-    counts[:] = need
-    return counts, words
+def _words(counts: I64) -> U64:
+    """Counts as bytes, eight to a word."""
+    words = np.zeros(-(-len(counts) // 8), dtype=np.uint64)
+    words.view(np.uint8)[: len(counts)] = counts
+    return words
 
 
 def _empty() -> CountingIndex:
     none = np.zeros(0, dtype=np.int32)
-    return CountingIndex(nothing(), *_padded(none), none, none)
+    return CountingIndex(nothing(), np.zeros(0, dtype=np.uint64), none, none)
 
 
 class _CountingReader(Reader):
-    __slots__ = ("index", "loose", "scratch", "view")
-
-    def __init__(self, index: CountingIndex, loose: I32, view: View, scratch: Scratch) -> None:
-        self.index, self.loose, self.view, self.scratch = index, loose, view, scratch
+    def __init__(self, engine: Counting) -> None:
+        view = engine.store.view()
+        self._scratch = engine._scratch
+        self._arguments = (
+            engine._index, engine._row_count, engine._loose.view,
+            view.predicates, view.subscriptions, view.version, view.removed,
+        )  # fmt: skip
+        self._sizes = (
+            ("first", view.lines, np.int32),
+            ("remaining", len(engine._index.need), np.uint64),
+            ("done", engine._row_count + 1, np.int32),
+            ("stamps", len(view.subscriptions.kind) + 1, np.int64),
+            ("truth", len(view.predicates.line) // 64 + 1, np.uint64),
+            ("registers", view.registers, np.uint8),
+        )
 
     def match(self, events: Events) -> Matches:
-        view = self.view
-        arrays = self.scratch.take()
-        rows = len(self.index.need)
-        matches = fill(
-            count, events, len(events.start) * 4,
-            self.index, self.loose, view.predicates, view.subscriptions, view.version, view.removed,
-            sized(arrays, "first", view.lines, np.int32),
-            sized(arrays, "remaining", len(self.index.words), np.uint64).view(np.uint8),
-            sized(arrays, "done", rows + 1, np.int32),
-            sized(arrays, "stamps", len(view.subscriptions.kind) + 1, np.int64),
-            sized(arrays, "truth", len(view.predicates.line) // 64 + 1, np.uint64),
-            sized(arrays, "registers", view.registers, np.uint8),
-        )  # fmt: skip
-        self.scratch.give(arrays)
+        arrays = self._scratch.take(self._sizes)
+        matches = fill(count, events, *self._arguments, *arrays.values())
+        self._scratch.give(arrays)
         return matches

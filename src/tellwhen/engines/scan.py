@@ -10,7 +10,7 @@ import numpy as np
 from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store, View
-from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, sized, unprefixed
+from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, unprefixed
 from tellwhen.engines.stabbing import build, nothing
 from tellwhen.kernels.arrays import I32, ROW, Events, Matches, Stabbing
 from tellwhen.kernels.scan import scan
@@ -112,20 +112,21 @@ def _heads(view: View, rows: I32) -> I32:
 
 class _ScanReader(Reader):
     def __init__(self, engine: Scan) -> None:
-        self._slots = engine._rows.view, engine._head.view, engine._others.view
-        self._stabbing, self._grouped = engine._stabbing, engine._grouped
-        self._view, self._scratch = engine.store.view(), engine._scratch
+        view = engine.store.view()
+        self._scratch = engine._scratch
+        self._arguments = (
+            engine._rows.view, engine._head.view, engine._others.view, engine._stabbing, engine._grouped,
+            view.predicates, view.subscriptions, view.version,
+        )  # fmt: skip
+        self._sizes = (
+            ("first", view.lines, np.int32),
+            ("truth", len(view.predicates.line) // 64 + 1, np.uint64),
+            ("candidates", engine._rows.count + 1, np.int32),
+            ("registers", view.registers, np.uint8),
+        )
 
     def match(self, events: Events) -> Matches:
-        view = self._view
-        arrays = self._scratch.take()
-        matches = fill(
-            scan, events, len(events.start) * 4,
-            *self._slots, self._stabbing, self._grouped, view.predicates, view.subscriptions, view.version,
-            sized(arrays, "first", view.lines, np.int32),
-            sized(arrays, "truth", len(view.predicates.line) // 64 + 1, np.uint64),
-            sized(arrays, "candidates", len(self._slots[0]) + 1, np.int32),
-            sized(arrays, "registers", view.registers, np.uint8),
-        )  # fmt: skip
+        arrays = self._scratch.take(self._sizes)
+        matches = fill(scan, events, *self._arguments, *arrays.values())
         self._scratch.give(arrays)
         return matches

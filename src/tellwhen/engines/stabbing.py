@@ -17,27 +17,27 @@ def build(predicates: Predicates, lines: int, row_start: I64, row_code: I32) -> 
     line = np.repeat(predicates.line, np.diff(predicates.start))
     where = np.zeros(len(shape), dtype=np.int64)
     upto = np.zeros(len(shape), dtype=np.int64)
-    base = np.zeros(4, dtype=np.int64)
 
-    parts: list[I64] = []
-    for kind, ends in (
-        (kernels.POINT, predicates.low), (kernels.UPTO, predicates.high), (kernels.SINCE, predicates.low),
-    ):  # fmt: skip
+    starts, keys = np.zeros((4, lines + 1), dtype=np.int64), []
+    count = 0
+    for kind, ends in enumerate((predicates.low, predicates.high, predicates.low)):
         chosen = np.flatnonzero(shape == kind)
-        starts, keys, number = _numbered(line[chosen], ends[chosen], lines)
-        where[chosen] = base[kind] + number
-        base[kind + 1] = base[kind] + len(keys)
-        parts += [starts, keys]
-
+        starts[kind], found, number = _numbered(line[chosen], ends[chosen], lines)
+        where[chosen] = count + number
+        starts[kind] += count
+        keys.append(found)
+        count += len(found)
     chosen = np.flatnonzero(shape == kernels.SPAN)
     both = np.concatenate([predicates.low[chosen], predicates.high[chosen] + 1])
-    starts, keys, number = _numbered(np.tile(line[chosen], 2), both, lines)
-    where[chosen], upto[chosen] = np.split(number, 2)
-    parts += [starts, keys]
+    starts[kernels.SPAN], found, number = _numbered(np.tile(line[chosen], 2), both, lines)
+    where[chosen], upto[chosen] = np.split(count + number, 2)
+    starts[kernels.SPAN] += count
+    keys.append(found)
 
-    lists = int(base[kernels.SPAN]) + 2 * len(keys)
-    start, members = kernels.place_members(row_start, row_code, predicates, shape, where, upto, starts, base, lists)
-    return Stabbing(*parts, base, start, members)
+    flat = starts.reshape(-1)
+    lists = count + 2 * len(found)
+    placed = kernels.place_members(row_start, row_code, predicates, shape, where, upto, flat, lines + 1, lists)
+    return Stabbing(flat, np.concatenate(keys), *placed)
 
 
 def _numbered(line: I32, key: I64, lines: int) -> tuple[I64, I64, I64]:

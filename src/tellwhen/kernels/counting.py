@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.evaluate import close_event, open_event, satisfied
+from tellwhen.kernels.evaluate import close_event, confirm, open_event
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import RUNS, find_runs
 
@@ -40,19 +40,8 @@ def count_down(rows, start, end, once, remaining, done, finished):
 
 
 @kernel
-def confirm(slots, written, kept, subscriptions, predicates, events, event, first, truth, registers):
-    """Keep those of slots[written:kept] that are satisfied exactly; returns the new end."""
-    for i in range(written, kept):
-        slot = slots[i]
-        if satisfied(subscriptions, slot, predicates, events, event, first, truth, registers):
-            slots[written] = slot
-            written += 1
-    return written
-
-
-@kernel
 def count(
-    index, loose, predicates, subscriptions, version, removed, first, remaining, done, stamps, truth, registers,
+    index, rows, loose, predicates, subscriptions, version, removed, first, remaining, done, stamps, truth, registers,
     events, event, start, out,
 ):  # fmt: skip
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
@@ -61,28 +50,27 @@ def count(
     over the life of the scratch, so that it need not be cleared. `removed` is 0 when no slot has died.
     """
     died = subscriptions.died
-    need, slot_of = index.need, index.slot
-    plain_rows = need.size - slot_of.size
-    # Eight counters at a time: Numba copies byte arrays byte by byte.
-    words, counters = index.words, remaining.view(np.uint64)
-    stabbing = index.stabbing
-    lines = stabbing.point_line.size - 1
+    entry_start, entry_line, entry_low, entry_high, plain = events
+    (lines, keys, list_start, members), need, slot_of, always = index
+    stride = lines.size // 4
+    counters = remaining.view(np.uint8)
+    plain_rows = rows - slot_of.size
     begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
     written = start[event]
-    for e in range(event, events.start.size - 1):
+    for e in range(event, entry_start.size - 1):
         begin = written
         finished = 0
-        if need.size > 0:
-            for i in range(words.size):
-                counters[i] = words[i]
-            once = events.plain[e]
-            for i in range(events.start[e], events.start[e + 1]):
-                line = events.line[i]
-                if line < lines:
-                    runs = find_runs(stabbing, line, events.low[i], events.high[i], begins, ends)
+        if rows > 0:
+            # By words: Numba copies byte arrays byte by byte.
+            for i in range(need.size):
+                remaining[i] = need[i]
+            for i in range(entry_start[e], entry_start[e + 1]):
+                line = entry_line[i]
+                if line < stride - 1:
+                    runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
                     for k in range(runs):
-                        finished = count_down(stabbing.members, begins[k], ends[k], once, remaining, done, finished)
-            for row in index.always:
+                        finished = count_down(members, begins[k], ends[k], plain[e], counters, done, finished)
+            for row in always:
                 done[finished] = row
                 finished += 1
         if finished + loose.size > out.size - written:
@@ -101,16 +89,15 @@ def count(
                 continue
             out[written] = slot
             written += 1
-        if loose.size > 0 or events.plain[e] == 0:
+        if loose.size > 0 or not plain[e]:
             open_event(events, e, first)
-            if events.plain[e] == 0:
+            if not plain[e]:
                 written = confirm(out, begin, written, subscriptions, predicates, events, e, first, truth, registers)
             counted = written
             for slot in loose:
-                if died[slot] > version:
-                    out[written] = slot
-                    written += 1
+                out[written] = slot
+                written += died[slot] > version
             written = confirm(out, counted, written, subscriptions, predicates, events, e, first, truth, registers)
             close_event(events, e, first)
         start[e + 1] = written
-    return events.start.size - 1
+    return entry_start.size - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import ACCEPT, CLEAR, PROGRAM, ROW, SET
+from tellwhen.kernels.arrays import ACCEPT, CLEAR, NEVER, PROGRAM, ROW, SET
 from tellwhen.kernels.jit import inline, kernel
 
 LINEAR = 8  # up to so many intervals a linear search beats a binary one
@@ -48,25 +48,27 @@ def interval_at(high, start, end, point):
 
 
 @inline
-def holds(predicates, p, events, event, first):
-    """Is predicate p true? Some entry must touch its intervals; every entry must lie inside for a negated one."""
-    line = predicates.line[p]
+def holds(p, line_of, every_of, start_of, lows, highs, first, entry_line, entry_low, entry_high, end):
+    """Is predicate p true? Some entry must touch its intervals; every entry must lie inside for a negated one.
+
+    Takes the arrays of Predicates and Events one by one: a field of a tuple, read in a loop, is reference-counted.
+    """
+    line = line_of[p]
     entry = first[line] - 1
     if entry < 0:
         return False
-    start, stop = predicates.start[p], predicates.start[p + 1]
-    every = predicates.every[p]
-    end = events.start[event + 1]
-    while entry < end and events.line[entry] == line:
-        low, high = events.low[entry], events.high[entry]
-        i = interval_at(predicates.high, start, stop, low)
+    start, stop = start_of[p], start_of[p + 1]
+    every = every_of[p] == 1
+    while entry < end and entry_line[entry] == line:
+        low, high = entry_low[entry], entry_high[entry]
+        i = interval_at(highs, start, stop, low)
         if every:
-            if i == stop or predicates.low[i] > low or predicates.high[i] < high:
+            if i == stop or lows[i] > low or highs[i] < high:
                 return False
-        elif i < stop and predicates.low[i] <= high:
+        elif i < stop and lows[i] <= high:
             return True
         entry += 1
-    return every == 1
+    return every
 
 
 @inline
@@ -108,21 +110,34 @@ def program_accepts(code, start, truth, registers):
 
 
 @kernel
-def satisfied(subscriptions, slot, predicates, events, event, first, truth, registers):
-    """Is the subscription in this slot true? Looks at the event itself; `truth` is used as scratch."""
-    kind = subscriptions.kind[slot]
-    start, end = subscriptions.start[slot], subscriptions.start[slot + 1]
-    if kind == ROW:
-        for i in range(start, end):
-            if not holds(predicates, subscriptions.code[i], events, event, first):
-                return False
-        return True
-    if kind == PROGRAM:
-        for i in range(start, end, 3):
-            p = subscriptions.code[i]
-            if p >= 0:
-                truth[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
-                if holds(predicates, p, events, event, first):
-                    set_true(truth, p)
-        return program_accepts(subscriptions.code, start, truth, registers)
-    return False
+def confirm(slots, written, kept, subscriptions, predicates, events, event, first, truth, registers):
+    """Keep those of slots[written:kept] that the event satisfies exactly; returns the new end.
+
+    Looks at the event itself, predicate by predicate; `truth` is scratch.
+    """
+    kinds, starts, code, _ = subscriptions
+    line, every, interval, lows, highs = predicates
+    entry_start, entry_line, entry_low, entry_high, _ = events
+    last = entry_start[event + 1]
+    for k in range(written, kept):
+        slot = slots[k]
+        kind, start, end = kinds[slot], starts[slot], starts[slot + 1]
+        hit = kind != NEVER
+        if kind == ROW:
+            for i in range(start, end):
+                if not holds(
+                    code[i], line, every, interval, lows, highs, first, entry_line, entry_low, entry_high, last
+                ):
+                    hit = False
+                    break
+        elif kind == PROGRAM:
+            for i in range(start, end, 3):
+                p = code[i]
+                if p >= 0:
+                    truth[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
+                    if holds(p, line, every, interval, lows, highs, first, entry_line, entry_low, entry_high, last):
+                        set_true(truth, p)
+            hit = program_accepts(code, start, truth, registers)
+        slots[written] = slot
+        written += hit
+    return written

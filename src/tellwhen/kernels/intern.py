@@ -50,26 +50,31 @@ def place(table, predicates, count):
 
 
 @kernel
-def intern(table, known, count, new, ids):
-    """Find or append each new predicate; `known` has room for all. Returns the new count; ids go to `ids`."""
+def intern(table, known, count, new, ids, q):
+    """Find or append the new predicates from q on; `known` has room for all of them, and their ids go to `ids`.
+
+    Returns the count of known predicates, and where it stopped: at the end, or when the table is half full.
+    """
+    line, every, starts, low, high = new
     mask = np.uint64(table.size - 1)
-    for q in range(new.line.size):
-        start, end = new.start[q], new.start[q + 1]
-        h = hash_of(new.line[q], new.every[q], new.low, new.high, start, end) & mask
+    while q < line.size and 2 * count < table.size:
+        start, end = starts[q], starts[q + 1]
+        h = hash_of(line[q], every[q], low, high, start, end) & mask
         while table[h] != 0 and not same(known, table[h] - 1, new, q):
             h = (h + np.uint64(1)) & mask
         if table[h] == 0:
-            known.line[count] = new.line[q]
-            known.every[count] = new.every[q]
+            known.line[count] = line[q]
+            known.every[count] = every[q]
             at = known.start[count]
             for i in range(start, end):
-                known.low[at + i - start] = new.low[i]
-                known.high[at + i - start] = new.high[i]
+                known.low[at + i - start] = low[i]
+                known.high[at + i - start] = high[i]
             known.start[count + 1] = at + end - start
             count += 1
             table[h] = count
         ids[q] = table[h] - 1
-    return count
+        q += 1
+    return count, q
 
 
 @kernel

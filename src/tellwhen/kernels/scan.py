@@ -6,30 +6,35 @@ import numpy as np
 
 from tellwhen.kernels.arrays import PROGRAM, ROW
 from tellwhen.kernels.evaluate import close_event, holds, is_true, open_event, program_accepts, row_accepts, set_true
-from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.jit import kernel
 from tellwhen.kernels.stabbing import RUNS, find_runs
 
 
-@inline
+@kernel
 def settle(stabbing, grouped, predicates, events, event, first, truth, begins, ends):
     """Set the bits of all true predicates.
 
     Those numbered `grouped` and above are not in the stabbing index yet: they are few, and tried one after the other.
     """
-    plain = events.plain[event] == 1
-    lines = stabbing.point_line.size - 1
-    for i in range(events.start[event], events.start[event + 1]):
-        line = events.line[i]
-        if line >= lines:
+    line_of, every, interval, lows, highs = predicates
+    entry_start, entry_line, entry_low, entry_high, plain = events
+    lines, keys, list_start, members = stabbing
+    stride = lines.size // 4
+    end = entry_start[event + 1]
+    for i in range(entry_start[event], end):
+        line = entry_line[i]
+        if line >= stride - 1:
             continue
-        for k in range(find_runs(stabbing, line, events.low[i], events.high[i], begins, ends)):
-            for j in range(begins[k], ends[k]):
-                p = stabbing.members[j]
+        for k in range(find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)):
+            for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
+                p = members[j]
                 # An event with several values needs a closer look: a negated predicate must hold for all of them.
-                if plain or holds(predicates, p, events, event, first):
+                if plain[event] or holds(
+                    p, line_of, every, interval, lows, highs, first, entry_line, entry_low, entry_high, end
+                ):
                     set_true(truth, p)
-    for p in range(grouped, predicates.line.size):
-        if holds(predicates, p, events, event, first):
+    for p in range(grouped, line_of.size):
+        if holds(p, line_of, every, interval, lows, highs, first, entry_line, entry_low, entry_high, end):
             set_true(truth, p)
 
 

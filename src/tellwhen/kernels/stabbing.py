@@ -42,42 +42,43 @@ def add_run(begin, end, runs, first, last):
 
 
 @inline
-def find_runs(stabbing, line, low, high, begin, end):
-    """The runs of members whose intervals touch low..high; returns how many. A member may be in several."""
-    start, base = stabbing.start, stabbing.base
+def find_runs(lines, keys, start, stride, line, low, high, begin, end):
+    """The runs of members whose intervals touch low..high; returns how many. A member may be in several.
 
-    left, right = stabbing.point_line[line], stabbing.point_line[line + 1]
-    first = first_at_least(stabbing.point, left, right, low)
+    `stride` is the number of lines + 1: the distance between the shapes' parts of `lines`.
+    """
+    at = line
+    first = first_at_least(keys, lines[at], lines[at + 1], low)
     last = first
-    while last < right and stabbing.point[last] <= high:
+    while last < lines[at + 1] and keys[last] <= high:
         last += 1
-    runs = add_run(begin, end, 0, start[base[POINT] + first], start[base[POINT] + last])
+    runs = add_run(begin, end, 0, start[first], start[last])
 
-    left, right = stabbing.upto_line[line], stabbing.upto_line[line + 1]
-    first = first_at_least(stabbing.upto, left, right, low)
-    runs = add_run(begin, end, runs, start[base[UPTO] + first], start[base[UPTO] + right])
+    at += stride
+    first = first_at_least(keys, lines[at], lines[at + 1], low)
+    runs = add_run(begin, end, runs, start[first], start[lines[at + 1]])
 
-    left, right = stabbing.since_line[line], stabbing.since_line[line + 1]
-    last = first_at_least(stabbing.since, left, right, high)
-    last += last < right and stabbing.since[last] == high
-    runs = add_run(begin, end, runs, start[base[SINCE] + left], start[base[SINCE] + last])
+    at += stride
+    last = first_at_least(keys, lines[at], lines[at + 1], high)
+    last += last < lines[at + 1] and keys[last] == high
+    runs = add_run(begin, end, runs, start[lines[at]], start[last])
 
-    left, right = stabbing.cut_line[line], stabbing.cut_line[line + 1]
-    cut = stabbing.cut
-    if right > left and high >= cut[left] and low < cut[right - 1]:
-        # Segment i is cut[i] <= x < cut[i+1]: the first and the last one that low..high touches.
+    at += stride
+    left, right = lines[at], lines[at + 1]
+    if right > left and high >= keys[left] and low < keys[right - 1]:
+        # Segment i is keys[i] <= x < keys[i+1]: the first and the last one that low..high touches.
         leaves = right - left
         first = 0
-        if low > cut[left]:
-            first = first_at_least(cut, left, right, low) - left
-            first -= cut[left + first] > low
+        if low > keys[left]:
+            first = first_at_least(keys, left, right, low) - left
+            first -= keys[left + first] > low
         last = first
         if high > low:
-            last = first_at_least(cut, left, right, high) - left
-            last -= last == leaves or cut[left + last] > high
+            last = first_at_least(keys, left, right, high) - left
+            last -= last == leaves or keys[left + last] > high
             last = min(last, leaves - 2)
         node, other = first + leaves, last + leaves
-        nodes = base[SPAN] + 2 * left
+        nodes = 2 * left - lines[SPAN * stride]
         while node > 0:
             runs = add_run(begin, end, runs, start[nodes + node], start[nodes + other + 1])
             node >>= 1
@@ -143,11 +144,12 @@ def tree_nodes(left, right, leaves, out):
 
 
 @kernel
-def place_members(row_start, row_code, predicates, shape, where, upto, cut_line, base, lists):
+def place_members(row_start, row_code, predicates, shape, where, upto, lines, stride, lists):
     """Put every row into the lists of its predicates' intervals: count, then place, rows in ascending order.
 
-    where[i] is the list of interval i; for a span, its first cut, and upto[i] the cut behind its last segment.
+    where[i] is the key of interval i; for a span, its first cut, and upto[i] the cut behind its last segment.
     """
+    line_of, _, interval, _, _ = predicates
     start = np.zeros(lists + 2, dtype=np.int64)
     nodes = np.empty(2 * RUNS, dtype=np.int64)
     members = np.empty(0, dtype=np.int32)
@@ -155,23 +157,20 @@ def place_members(row_start, row_code, predicates, shape, where, upto, cut_line,
         for row in range(row_start.size - 1):
             for j in range(row_start[row], row_start[row + 1]):
                 p = row_code[j]
-                for i in range(predicates.start[p], predicates.start[p + 1]):
+                for i in range(interval[p], interval[p + 1]):
+                    first = 0
+                    count = 1
                     if shape[i] == SPAN:
-                        left = cut_line[predicates.line[p]]
-                        leaves = cut_line[predicates.line[p] + 1] - left
-                        count = tree_nodes(where[i] - left, upto[i] - left, leaves, nodes)
-                        first = base[SPAN] + 2 * left
+                        at = SPAN * stride + line_of[p]
+                        count = tree_nodes(where[i] - lines[at], upto[i] - lines[at], lines[at + 1] - lines[at], nodes)
+                        first = 2 * lines[at] - lines[SPAN * stride]
                     else:
-                        count = 1
                         nodes[0] = where[i]
-                        first = 0
                     for n in range(count):
                         k = first + nodes[n] + 1
                         if placing:
                             members[start[k]] = row
-                            start[k] += 1
-                        else:
-                            start[k] += 1
+                        start[k] += 1
         if not placing:
             # Lengths become begins, one place to the right; placing then moves each begin to its end.
             total = 0

@@ -204,20 +204,16 @@ class Connective(Expr):
 
     def __init__(self, args: tuple[Expr, ...]) -> None:
         self.args = args
-        self.depth = _depth(1 + max(arg.depth for arg in args))
-        self.size = sum(arg.size for arg in args)
+        self.depth = _depth(1 + max([arg.depth for arg in args]))
+        self.size = sum([arg.size for arg in args])
         if self.size > limits.PREDICATES:
             raise LimitError(f"an expression has at most {limits.PREDICATES} predicates, this one has {self.size}")
 
     @classmethod
     def of(cls, *args: Expr) -> Expr:
-        merged: list[Expr] = []
-        for arg in args:
-            if type(arg) is cls:
-                merged.extend(arg.args)
-            else:
-                merged.append(arg)
-        return cls(tuple(merged))
+        if any([type(arg) is cls for arg in args]):
+            args = tuple(part for arg in args for part in (arg.args if isinstance(arg, cls) else (arg,)))
+        return cls(args)
 
     def predicates(self) -> Iterator[Predicate]:
         for arg in self.args:

@@ -47,6 +47,9 @@ KEYWORDS = {
 }
 
 
+INITIALS = {letter for word in KEYWORDS for letter in (word[0].lower(), word[0].upper())}
+
+
 def parse(text: str) -> Expr:
     """Read an expression; raises ParseError with the position of what is wrong.
 
@@ -66,7 +69,7 @@ def parse(text: str) -> Expr:
 
 
 def _keyword(token: str) -> str | None:
-    return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[0].isalpha() else None)
+    return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[0] in INITIALS else None)
 
 
 class _Parser:
@@ -82,10 +85,11 @@ class _Parser:
         operands: list[Expr] = []
         operators: list[str] = []
         places: list[int] = []  # of the operators, for errors
+        tokens = self.tokens
         depth = 0
         while True:
             # an operand is due
-            token = self.tokens[self.at]
+            token = tokens[self.at]
             word = _keyword(token) if token else None
             if token == "(" or word == "NOT":
                 operators.append("(" if token == "(" else "NOT")
@@ -98,7 +102,7 @@ class _Parser:
             operands.append(self._operand(token, word))
             # an operator is due
             while True:
-                token = self.tokens[self.at]
+                token = tokens[self.at]
                 if token == ")":
                     depth -= self._reduce(operands, operators, places, 1)
                     if not operators:
@@ -208,14 +212,21 @@ class _Parser:
         if word == "BETWEEN":
             low = self._constant(attribute)
             self._expect("AND")
-            return predicate(attribute, negation + word, (low, self._constant(attribute)))
+            return self._listed(attribute, negation + word, (low, self._constant(attribute)))
         self._expect("(")
         constants = [self._constant(attribute)]
         while self.tokens[self.at] == ",":
             self.at += 1
             constants.append(self._constant(attribute))
         self._expect(")", "a comma or )")
-        return predicate(attribute, negation + word, tuple(constants))
+        return self._listed(attribute, negation + word, tuple(constants))
+
+    def _listed(self, attribute: str, operator: Any, constants: tuple[Constant, ...]) -> Predicate:
+        # Literals are right by construction; only their families and their number are left to check.
+        kind = type(constants[0])
+        if len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
+            return Predicate(attribute, operator, constants)
+        return predicate(attribute, operator, constants)
 
     def _attribute(self, token: str, word: str | None) -> str:
         first = token[:1]
@@ -237,6 +248,9 @@ class _Parser:
     def _constant(self, attribute: str) -> Constant:
         token = self.tokens[self.at]
         first = token[:1]
+        if first.isdigit() and token.isdigit() and len(token) < 19 and token.isascii():
+            self.at += 1
+            return int(token)
         if first == "'":
             return self._string("")
         if first == "-" or first == "+":
