@@ -82,9 +82,9 @@ class Ids:
 
     def kept(self, slots: I32) -> Ids:
         """Only the ids of the given slots, numbered anew."""
-        after = Ids()
-        after.extend([self[int(slot)] for slot in slots])
-        return after
+        start, text = self._text.kept(slots).arrays()
+        is_int, number = self._is_int.view[slots], self._number.view[slots]
+        return Ids.restored({"is_int": is_int, "number": number, "start": start, "text": text})
 
     def arrays(self) -> dict[str, np.ndarray]:
         start, data = self._text.arrays()

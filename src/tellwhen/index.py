@@ -39,6 +39,10 @@ SUBSCRIPTIONS = 1_024
 """Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
 
 
+DEAD = 4_096
+"""So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
+
+
 class _State(NamedTuple):
     """All that matching needs, as it was after one change. Replaced as a whole, so that every match is consistent."""
 
@@ -178,7 +182,18 @@ class Index:
         self._store.remove(slots)
         self._engine.delete(slots if indexed is None else indexed)
 
+    def _compact(self) -> None:
+        """Once most slots are dead, number the live ones anew; readers keep what they have."""
+        if self._store.removed <= max(DEAD, len(self._store) // 2):
+            return
+        alive = self._store.alive()
+        self._ids, self._texts = self._ids.kept(alive), self._texts.kept(alive)
+        self._store = self._store.compacted()
+        self._engine = create(self._engine.name, self._store)
+        self._engine.insert(np.arange(len(alive), dtype=np.int32))
+
     def _publish(self) -> None:
+        self._compact()
         self._state = _State(self._engine.reader(), self._store.attributes, self._ids)
 
     @property

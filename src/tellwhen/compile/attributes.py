@@ -9,8 +9,11 @@ from __future__ import annotations
 import copy
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
+from tellwhen.kernels.arrays import Predicates
 from tellwhen.lang.values import Family
 
 LineKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -123,5 +126,32 @@ class Attributes:
         changed = copy.copy(self.by_name[name])
         setattr(changed, "strings" if kind == "string" else "reversed", dictionary)
         after.by_name[name] = changed
+        after.watched = [after.by_name[attribute.name] for attribute in self.watched]
+        return after
+
+    def trimmed(self, predicates: Predicates) -> Attributes:
+        """A copy with only the constants and patterns that the predicates use. Lines keep their numbers."""
+        after = self._copied()
+        owner = np.repeat(predicates.line, np.diff(predicates.start))
+        order = np.argsort(owner, kind="stable")
+        used = set(predicates.line.tolist())
+
+        def kept(dictionary: Dictionary | None) -> Dictionary | None:
+            if dictionary is None:
+                return None
+            begin, end = np.searchsorted(owner[order], [dictionary.line, dictionary.line + 1])
+            mine = order[begin:end]
+            return dictionary.trimmed(np.concatenate([predicates.low[mine], predicates.high[mine]]))
+
+        for attribute in after.by_name.values():
+            attribute.strings, attribute.reversed = kept(attribute.strings), kept(attribute.reversed)
+            if attribute.patterns is not None:
+                attribute.patterns = attribute.patterns.trimmed(used)
+        return after
+
+    def _copied(self) -> Attributes:
+        after = Attributes()
+        after.lines = list(self.lines)
+        after.by_name = {name: copy.copy(attribute) for name, attribute in self.by_name.items()}
         after.watched = [after.by_name[attribute.name] for attribute in self.watched]
         return after

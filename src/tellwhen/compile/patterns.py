@@ -52,6 +52,13 @@ class Patterns:
         fresh.Compile()
         self._set, self._size = fresh, len(patterns)
 
+    def trimmed(self, used: set[int]) -> Patterns:
+        """Only the patterns whose lines are in use."""
+        after = Patterns()
+        after.lines = {pattern: line for pattern, line in self.lines.items() if line in used}
+        after.zeros = self.zeros & used
+        return after
+
 
 def containing(part: str) -> str:
     """The pattern of CONTAINS."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.csr import gather
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.predicates import Literals
@@ -119,6 +120,28 @@ class Store:
     def alive(self) -> I32:
         """The slots not removed, ascending."""
         return np.flatnonzero(self.died > self.version).astype(np.int32)
+
+    def compacted(self) -> Store:
+        """A new store of the live subscriptions only, slots numbered anew, without what only the removed ones used."""
+        alive = self.alive()
+        view = self.view()
+        start, which = gather(view.subscriptions.start, alive)
+        kind, code = view.subscriptions.kind[alive], view.subscriptions.code[which]
+        # Where code names a predicate: everywhere in a conjunction, in the first of three words of a test.
+        within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
+        names = (np.repeat(kind, np.diff(start)) == ROW) | ((within % 3 == 0) & (code >= 0))
+        used = np.unique(code[names])
+        code[names] = np.searchsorted(used, code[names])
+        interval, which = gather(view.predicates.start, used)
+        literals = Predicates(
+            view.predicates.line[used], view.predicates.every[used],
+            interval, view.predicates.low[which], view.predicates.high[which],
+        )  # fmt: skip
+        after = Store(self.schema)
+        after.attributes = self.attributes.trimmed(literals)
+        after.registers = self.registers
+        after.append_arrays(literals, kind, start, code)
+        return after
 
     def _intern(self, new: Predicates) -> I32:
         extra = len(new.line)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
-from tellwhen.kernels.arrays import I64, U8
+from tellwhen.kernels.arrays import I32, I64, U8
 
 
 class Texts:
@@ -35,8 +36,7 @@ class Texts:
     def arrays(self) -> tuple[I64, U8]:
         return self._start.view, self._data.view
 
-    def kept(self, which: np.ndarray) -> Texts:
+    def kept(self, which: I32) -> Texts:
         """Only the texts at the given places, in that order."""
-        after = Texts()
-        after.extend([self[int(i)] for i in which])
-        return after
+        start, places = gather(self._start.view, which)
+        return Texts(start, self._data.view[places])

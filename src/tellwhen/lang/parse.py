@@ -235,7 +235,7 @@ class _Parser:
             if len(name) > limits.NAME or "\0" in name:
                 self._fail(f"an attribute's name has at most {limits.NAME} characters, and no NUL")
             return name
-        if (first.isalpha() or first == "_") and word not in RESERVED:
+        if word not in RESERVED and (first.isalpha() or IS_NAME(token)):
             if len(token) > limits.NAME:
                 self._fail(f"an attribute's name has at most {limits.NAME} characters")
             return token

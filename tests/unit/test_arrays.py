@@ -1,0 +1,140 @@
+"""Do values become points, and constants labels, in the right order?"""
+
+import itertools
+import math
+import random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tellwhen as tw
+from strategies import TEXT
+from tellwhen.compile import dictionary
+from tellwhen.compile.dictionary import Dictionary, successor
+from tellwhen.compile.lines import complement, float_point, int_point, time_point
+from tellwhen.compile.patterns import Patterns
+from tellwhen.kernels import encode
+from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.lang.limits import INTEGER
+
+NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
+
+
+@given(st.integers(-INTEGER, INTEGER), NUMBERS)
+def test_int_line_keeps_order(constant, value):
+    point, at = int_point(constant), int_point(value)
+    assert (at < point, at == point) == (value < constant, value == constant)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_float_line_keeps_order(a, b):
+    assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
+
+
+@given(st.floats(-(2.0**52) + 1, 2.0**52 - 1), st.integers(-INTEGER, INTEGER))
+def test_integers_are_exact_against_fractions(constant, value):
+    point, at = float_point(constant), float_point(value)
+    assert (at < point, at == point) == (value < constant, value == constant)
+
+
+def test_neighbouring_doubles_have_neighbouring_points():
+    for x in (0.0, -5e-324, 0.1, 1e300, -1.0):
+        assert float_point(math.nextafter(x, math.inf)) == float_point(x) + 1
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_columns_of_integers_agree_with_single_values(values):
+    column = np.array(values, dtype=np.int64)
+    assert encode.int_points(column).tolist() == [int_point(v) for v in values]
+    assert encode.float_points(encode.doubles_towards_zero(column)).tolist() == [float_point(v) for v in values]
+
+
+@given(st.lists(st.floats(allow_nan=False)))
+def test_columns_of_doubles_agree_with_single_values(values):
+    column = np.array(values, dtype=np.float64)
+    assert encode.int_points_of_floats(column).tolist() == [int_point(v) for v in values]
+    assert encode.float_points(column).tolist() == [float_point(v) for v in values]
+
+
+@given(st.lists(st.integers(-(2**60), 2**60)))
+def test_columns_of_times_agree_with_single_values(values):
+    column = np.array(values, dtype=np.int64)
+    assert encode.time_points(column, 1, 1000).tolist() == [time_point(v) for v in values]
+
+
+@given(st.sets(st.integers(-20, 20)))
+def test_complement(points):
+    intervals = [(p, p) for p in sorted(points)]
+    rest = complement(intervals)
+    inside = {p for p in range(-25, 26) if any(low <= p <= high for low, high in rest)}
+    assert inside == set(range(-25, 26)) - points
+    assert not rest or rest[0][0] == LOWEST
+    assert not rest or rest[-1][1] == HIGHEST
+
+
+@given(TEXT, TEXT)
+def test_successor_ends_the_prefix(prefix, text):
+    after = successor(prefix)
+    starts = text.startswith(prefix)
+    assert starts == (prefix <= text and (after is None or text < after)) or prefix == ""
+
+
+@given(st.lists(st.lists(TEXT, max_size=12), max_size=6), st.lists(TEXT, max_size=8))
+def test_dictionary_keeps_code_point_order(batches, events):
+    line = Dictionary(0)
+    for batch in batches:
+        new = line.missing(batch)
+        if new and not line.add(new):
+            line, _ = line.relabelled(new)
+    assert line.keys == sorted(set().union(*map(set, batches)) if batches else [])
+    labels = [line.labels[key] for key in line.keys]
+    assert all(b - a >= 2 for a, b in itertools.pairwise(labels))
+    for text in events:
+        at = line.point(text)
+        for key, label in line.labels.items():
+            assert (at < label, at == label) == (text < key, text == key)
+
+
+def test_relabelling_moves_stored_points(monkeypatch, engine):
+    """Constants that always land in the same gap use it up; every engine must follow."""
+    monkeypatch.setattr(dictionary, "STRIDE", 64)
+    moves = []
+    original = Dictionary.relabelled
+    monkeypatch.setattr(Dictionary, "relabelled", lambda self, texts: moves.append(1) or original(self, texts))
+    index = tw.Index(engine).add("a", "x = 'a'").add("b", "x >= 'b'").add("prefix", "x STARTS WITH 'aa'")
+    known = {"a": "x = 'a'", "b": "x >= 'b'", "prefix": "x STARTS WITH 'aa'"}
+    before = index._state
+    for i in range(1, 60):
+        known[i] = f"x = '{'a' * i}b'"
+        known[-i] = f"NOT x < '{'a' * i}b' AND x ENDS WITH '{'b' * i}'"
+        index.add_many({i: known[i], -i: known[-i]})
+    assert len(moves) > 3
+    for text in ["a", "b", "aab", "aaab", "a" * 40 + "b", "a" * 59 + "b", "zzz", "", "a" * 61, "abb"]:
+        want = {id_ for id_, e in known.items() if tw.parse(e).evaluate({"x": text})}
+        assert set(index.match({"x": text})) == want
+    # A reader taken before still sees the index as it was.
+    encoder = tw.compile.events.EventEncoder(before.attributes, index.schema)
+    encoder.add({"x": "aab"})
+    assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
+
+
+def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):
+    """RE2's set says nothing when it has no memory left; a match must not be lost."""
+    monkeypatch.setattr("tellwhen.compile.patterns.SET_MEMORY", 1 << 17)
+    rng = random.Random(3)
+    patterns = Patterns()
+    for i in range(60):
+        patterns.lines["".join(rng.choices("ab", k=3)) + ".*" + "".join(rng.choices("ab", k=3)) + f"|x{i}"] = i
+    alone = [p for p in patterns.lines if tw.parse(f"t MATCHES '{p}'").evaluate({"t": "abbaabbbabaab" * 30})]
+    found = patterns.points("abbaabbbabaab" * 30)
+    assert [line for line, _ in found] == [patterns.lines[p] for p in alone]
+    assert alone
+
+
+def test_pattern_cannot_hang():
+    index = (
+        tw.Index().add(1, "x MATCHES '^(a+)+$'").add(2, "x LIKE '%a%a%a%a%a%a%a%a%b'").add(3, "x MATCHES '(x+x+)+y'")
+    )
+    assert index.match({"x": "a" * 100_000 + "!"}) == []
+    assert index.explain(2, {"x": "a" * 20_000}).value is False

@@ -1,0 +1,245 @@
+"""Does the facade do what its user expects?"""
+
+import datetime as dt
+import decimal
+import random
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+import tellwhen.index
+from tellwhen.checks import check_engine, check_matches, random_event, random_expression
+
+BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
+
+
+@pytest.fixture
+def index(engine):
+    index = tw.Index(engine)
+    index.add(
+        "mall-42",
+        "genre = 'classics' AND era IN ('1920s','1940s') AND price BETWEEN 20 AND 40 "
+        "AND ranking < 5 AND format NOT IN ('paperback')",
+    )
+    index.add("ops-7", (tw.col("source") == "mobile") & ((tw.col("type") == "error") | (tw.col("level") == "critical")))
+    return index
+
+
+def test_the_example(index):
+    assert index.match(BOOK) == ["mall-42"]
+    assert index.match({"source": "mobile", "level": "critical"}) == ["ops-7"]
+    assert index.match({}) == []
+    assert index.match_many([BOOK, {}, {"source": "mobile", "type": "error"}]).to_pydict() == {
+        "event": [0, 2],
+        "subscription": ["mall-42", "ops-7"],
+    }
+    assert "true       ├─ price BETWEEN 20 AND 40" in str(index.explain("mall-42", BOOK))
+    index.remove("mall-42")
+    assert len(index) == 1
+    assert "ops-7" in index
+    assert "mall-42" not in index
+    assert str(index["ops-7"]) == "source = 'mobile' AND (type = 'error' OR level = 'critical')"
+    assert index.match(BOOK) == []
+
+
+def test_adding(index):
+    with pytest.raises(tw.DuplicateId, match="replace=True"):
+        index.add("ops-7", "a = 1")
+    assert index.match({"a": 1}) == []
+    index.add("ops-7", "a = 1", replace=True)
+    assert index.match({"a": 1}) == ["ops-7"]
+    assert index.match({"source": "mobile", "type": "error"}) == []
+    index.add_many([("x", "b = 1"), ("x", "b = 2")], replace=True)
+    assert index.match({"b": 1}) == []
+    assert index.match({"b": 2}) == ["x"]
+    assert len(index) == 3
+    index.add("json", {"attribute": "c", "operator": "=", "value": 1})
+    index.add("bare", tw.col("flag"))
+    assert index.match({"c": 1, "flag": True}) == ["json", "bare"]
+    index.add_many({})
+    index.add_many(iter([]))
+    assert len(index) == 5
+
+
+def test_all_or_nothing(index):
+    before = list(index)
+    for wrong, error in [
+        ([("a", "x = 1"), ("b", "x = ")], tw.ParseError),
+        ([("a", "x = 1"), ("a", "x = 2")], tw.DuplicateId),
+        ([("a", "x = 1"), ("mall-42", "x = 2")], tw.DuplicateId),
+        ([("a", "x = 1"), (1.5, "x = 2")], tw.IdError),
+        ([("a", "x = 1"), (True, "x = 2")], tw.IdError),
+        ([("a", "x = 1"), (2**64, "x = 2")], tw.IdError),
+        ([("a", "x = 1"), ("\ud800", "x = 2")], tw.IdError),
+        ([("a", "x = 1"), ("b", 5)], tw.ExpressionError),
+        ([("a", "x = 1"), ("b", None)], tw.ExpressionError),
+        ([("a", "x = 1"), "b"], tw.ExpressionError),
+        ([("a", "x = 1"), ("b", "x IN (0.5, 4611686018427387903)")], tw.ExpressionError),
+    ]:
+        with pytest.raises(error):
+            index.add_many(wrong)
+        assert list(index) == before
+        assert index.match({"x": 1}) == []
+        assert index.match(BOOK) == ["mall-42"]
+    with pytest.raises(tw.ParseError, match="subscription 'b'"):
+        index.add("b", "x = ")
+    index.add("a", "x = 1")
+    assert index.match({"x": 1}) == ["a"]
+
+
+def test_removing(index):
+    with pytest.raises(KeyError):
+        index.remove("nobody")
+    with pytest.raises(tw.UnknownId, match="'nobody'"):
+        index.remove_many(["ops-7", "nobody"])
+    assert "ops-7" in index
+    with pytest.raises(KeyError):
+        index["nobody"]
+    with pytest.raises(KeyError):
+        index.explain("nobody", {})
+    index.remove_many(["ops-7", "ops-7"])
+    assert len(index) == 1
+
+
+def test_ids_of_both_kinds(engine):
+    index = tw.Index(engine).add(7, "a = 1").add("7", "a = 1").add(np.int64(8), "a = 1").add(-(2**63) + 1, "a = 1")
+    assert index.match({"a": 1}) == [7, "7", 8, -(2**63) + 1]
+    assert index.match_many([{"a": 1}])["subscription"].to_pylist() == [7, "7", 8, -(2**63) + 1]
+    ints = tw.Index(engine).add(7, "a = 1")
+    assert ints.match_many([{"a": 1}]).schema.field("subscription").type == pa.int64()
+    strings = tw.Index(engine).add("", "a = 1")
+    assert strings.match_many([{"a": 1}]).schema.field("subscription").type == pa.large_string()
+    assert strings.match_many([]).num_rows == 0
+    assert strings.match({"a": 1}) == [""]
+
+
+def test_events_that_are_none(index):
+    for wrong in (5, "text", None, [1]):
+        with pytest.raises(tw.EventError):
+            index.match(wrong)
+    with pytest.raises(tw.EventError):
+        index.match({1: 2})
+    for wrong in ({"a": 1}, "text", 5):
+        with pytest.raises(tw.EventError):
+            index.match_many(wrong)
+    with pytest.raises(tw.EventError):
+        index.match_many([{"a": 1}, 5])
+    with pytest.raises(tw.EventError):
+        tw.Interval("a", "b")
+    with pytest.raises(tw.EventError):
+        tw.Interval(2, 1)
+    looped = {"x": 1}
+    looped["self"] = looped
+    assert index.match(looped) == []
+    looped["other"] = looped
+    with pytest.raises(tw.EventError, match="objects"):
+        index.match(looped)
+
+
+def test_values_python_offers(engine):
+    index = tw.Index(engine).add("n", "x = 3").add("f", "x = 0.5").add("t", "x = DATE '2026-01-01'").add("b", "x")
+    assert index.match({"x": np.int32(3)}) == ["n"]
+    assert index.match({"x": np.float32(0.5)}) == ["f"]
+    assert index.match({"x": decimal.Decimal("3.0")}) == ["n"]
+    assert index.match({"x": decimal.Decimal("0.5")}) == ["f"]
+    assert index.match({"x": np.datetime64("2026-01-01")}) == ["t"]
+    assert index.match({"x": np.bool_(True)}) == ["b"]
+    assert index.match({"x": dt.datetime(2026, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))}) == ["t"]
+    assert index.match({"x": np.array([3, 4])}) == ["n"]
+    assert index.match({"x": (0.5, 3)}) == ["n", "f"]
+
+
+def test_mismatches_are_counted(engine):
+    index = tw.Index(engine).add("a", "x = 1 AND y = 'a'")
+    index.match({"x": "one", "y": 5, "unknown": 3})
+    index.match({"x": 1, "y": [1, "a", None]})
+    index.match_many([{"x": "two", "nested": {"y": 1}}])
+    index.match_many(pa.table({"x": ["three", None], "y": ["a", "b"]}))
+    assert index.stats()["mismatches"] == {"x": 3, "y": 2}
+
+
+def test_declared_types(engine):
+    schema = {"price": "float", "day": "date", "at": "timestamp", "ok": "bool", "n": "int", "s": "string"}
+    index = tw.Index(engine, schema=schema)
+    for wrong in ("price = 'x'", "day = 5", "ok = 1", "n = TRUE", "s = 1", "NOT (n = 1 OR s > DATE '2026-01-01')"):
+        with pytest.raises(tw.SchemaError):
+            index.add(1, wrong)
+    with pytest.raises(tw.SchemaError, match="unknown type"):
+        tw.Index(engine, schema={"a": "number"})
+    index.add(1, "day < DATE '2026-01-01'").add(2, "at >= TIMESTAMP '2026-01-01 12:00:00'").add(
+        3, "price = 3 AND n > 0.5"
+    )
+    assert index.match({"day": "2025-12-31", "at": "2026-01-01T14:00:00+02:00"}) == [1, 2]
+    assert index.match({"day": "someday", "at": dt.datetime(2027, 1, 1), "price": 3, "n": 1}) == [2, 3]
+    assert index.explain(1, {"day": "2025-12-31"}).value is True
+    assert index.match({"day": ["2027-01-01", "2024-01-01"]}) == [1]
+
+
+def test_unknown_engine():
+    with pytest.raises(tw.EngineError, match="counting, scan"):
+        tw.Index("warp")
+
+
+def test_over_budget_is_refused_by_name():
+    text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
+    index = tw.Index("counting").add("fine", "a = 1 OR b = 1")
+    with pytest.raises(tw.BudgetError, match="engines that take any expression: auto, scan"):
+        index.add_many([("also", "c = 1"), ("complex", text)])
+    assert len(index) == 1
+    assert index.match({"c": 1}) == []
+    with pytest.raises(tw.BudgetError):
+        index.add("long", " AND ".join(f"a{i} = 1" for i in range(256)))
+    event = {f"a{i}": 1 for i in range(300)} | {"b0": 1}
+    auto = tw.Index("auto").add("complex", text).add("long", " AND ".join(f"a{i} = 1" for i in range(256)))
+    assert auto.match(event) == ["complex", "long"]
+    assert auto.match({"a0": 1}) == []
+
+
+def test_many_matches_grow_the_output(engine):
+    index = tw.Index(engine).add_many((i, f"x >= {i % 7}") for i in range(5000))
+    assert index.match({"x": 6}) == list(range(5000))
+    got = index.match_many([{"x": i % 7} for i in range(40)])
+    assert got.num_rows == sum(1 for e in range(40) for i in range(5000) if e % 7 >= i % 7)
+
+
+def test_compaction_forgets_the_removed(engine, monkeypatch):
+    monkeypatch.setattr(tellwhen.index, "DEAD", 20)
+    rng = random.Random(5)
+    index = tw.Index(engine)
+    known = {}
+    for step in range(30):
+        for i in range(20):
+            expression = random_expression(rng, depth=2) if i % 2 else tw.col("c.d") == f"text {step} {i}"
+            try:
+                index.add(f"{step}-{i}", expression)
+                known[f"{step}-{i}"] = expression
+            except tw.BudgetError:
+                pass
+        gone = rng.sample(sorted(known), k=min(len(known), 19))
+        index.remove_many(gone)
+        for id_ in gone:
+            del known[id_]
+        check_matches(index, known, [random_event(rng) for _ in range(3)] + [{"c.d": f"text {step} 2"}])
+    assert len(index._store) < 300
+    assert len(index._store.attributes.by_name["c.d"].strings.keys) < 300
+    assert all(index[id_] == expression for id_, expression in known.items())
+
+
+def test_a_small_threshold_for_everything(engine, monkeypatch):
+    """The paths that a small index never takes: compaction, and building at every change."""
+    monkeypatch.setattr(tellwhen.index, "DEAD", 2)
+    monkeypatch.setattr(import_module("tellwhen.engines.counting"), "LOOSE", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", 0)
+    check_engine(engine, seed=77, rounds=10)
+
+
+def test_stats(index):
+    stats = index.stats()
+    assert stats["subscriptions"] == 2
+    assert stats["bytes"]["engine"] > 0
+    assert repr(index).startswith("<Index of 2 subscriptions, engine ")
+    assert {info.name for info in tw.engines()} >= {"auto", "scan", "counting"}
+    assert all(info.summary for info in tw.engines())
