@@ -236,14 +236,14 @@ class Index:
         return pa.table({"event": pa.chunked_array(numbers), "subscription": pa.chunked_array(ids)})
 
     def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
-        table = as_table(events)
-        if table is None:
+        events = as_table_or_dicts(events)
+        if isinstance(events, pa.Table):
+            for start in range(0, events.num_rows, EVENTS):
+                yield encode_table(events.slice(start, EVENTS), attributes, self._schema)
+        else:
             pending = iter(events)
             while block := list(islice(pending, EVENTS)):
                 yield encode(block, attributes, self._schema)
-        else:
-            for start in range(0, table.num_rows, EVENTS):
-                yield encode_table(table.slice(start, EVENTS), attributes, self._schema)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
         with self._lock:
@@ -352,24 +352,19 @@ def _expression(id_: Id, given: Subscription) -> Expr:
         raise ExpressionError(f"subscription {id_!r}: {error}") from None
 
 
-def as_table(events: Any) -> pa.Table | None:
-    """Events in columns as an Arrow table; None for an iterable of dicts."""
-    if isinstance(events, pa.Table):
-        return events
+def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
+    """Events in columns as an Arrow table; others as they are."""
     if isinstance(events, pa.RecordBatchReader):
         return events.read_all()
-    if (
-        hasattr(events, "__arrow_c_stream__")
-        or hasattr(events, "__arrow_c_array__")
-        or isinstance(events, pa.RecordBatch)
-    ):
+    if isinstance(events, pa.Table | pa.RecordBatch) or hasattr(events, "__arrow_c_stream__"):
         try:
             return pa.table(events)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
             # A pandas column of mixed types has no Arrow type: its rows are read as dicts.
             if hasattr(events, "to_dict"):
-                return None
+                rows: list[Mapping[str, Any]] = events.to_dict("records")
+                return rows
             raise
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
         raise EventError("events are a list of dicts or a table; for a single event use match()")
-    return None
+    return events

@@ -97,6 +97,8 @@ class _TableEncoder:
             parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
             self._values(attribute, pc.list_flatten(column), rows[parents], is_text)
             return
+        if pt.is_string_view(column.type):
+            column = column.cast(pa.large_string())  # Arrow computes little on views
         if pt.is_dictionary(column.type) and not _is_string(column.type.value_type):
             column = column.dictionary_decode()
         if column.null_count:

@@ -1,0 +1,187 @@
+"""Do events mean the same in every representation: dicts, Arrow, pandas, polars, wide or as a map?"""
+
+import datetime as dt
+import decimal
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tellwhen as tw
+from tellwhen.checks import CONSTANTS, random_expression
+
+NULLS = st.none()
+COLUMNS = {
+    pa.int64(): st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, 2, 3, 2**53 + 1, 2**62 - 1]),
+    pa.int8(): st.integers(-128, 127),
+    pa.uint64(): st.integers(0, 2**64 - 1) | st.sampled_from([1, 2**62, 2**63]),
+    pa.float64(): st.floats() | st.sampled_from([0.5, 1.0, 2.0, 2.5, -0.0]),
+    pa.float32(): st.floats(width=32) | st.sampled_from([0.5, 1.0, 2.0]),
+    pa.bool_(): st.booleans(),
+    pa.string(): st.sampled_from(CONSTANTS["string"]) | st.text(st.characters(exclude_categories=["Cs"]), max_size=4),
+    pa.large_string(): st.sampled_from(CONSTANTS["string"]),
+    pa.string_view(): st.sampled_from(CONSTANTS["string"]),
+    pa.dictionary(pa.int8(), pa.string()): st.sampled_from(CONSTANTS["string"]),
+    pa.dictionary(pa.int32(), pa.int64()): st.integers(0, 3),
+    pa.date32(): st.dates() | st.just(dt.date(2026, 1, 1)),
+    pa.date64(): st.dates(),
+    pa.timestamp("us"): st.datetimes() | st.just(dt.datetime(2026, 1, 1)),
+    pa.timestamp("ms"): st.datetimes().map(lambda t: t.replace(microsecond=0)),
+    pa.timestamp("s", "UTC"): st.datetimes(timezones=st.just(dt.UTC)).map(lambda t: t.replace(microsecond=0)),
+    pa.decimal128(10, 2): st.decimals(-1000, 1000, places=2) | st.just(decimal.Decimal("2.00")),
+    pa.binary(): st.binary(max_size=3),
+    pa.null(): st.none(),
+    pa.list_(pa.int64()): st.lists(st.integers(0, 3) | NULLS, max_size=3),
+    pa.list_(pa.string()): st.lists(st.sampled_from(CONSTANTS["string"]) | NULLS, max_size=3),
+    pa.large_list(pa.float64()): st.lists(st.sampled_from([0.5, 1.0, float("nan")]), max_size=3),
+    pa.struct([("x", pa.int64()), ("y", pa.string())]): st.fixed_dictionaries(
+        {"x": st.integers(0, 3) | NULLS, "y": st.sampled_from(["a", "b"])}
+    ),
+}
+NAMES = ["a", "b", "c.d", "e f", "ünï", "sold", "unknown"]
+
+
+def pairs(table):
+    """Matches as a set, and each only once."""
+    rows = list(zip(*table.to_pydict().values(), strict=True))
+    assert len(rows) == len(set(rows))
+    return set(rows)
+
+
+def wanted(index, events):
+    return {(e, id_) for e, event in enumerate(events) for id_ in index.match(event)}
+
+
+@st.composite
+def tables(draw):
+    rows = draw(st.integers(0, 5))
+    names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4))
+    columns = {}
+    for name in names:
+        kind = draw(st.sampled_from(list(COLUMNS)))
+        values = draw(st.lists(COLUMNS[kind] | NULLS, min_size=rows, max_size=rows))
+        columns[name] = pa.array(values, kind)
+    return pa.table(columns)
+
+
+@settings(max_examples=300)
+@given(tables(), st.integers(0, 10**6), st.booleans())
+def test_wide_tables(table, seed, chunked):
+    rng = random.Random(seed)
+    index = tw.Index().add_many((i, random_expression(rng, depth=2)) for i in range(25))
+    index.add("struct", "a.x = 1 OR b.y = 'a' OR a.x IS NULL")
+    events = table.to_pylist()
+    if chunked and table.num_rows > 1:
+        table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    assert pairs(index.match_many(table)) == wanted(index, events) == pairs(index.match_many(events))
+    assert pairs(index.match_many(table.slice(1))) == wanted(index, events[1:])
+
+
+@pytest.fixture
+def shop():
+    """An index on typed attributes, and rows for it."""
+    rng = random.Random(1)
+    index = tw.Index()
+    for i in range(200):
+        parts = [
+            f"price {rng.choice(['<', '>=', '='])} {rng.choice([5, 7.5, 12])}",
+            f"genre {rng.choice(['=', '<>'])} '{rng.choice('abc')}'",
+            f"title {rng.choice(['CONTAINS', 'STARTS WITH', 'ENDS WITH'])} '{rng.choice(['a', 'b', 'ab'])}'",
+            rng.choice(["sold", "NOT sold", "sold IS NULL"]),
+            f"day <= DATE '2026-01-{rng.randint(1, 28):02d}'",
+        ]
+        index.add(i, rng.choice([" AND ", " OR "]).join(rng.sample(parts, k=rng.randint(1, 3))))
+    rows = [
+        {
+            "price": rng.choice([5, 7.5, 12, 13.25, None]),
+            "genre": rng.choice(["a", "b", "zzz", None]),
+            "title": "".join(rng.choices("abc", k=rng.randint(0, 4))),
+            "sold": rng.choice([True, False, None]),
+            "day": rng.choice([dt.date(2026, 1, 5), dt.date(2027, 1, 1), None]),
+        }
+        for _ in range(100)
+    ]
+    return index, rows
+
+
+def test_frames(shop):
+    index, rows = shop
+    want = wanted(index, rows)
+    assert len(want) > 1000
+    assert pairs(index.match_many(rows)) == want
+    assert pairs(index.match_many(iter(rows))) == want
+    table = pa.Table.from_pylist(rows)
+    assert pairs(index.match_many(table)) == want
+    assert pairs(index.match_many(table.to_batches()[0])) == want
+    assert pairs(index.match_many(pa.RecordBatchReader.from_batches(table.schema, table.to_batches(7)))) == want
+    assert pairs(index.match_many(pl.DataFrame(rows))) == want
+    frame = pd.DataFrame(rows)
+    assert pairs(index.match_many(frame)) == want
+    assert pairs(index.match_many(frame.set_index("title", drop=False))) == want
+    assert pairs(index.match_many(frame.astype({"genre": "category"}))) == want
+
+
+def test_a_pandas_column_of_mixed_types(shop):
+    index, rows = shop
+    rows = [row | {"genre": 5 if i % 2 else row["genre"]} for i, row in enumerate(rows)]
+    assert pairs(index.match_many(pd.DataFrame(rows))) == wanted(index, rows)
+
+
+def test_maps_of_text(shop):
+    """Text is read as what its attribute is compared with."""
+    index, rows = shop
+    as_text = [
+        {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in row.items() if v is not None} for row in rows
+    ]
+    column = pa.array([list(row.items()) for row in as_text], pa.map_(pa.string(), pa.string()))
+    assert pairs(index.match_many(pa.table({"attributes": column}))) == wanted(index, rows)
+    bad = [row | {"price": "cheap", "day": "soon", "sold": "maybe"} for row in as_text]
+    column = pa.array([list(row.items()) for row in bad], pa.map_(pa.string(), pa.string()))
+    without = [{k: v for k, v in row.items() if k in ("genre", "title")} | {"sold": b"maybe"} for row in rows]
+    assert pairs(index.match_many(pa.table({"attributes": column}))) == wanted(index, without)
+    assert index.stats()["mismatches"]["price"] == 100
+
+
+def test_maps_of_other_values(shop):
+    index, rows = shop
+    for names, kind in ((["price"], pa.float64()), (["genre", "title"], pa.large_string()), (["day"], pa.date32())):
+        events = [{name: row[name] for name in names} for row in rows]
+        column = pa.array([list(event.items()) for event in events], pa.map_(pa.string(), kind))
+        assert pairs(index.match_many(pa.table({"m": column}))) == wanted(index, events)
+        masked = [None if i % 3 == 0 else list(event.items()) for i, event in enumerate(events)]
+        column = pa.array(masked, pa.map_(pa.string(), kind))
+        kept = [{} if i % 3 == 0 else event for i, event in enumerate(events)]
+        assert pairs(index.match_many(pa.table({"m": column}).slice(1))) == wanted(index, kept[1:])
+
+
+def test_declared_types_read_text():
+    index = tw.Index(schema={"n": "int", "t": "timestamp", "s": "string"})
+    index.add("n", "n = 5").add("t", "t = TIMESTAMP '2026-01-01 10:00:00'").add("s", "s = '5'")
+    rows = [{"n": "5", "t": "2026-01-01 10:00:00", "s": "5"}, {"n": "x", "t": "y", "s": "6"}]
+    column = pa.array([list(row.items()) for row in rows], pa.map_(pa.string(), pa.string()))
+    assert pairs(index.match_many(pa.table({"m": column}))) == {(0, "n"), (0, "t"), (0, "s")}
+    assert pairs(index.match_many(pa.Table.from_pylist(rows))) == {(0, "t"), (0, "s")}
+
+
+def test_nanoseconds():
+    index = (
+        tw.Index().add("at", "t = TIMESTAMP '2026-01-01 00:00:00'").add("after", "t > TIMESTAMP '2026-01-01 00:00:00'")
+    )
+    times = np.array(["2026-01-01T00:00:00.000000000", "2026-01-01T00:00:00.000000001"], dtype="datetime64[ns]")
+    assert pairs(index.match_many(pa.table({"t": times}))) == {(0, "at"), (1, "after")}
+    assert index.match({"t": pd.Timestamp(times[1])}) == ["after"]
+    assert index.match({"t": pd.NaT}) == []
+
+
+def test_extreme_columns():
+    index = tw.Index().add("low", "x < 0").add("high", "x > 4611686018427387902").add("t", "t < DATE '2000-01-01'")
+    table = pa.table({
+        "x": pa.array([2**64 - 1, 2**63], pa.uint64()),
+        "t": pa.array([-(2**62), 2**62], pa.timestamp("s")),
+    })  # fmt: skip
+    assert pairs(index.match_many(table)) == {(0, "high"), (1, "high"), (0, "t")}

@@ -1,0 +1,183 @@
+"""Is a saved index whole or refused, whatever happens to its files?"""
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen import persist
+from tellwhen.checks import check_matches, random_event, random_expression
+
+
+def filled(engine, seed=1, count=120):
+    rng = random.Random(seed)
+    index, known = tw.Index(engine), {}
+    while len(known) < count:
+        id_ = rng.choice([f"s{len(known)}", len(known)])
+        expression = random_expression(rng)
+        try:
+            index.add(id_, expression)
+            known[id_] = expression
+        except tw.BudgetError:
+            pass
+    for id_ in rng.sample(sorted(known, key=str), k=20):
+        index.remove(id_)
+        del known[id_]
+    return index, known, [random_event(rng) for _ in range(10)]
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_an_index_comes_back_and_goes_on(tmp_path, engine, built):
+    index, known, events = filled(engine)
+    if built:
+        index.rebuild()
+    index.save(tmp_path / "idx")
+    loaded = tw.Index.load(tmp_path / "idx")
+    check_matches(loaded, known, events, "loaded")
+    assert set(loaded) == set(known)
+    assert all(loaded[id_] == expression for id_, expression in known.items())
+    rng = random.Random(9)
+    for i in range(150):
+        expression = tw.col("a") == f"new constant {rng.random()}" if i % 3 else random_expression(rng, depth=1)
+        loaded.add(f"new{i}", expression)
+        known[f"new{i}"] = expression
+    gone = rng.choice(sorted(known, key=str))
+    loaded.remove(gone)
+    del known[gone]
+    check_matches(loaded, known, events, "loaded and changed")
+    loaded.save(tmp_path / "idx")
+    check_matches(tw.Index.load(tmp_path / "idx", verify=False), known, events, "saved again")
+    assert len(list((tmp_path / "idx").iterdir())) == 2
+
+
+def test_arrays_are_mapped(tmp_path):
+    tw.Index().add_many((i, f"x = {i}") for i in range(1000)).save(tmp_path / "idx")
+    arrays, _ = persist.load(tmp_path / "idx")
+    assert all(isinstance(array.base, np.memmap) or array.size == 0 for array in arrays.values())
+    assert all(type(array) is np.ndarray for array in arrays.values())
+
+
+def test_an_empty_index(tmp_path, engine):
+    tw.Index(engine, schema={"a": "date"}).save(tmp_path / "idx")
+    loaded = tw.Index.load(tmp_path / "idx")
+    assert len(loaded) == 0
+    assert loaded.match({"a": 1}) == []
+    assert loaded.schema == tw.Schema({"a": "date"})
+    loaded.add("x", "a = DATE '2026-01-01'")
+    assert loaded.match({"a": "2026-01-01"}) == ["x"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    index, known, events = filled("auto", count=40)
+    index.rebuild().save(tmp_path / "idx")
+    return tmp_path / "idx", known, events
+
+
+def test_every_flipped_byte_is_noticed(saved):
+    path, _, _ = saved
+    rng = random.Random(2)
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        whole = file.read_bytes()
+        for _ in range(6):
+            at = rng.randrange(len(whole))
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << rng.randrange(8)
+            file.write_bytes(damaged)
+            try:
+                tw.Index.load(path)
+            except tw.FormatError as error:
+                assert str(path) in str(error)
+            else:
+                # White space and the like in the manifest: it reads the same.
+                assert file.name == "manifest.json"
+                assert json.loads(damaged) == json.loads(whole)
+        file.write_bytes(whole)
+    tw.Index.load(path)
+
+
+def test_missing_and_short_files_are_noticed(saved):
+    path, known, events = saved
+    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+        whole = file.read_bytes()
+        for cut in (whole[:-1], whole[: len(whole) // 2], b"", whole + b"x"):
+            file.write_bytes(cut)
+            with pytest.raises(tw.FormatError):
+                tw.Index.load(path)
+        file.unlink()
+        with pytest.raises(tw.FormatError, match="missing"):
+            tw.Index.load(path)
+        file.write_bytes(whole)
+    check_matches(tw.Index.load(path), known, events)
+
+
+def test_other_versions_and_other_places(saved, tmp_path):
+    path, _, _ = saved
+    manifest = json.loads((path / "manifest.json").read_text())
+    (path / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
+    with pytest.raises(tw.FormatError, match="upgrade"):
+        tw.Index.load(path)
+    with pytest.raises(tw.FormatError, match="no index"):
+        tw.Index.load(tmp_path / "nowhere")
+    with pytest.raises(tw.FormatError):
+        tw.Index.load(path / "manifest.json")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "precious.txt").write_text("keep")
+    with pytest.raises(tw.FormatError, match="not a saved index"):
+        tw.Index().save(tmp_path / "other")
+    with pytest.raises(tw.FormatError):
+        tw.Index().save(tmp_path / "other" / "precious.txt")
+    assert (tmp_path / "other" / "precious.txt").read_text() == "keep"
+
+
+def _save_for_ever(path, ready):
+    index = tw.Index("scan").add_many((i, f"x >= {i}") for i in range(300))
+    ready.set()
+    while True:
+        index.save(path)
+
+
+def test_a_kill_leaves_a_whole_index(tmp_path):
+    path = tmp_path / "idx"
+    tw.Index("scan").add_many((i, f"x >= {i}") for i in range(200)).save(path)
+    context = multiprocessing.get_context("spawn")
+    rng = random.Random(4)
+    lengths = set()
+    for _ in range(4):
+        ready = context.Event()
+        process = context.Process(target=_save_for_ever, args=(path, ready))
+        process.start()
+        assert ready.wait(60)
+        time.sleep(rng.uniform(0.02, 0.2))
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        loaded = tw.Index.load(path)
+        lengths.add(len(loaded))
+        assert len(loaded.match({"x": 1000})) == len(loaded)
+    assert lengths <= {200, 300}
+    tw.Index("scan").add(1, "x = 1").save(path)
+    assert sorted(p.name.split("-")[0] for p in path.iterdir()) == ["data", "manifest.json"]
+
+
+def test_a_first_save_that_was_killed_can_be_repeated(tmp_path):
+    path = tmp_path / "idx"
+    tw.Index().add(1, "x = 1").save(path)
+    (path / "manifest.json").unlink()
+    with pytest.raises(tw.FormatError):
+        tw.Index.load(path)
+    tw.Index().add(2, "x = 1").save(path)
+    assert tw.Index.load(path).match({"x": 1}) == [2]
+
+
+def test_a_loaded_index_outlives_its_files(tmp_path):
+    tw.Index().add_many((i, f"x = {i % 10}") for i in range(500)).save(tmp_path / "idx")
+    loaded = tw.Index.load(tmp_path / "idx")
+    shutil.rmtree(tmp_path / "idx")
+    assert len(loaded.match({"x": 3})) == 50
