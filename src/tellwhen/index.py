@@ -126,7 +126,9 @@ class Index:
         self, block: list[tuple[Id, Subscription]], fresh: dict[Id, int], replaced: set[int], replace: bool
     ) -> bool:
         """Parse and store one block, not yet visible; returns whether stored points have moved."""
-        ids, texts, expressions = [], [], []
+        ids: list[Id] = []
+        texts: list[str] = []
+        expressions: list[Expr] = []
         known = self._slots
         first = len(self._store)
         for pair in block:
@@ -283,7 +285,8 @@ class Index:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._lock:
             store = sum(array.nbytes for array in self._store.arrays().values())
-            text = sum(array.nbytes for array in (*self._texts.arrays(), *self._ids.arrays().values()))
+            held: list[np.ndarray] = [*self._texts.arrays(), *self._ids.arrays().values()]
+            text = sum(array.nbytes for array in held)
             return {
                 "engine": self._engine.name,
                 "subscriptions": len(self),
@@ -301,7 +304,7 @@ class Index:
         """Write the index to a directory; a kill on the way leaves what was there before."""
         with self._lock:
             start, data = self._texts.arrays()
-            groups = {
+            groups: dict[str, dict[str, np.ndarray]] = {
                 "store": self._store.arrays(),
                 "ids": self._ids.arrays(),
                 "texts": {"start": start, "data": data},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -189,7 +189,7 @@ def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
 
 def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
     """The same for an interval: its ends' points."""
-    lines = (
+    lines: list[tuple[int, Callable[[Any], int]]] = (
         [(attribute.int, int_point), (attribute.float, float_point)]
         if interval.family == "number"
         else [(attribute.time, time_point)]

@@ -44,7 +44,7 @@ def float_point(value: int | float) -> int:
     if isinstance(value, int):
         value = _towards_zero(value)
     (bits,) = struct.unpack("<q", struct.pack("<d", value))
-    return bits if bits >= 0 else LOWEST - bits  # type: ignore[no-any-return]
+    return bits if bits >= 0 else LOWEST - bits
 
 
 def _towards_zero(value: int) -> float:

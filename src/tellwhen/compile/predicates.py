@@ -28,12 +28,12 @@ NOTHING = -1
 
 
 class _End(NamedTuple):
-    """An interval end that waits for its string's label: the label plus `offset`, at `index` of lows or highs."""
+    """An interval end that waits for its string's label: the label plus `offset`, at `place` of lows or highs."""
 
     line: int
     text: str
     offset: int
-    index: int
+    place: int
     is_high: bool
 
 
@@ -160,8 +160,8 @@ class Literals:
                     self._wait(line, text, point - rank[text], len(self.lows) + i, bool(is_high))
         return self._literal(line, intervals, negated)
 
-    def _wait(self, line: int, text: str, offset: int, index: int, is_high: bool) -> None:
-        self._waiting.append(_End(line, text, offset, index, is_high))
+    def _wait(self, line: int, text: str, offset: int, place: int, is_high: bool) -> None:
+        self._waiting.append(_End(line, text, offset, place, is_high))
 
     def _literal(self, line: int, intervals: Intervals, every: bool) -> int:
         if not intervals:
@@ -183,8 +183,8 @@ class Literals:
             texts.setdefault(end.line, set()).add(end.text)
         moved = self._label(texts)
         labels = {line: self.attributes.dictionary(line).labels for line in texts}
-        for line, text, offset, index, is_high in self._waiting:
-            (self.highs if is_high else self.lows)[index] = labels[line][text] + offset
+        for line, text, offset, place, is_high in self._waiting:
+            (self.highs if is_high else self.lows)[place] = labels[line][text] + offset
         arrays = Predicates(
             np.array(self.lines, dtype=np.int32),
             np.array(self.every, dtype=np.uint8),

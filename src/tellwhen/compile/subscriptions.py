@@ -62,7 +62,7 @@ class Store:
 
     @property
     def died(self) -> I64:
-        return self._died.view  # type: ignore[no-any-return]
+        return self._died.view
 
     def compile(self, expressions: Iterable[Expr]) -> Compiled:
         """Compile in full before anything is stored, so that an error leaves the store as it was."""

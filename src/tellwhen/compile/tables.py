@@ -245,7 +245,7 @@ def _distinct(column: pa.Array) -> tuple[list[Any], np.ndarray]:
 def _python(column: pa.Array) -> list[Any]:
     """As Python objects; None for what has no Python form (such as text that is not valid UTF-8)."""
     try:
-        return column.to_pylist()  # type: ignore[no-any-return]
+        return column.to_pylist()
     except (ValueError, OverflowError):
         values = []
         for value in column:

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.subscriptions import Store, View
 from tellwhen.errors import EngineError
 from tellwhen.kernels.arrays import I32, Events, Matches
+from tellwhen.kernels.evaluate import complete
 
 Capability = Literal["delete", "interval_events", "expressions"]
 
@@ -144,6 +145,33 @@ class Scratch:
     def give(self, arrays: dict[str, np.ndarray]) -> None:
         """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
         self._pool.append(arrays)
+
+
+class Completion:
+    """Makes matches exact, for engines that index most of their slots, and answer for single values."""
+
+    _scratch = Scratch()
+
+    def __init__(self, loose: I32, view: View) -> None:
+        self._loose, self._view = loose, view
+
+    def __call__(self, found: Matches, events: Events) -> Matches:
+        """Look again at the matches of events with several values or intervals, and at all loose slots."""
+        if not len(self._loose) and events.plain.all():
+            return found
+        view = self._view
+        arrays = self._scratch.take(
+            (
+                ("first", view.lines, np.int32),
+                ("truth", len(view.predicates.line) // 64 + 1, np.uint64),
+                ("registers", view.registers, np.uint8),
+            )
+        )
+        matches = fill(
+            complete, events, *found, self._loose, view.predicates, view.subscriptions, view.version, *arrays.values()
+        )
+        self._scratch.give(arrays)
+        return matches
 
 
 def prefixed(prefix: str, arrays: Any) -> dict[str, np.ndarray]:

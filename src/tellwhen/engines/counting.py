@@ -13,7 +13,7 @@ import numpy as np
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows, Translator
-from tellwhen.engines.base import Engine, Reader, Scratch, fill, prefixed, unprefixed
+from tellwhen.engines.base import Completion, Engine, Reader, Scratch, fill, prefixed, unprefixed
 from tellwhen.engines.stabbing import build, nothing
 from tellwhen.kernels.arrays import I32, I64, ROW, U64, CountingIndex, Events, Matches, Stabbing
 from tellwhen.kernels.counting import count
@@ -135,21 +135,16 @@ class _CountingReader(Reader):
     def __init__(self, engine: Counting) -> None:
         view = engine.store.view()
         self._scratch = engine._scratch
-        self._arguments = (
-            engine._index, engine._row_count, engine._loose.view,
-            view.predicates, view.subscriptions, view.version, view.removed,
-        )  # fmt: skip
+        self._arguments = engine._index, engine._row_count, view.subscriptions.died, view.version, view.removed
         self._sizes = (
-            ("first", view.lines, np.int32),
             ("remaining", len(engine._index.need), np.uint64),
             ("done", engine._row_count + 1, np.int32),
             ("stamps", len(view.subscriptions.kind) + 1, np.int64),
-            ("truth", len(view.predicates.line) // 64 + 1, np.uint64),
-            ("registers", view.registers, np.uint8),
         )
+        self._completion = Completion(engine._loose.view, view)
 
     def match(self, events: Events) -> Matches:
         arrays = self._scratch.take(self._sizes)
         matches = fill(count, events, *self._arguments, *arrays.values())
         self._scratch.give(arrays)
-        return matches
+        return self._completion(matches, events)

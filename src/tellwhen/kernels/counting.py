@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.evaluate import close_event, confirm, open_event
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import RUNS, find_runs
 
@@ -40,16 +39,13 @@ def count_down(rows, start, end, once, remaining, done, finished):
 
 
 @kernel
-def count(
-    index, rows, loose, predicates, subscriptions, version, removed, first, remaining, done, stamps, truth, registers,
-    events, event, start, out,
-):  # fmt: skip
+def count(index, rows, died, version, removed, remaining, done, stamps, events, event, start, out):
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
 
-    `stamps` holds, for slots of several rows, the last event they were written for; its last element counts events
-    over the life of the scratch, so that it need not be cleared. `removed` is 0 when no slot has died.
+    Exact for plain events, and for others no match is missing. `stamps` holds, for slots of several rows, the last
+    event they were written for; its last element counts events over the life of the scratch, so that it need not be
+    cleared. `removed` is 0 when no slot has died.
     """
-    died = subscriptions.died
     entry_start, entry_line, entry_low, entry_high, plain = events
     (lines, keys, list_start, members), need, slot_of, always = index
     stride = lines.size // 4
@@ -58,22 +54,20 @@ def count(
     begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
     written = start[event]
     for e in range(event, entry_start.size - 1):
-        begin = written
         finished = 0
-        if rows > 0:
-            # By words: Numba copies byte arrays byte by byte.
-            for i in range(need.size):
-                remaining[i] = need[i]
-            for i in range(entry_start[e], entry_start[e + 1]):
-                line = entry_line[i]
-                if line < stride - 1:
-                    runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
-                    for k in range(runs):
-                        finished = count_down(members, begins[k], ends[k], plain[e], counters, done, finished)
-            for row in always:
-                done[finished] = row
-                finished += 1
-        if finished + loose.size > out.size - written:
+        # By words: Numba copies byte arrays byte by byte.
+        for i in range(need.size):
+            remaining[i] = need[i]
+        for i in range(entry_start[e], entry_start[e + 1]):
+            line = entry_line[i]
+            if line < stride - 1:
+                runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
+                for k in range(runs):
+                    finished = count_down(members, begins[k], ends[k], plain[e], counters, done, finished)
+        for row in always:
+            done[finished] = row
+            finished += 1
+        if finished > out.size - written:
             return e
         stamps[-1] += 1
         for k in range(finished):
@@ -89,15 +83,5 @@ def count(
                 continue
             out[written] = slot
             written += 1
-        if loose.size > 0 or not plain[e]:
-            open_event(events, e, first)
-            if not plain[e]:
-                written = confirm(out, begin, written, subscriptions, predicates, events, e, first, truth, registers)
-            counted = written
-            for slot in loose:
-                out[written] = slot
-                written += died[slot] > version
-            written = confirm(out, counted, written, subscriptions, predicates, events, e, first, truth, registers)
-            close_event(events, e, first)
         start[e + 1] = written
     return entry_start.size - 1

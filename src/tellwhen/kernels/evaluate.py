@@ -109,7 +109,7 @@ def program_accepts(code, start, truth, registers):
     return at == ACCEPT
 
 
-@kernel
+@inline
 def confirm(slots, written, kept, subscriptions, predicates, events, event, first, truth, registers):
     """Keep those of slots[written:kept] that the event satisfies exactly; returns the new end.
 
@@ -141,3 +141,33 @@ def confirm(slots, written, kept, subscriptions, predicates, events, event, firs
         slots[written] = slot
         written += hit
     return written
+
+
+@kernel
+def complete(
+    found_start, found, loose, predicates, subscriptions, version, first, truth, registers, events, event, start, out
+):
+    """Turn what an index found into exact matches: look again where an event is not plain, and at all loose slots.
+
+    Fills `out` from `event` on; returns the first event whose matches did not fit.
+    """
+    died = subscriptions.died
+    written = start[event]
+    for e in range(event, events.start.size - 1):
+        most = found_start[e + 1] - found_start[e] + loose.size
+        if most > out.size - written:
+            return e
+        begin = written
+        for i in range(found_start[e], found_start[e + 1]):
+            out[written] = found[i]
+            written += 1
+        open_event(events, e, first)
+        if events.plain[e]:
+            begin = written
+        for slot in loose:
+            out[written] = slot
+            written += died[slot] > version
+        written = confirm(out, begin, written, subscriptions, predicates, events, e, first, truth, registers)
+        close_event(events, e, first)
+        start[e + 1] = written
+    return events.start.size - 1

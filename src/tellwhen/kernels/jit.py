@@ -15,9 +15,11 @@ from typing import Any
 
 import numba
 
+config: Any = numba.config
+
 
 def _fingerprint() -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {numba.config.BOUNDSCHECK}".encode())
+    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
     for file in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
@@ -35,7 +37,7 @@ def _writable(directory: Path) -> bool:
 def _cache_directory() -> str:
     """Where the user says, beside the code, in the user's cache, or for this process only."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    places = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
     places += [Path(__file__).parent / "__pycache__", home / "tellwhen"]
     name = f"kernels-{_fingerprint()}"
     return next((str(place / name) for place in places if _writable(place / name)), tempfile.mkdtemp())
@@ -46,12 +48,12 @@ CACHE = _cache_directory()
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     # Numba looks at the setting when it decorates: restored at once, so that nobody else's cache moves.
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = CACHE
+    before = config.CACHE_DIR
+    config.CACHE_DIR = CACHE
     try:
         return numba.njit(cache=True, nogil=True, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Number
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -129,12 +128,12 @@ def _is_whole(value: Decimal | Fraction) -> bool:
     )
 
 
-def as_double(value: Number) -> float:
+def as_double(value: int | Decimal | Fraction) -> float:
     """The nearest double; beyond the largest one, infinity."""
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+        return math.inf if value > 0 else -math.inf
 
 
 def is_unicode(text: str) -> bool:
