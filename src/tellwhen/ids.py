@@ -59,6 +59,14 @@ class Ids:
             self._seen[slot] = id_
         return id_
 
+    def of(self, slots: list[int]) -> list[Id]:
+        """The ids of a few slots."""
+        seen = self._seen
+        try:
+            return [seen[slot] for slot in slots]
+        except KeyError:
+            return [self[slot] for slot in slots]
+
     def slots(self, store: Store) -> dict[Id, int]:
         """The live slots by id."""
         if self._slots is None:

@@ -214,8 +214,7 @@ class Index:
         slots = state.reader.match(encoder.finish()).slot
         if len(slots) > 1:
             slots.sort()
-        ids = state.ids
-        return [ids[slot] for slot in slots.tolist()]
+        return state.ids.of(slots.tolist())
 
     def match_many(self, events: Any) -> pa.Table:
         """All matches of many events, as a table of `event` (its position) and `subscription` (the id).

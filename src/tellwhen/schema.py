@@ -28,10 +28,10 @@ class Schema:
 
     >>> import tellwhen as tw
     >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
-    >>> index.add("early", "opened < DATE '2000-01-01'")
+    >>> _ = index.add("early", "opened < DATE '2000-01-01'")
     >>> index.match({"opened": "1999-12-31"})
     ['early']
-    >>> index.add("odd", "price = 'cheap'")
+    >>> _ = index.add("odd", "price = 'cheap'")
     Traceback (most recent call last):
     tellwhen.errors.SchemaError: price = 'cheap': price is declared float, but 'cheap' is a string
     """

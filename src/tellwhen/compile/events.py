@@ -15,6 +15,9 @@ from tellwhen.lang import limits
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, members, reduce
 from tellwhen.schema import Schema
 
+SINGLE = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
+"""`Events.plain` of a single event, ready made."""
+
 
 class EventEncoder:
     """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
@@ -155,13 +158,8 @@ class EventEncoder:
         if self._highs is not None:
             high = low.copy()
             high[: len(self._highs)] = self._highs
-        return Events(
-            np.array(self._starts, dtype=np.int64),
-            np.array(self._lines, dtype=np.int32),
-            low,
-            high,
-            np.array(self._plain, dtype=np.uint8),
-        )
+        plain = SINGLE[self._plain[0]] if len(self._plain) == 1 else np.array(self._plain, dtype=np.uint8)
+        return Events(np.array(self._starts), np.array(self._lines, dtype=np.int32), low, high, plain)
 
 
 def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:

@@ -135,7 +135,10 @@ class _CountingReader(Reader):
     def __init__(self, engine: Counting) -> None:
         view = engine.store.view()
         self._scratch = engine._scratch
-        self._arguments = engine._index, engine._row_count, view.subscriptions.died, view.version, view.removed
+        stabbing, *rows = engine._index
+        self._arguments = (
+            *stabbing, *rows, engine._row_count, view.subscriptions.died, view.version, view.removed,
+        )  # fmt: skip
         self._sizes = (
             ("remaining", len(engine._index.need), np.uint64),
             ("done", engine._row_count + 1, np.int32),

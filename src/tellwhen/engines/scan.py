@@ -113,10 +113,9 @@ def _heads(view: View, rows: I32) -> I32:
 class _ScanReader(Reader):
     def __init__(self, engine: Scan) -> None:
         view = engine.store.view()
-        self._scratch = engine._scratch
+        self._scratch, self._view = engine._scratch, view
         self._arguments = (
-            engine._rows.view, engine._head.view, engine._others.view, engine._stabbing, engine._grouped,
-            view.predicates, view.subscriptions, view.version,
+            engine._rows.view, engine._head.view, engine._others.view, *engine._stabbing, engine._grouped, view.version,
         )  # fmt: skip
         self._sizes = (
             ("first", view.lines, np.int32),
@@ -127,6 +126,8 @@ class _ScanReader(Reader):
 
     def match(self, events: Events) -> Matches:
         arrays = self._scratch.take(self._sizes)
-        matches = fill(scan, events, *self._arguments, *arrays.values())
+        matches = fill(
+            scan, events, *self._arguments, *arrays.values(), *self._view.predicates, *self._view.subscriptions
+        )
         self._scratch.give(arrays)
         return matches

@@ -67,10 +67,7 @@ class Matches(NamedTuple):
 
 
 class Stabbing(NamedTuple):
-    """Intervals of every line, by shape, and who waits for each (see kernels/stabbing.py).
-
-    Few arrays, because handing one to a kernel costs a fifth of a microsecond.
-    """
+    """Intervals of every line, by shape, and who waits for each (see kernels/stabbing.py)."""
 
     line: I64  # |0 2 2|2 5 5|...     keys of shape h on line L are key[line[h*(lines+1)+L]:line[h*(lines+1)+L+1]]
     key: I64  # |20 31|5 7 9|...     points, half-lines up to, half-lines since, cuts of the trees; each ascending

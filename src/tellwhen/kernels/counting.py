@@ -39,15 +39,16 @@ def count_down(rows, start, end, once, remaining, done, finished):
 
 
 @kernel
-def count(index, rows, died, version, removed, remaining, done, stamps, events, event, start, out):
+def count(
+    lines, keys, list_start, members, need, slot_of, always, rows, died, version, removed, remaining, done, stamps,
+    entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
+):  # fmt: skip
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
 
     Exact for plain events, and for others no match is missing. `stamps` holds, for slots of several rows, the last
     event they were written for; its last element counts events over the life of the scratch, so that it need not be
     cleared. `removed` is 0 when no slot has died.
     """
-    entry_start, entry_line, entry_low, entry_high, plain = events
-    (lines, keys, list_start, members), need, slot_of, always = index
     stride = lines.size // 4
     counters = remaining.view(np.uint8)
     plain_rows = rows - slot_of.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import ACCEPT, CLEAR, NEVER, PROGRAM, ROW, SET
+from tellwhen.kernels.arrays import ACCEPT, CLEAR, NEVER, PROGRAM, ROW, SET, Events, Predicates, Subscriptions
 from tellwhen.kernels.jit import inline, kernel
 
 LINEAR = 8  # up to so many intervals a linear search beats a binary one
@@ -145,15 +145,18 @@ def confirm(slots, written, kept, subscriptions, predicates, events, event, firs
 
 @kernel
 def complete(
-    found_start, found, loose, predicates, subscriptions, version, first, truth, registers, events, event, start, out
-):
+    found_start, found, loose, version, first, truth, registers, predicate_line, every, interval, low, high,
+    kind, code_start, code, died, entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
+):  # fmt: skip
     """Turn what an index found into exact matches: look again where an event is not plain, and at all loose slots.
 
     Fills `out` from `event` on; returns the first event whose matches did not fit.
     """
-    died = subscriptions.died
+    predicates = Predicates(predicate_line, every, interval, low, high)
+    subscriptions = Subscriptions(kind, code_start, code, died)
+    events = Events(entry_start, entry_line, entry_low, entry_high, plain)
     written = start[event]
-    for e in range(event, events.start.size - 1):
+    for e in range(event, plain.size):
         most = found_start[e + 1] - found_start[e] + loose.size
         if most > out.size - written:
             return e
@@ -162,7 +165,7 @@ def complete(
             out[written] = found[i]
             written += 1
         open_event(events, e, first)
-        if events.plain[e]:
+        if plain[e]:
             begin = written
         for slot in loose:
             out[written] = slot
@@ -170,4 +173,4 @@ def complete(
         written = confirm(out, begin, written, subscriptions, predicates, events, e, first, truth, registers)
         close_event(events, e, first)
         start[e + 1] = written
-    return events.start.size - 1
+    return plain.size

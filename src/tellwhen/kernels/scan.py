@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import PROGRAM, ROW
+from tellwhen.kernels.arrays import PROGRAM, ROW, Events, Predicates, Stabbing
 from tellwhen.kernels.evaluate import close_event, holds, is_true, open_event, program_accepts, row_accepts, set_true
 from tellwhen.kernels.jit import kernel
 from tellwhen.kernels.stabbing import RUNS, find_runs
@@ -40,18 +40,21 @@ def settle(stabbing, grouped, predicates, events, event, first, truth, begins, e
 
 @kernel
 def scan(
-    rows, head, others, stabbing, grouped, predicates, subscriptions, version, first, truth, candidates, registers,
-    events, event, start, out,
+    rows, head, others, lines, keys, list_start, members, grouped, version, first, truth, candidates, registers,
+    predicate_line, every, interval, low, high, kind, code_start, code, died,
+    entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
 
     `rows` are the slots of conjunctions, head[k] is a predicate of rows[k]; `others` are the slots of all else.
     """
-    kind, code_start, code, died = subscriptions
+    stabbing = Stabbing(lines, keys, list_start, members)
+    predicates = Predicates(predicate_line, every, interval, low, high)
+    events = Events(entry_start, entry_line, entry_low, entry_high, plain)
     begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
-    words = (predicates.line.size >> 6) + 1
+    words = (predicate_line.size >> 6) + 1
     written = start[event]
-    for e in range(event, events.start.size - 1):
+    for e in range(event, plain.size):
         truth[:words] = 0
         open_event(events, e, first)
         settle(stabbing, grouped, predicates, events, e, first, truth, begins, ends)
@@ -77,4 +80,4 @@ def scan(
             ):
                 written += died[slot] > version
         start[e + 1] = written
-    return events.start.size - 1
+    return plain.size
