@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.growing import Growing
-from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.text import Texts
 from tellwhen.errors import IdError
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.values import is_unicode
 
 Id = str | int
+IdType = Literal["int", "str", "mixed"]
 MAXIMUM = (1 << 63) - 1
 
 
@@ -67,18 +68,32 @@ class Ids:
         except KeyError:
             return [self[slot] for slot in slots]
 
-    def slots(self, store: Store) -> dict[Id, int]:
-        """The live slots by id."""
-        if self._slots is None:
-            self._slots = {self[slot]: slot for slot in store.alive().tolist()}
+    @property
+    def slots(self) -> dict[Id, int]:
+        """The live slots by id; `find_slots` first, after loading."""
+        assert self._slots is not None
         return self._slots
 
-    def column(self, slots: I32) -> pa.Array:
+    @property
+    def has_slots(self) -> bool:
+        return self._slots is not None
+
+    def find_slots(self, alive: I32) -> None:
+        """Make the way back from ids to slots, unless it is there."""
+        if self._slots is None:
+            self._slots = {self[slot]: slot for slot in alive.tolist()}
+
+    @property
+    def type(self) -> IdType:
+        """What the ids are: all of one kind, or mixed."""
+        return "int" if self._ints == len(self) > 0 else "str" if self._ints == 0 else "mixed"
+
+    def column(self, slots: I32, type: IdType) -> pa.Array:
         """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
-        if self._ints == len(self):
+        if type == "int":
             return pa.array(self._number.data[slots])
         texts = self._texts().take(pa.array(slots))
-        if self._ints == 0:
+        if type == "str":
             return texts
         is_int = self._is_int.data[slots]
         kinds = pa.array((1 - is_int).astype(np.int8))
@@ -87,6 +102,15 @@ class Ids:
     def _texts(self) -> pa.Array:
         start, data = self._text.arrays()
         return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
+
+    def align(self, count: int) -> None:
+        """Exactly so many ids: cut off, or filled up with empty ones that no live slot has."""
+        self._text.align(count)
+        for column in (self._is_int, self._number):
+            column.reserve(max(0, count - column.count))
+            column.data[column.count : count] = 0
+            column.count = count
+        self._ints = int(self._is_int.view.sum())
 
     def kept(self, slots: I32) -> Ids:
         """Only the ids of the given slots, numbered anew."""

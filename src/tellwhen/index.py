@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,8 +22,8 @@ from tellwhen.compile.tables import encode_table
 from tellwhen.compile.text import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Reader, able
-from tellwhen.errors import BudgetError, DuplicateId, EventError, ExpressionError, ParseError, UnknownId
-from tellwhen.ids import Id, Ids, checked
+from tellwhen.errors import BudgetError, DuplicateId, EventError, ExpressionError, ParseError, TellwhenError, UnknownId
+from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.lang.ast import Expr, as_expr
 from tellwhen.lang.explain import Explanation
@@ -49,6 +50,9 @@ class _State(NamedTuple):
     reader: Reader
     attributes: Attributes
     ids: Ids
+    id_type: IdType
+    texts: Texts
+    length: int
 
 
 class Index:
@@ -73,6 +77,8 @@ class Index:
         self._ids = Ids()
         self._texts = Texts()
         self._lock = threading.RLock()
+        self._busy = False
+        self._counting = threading.Lock()
         self._mismatches: Counter[str] = Counter()
         self._publish()
 
@@ -87,7 +93,7 @@ class Index:
     ) -> Index:
         """Add many at once: all of them, or none when one is faulty. They become visible together."""
         pairs = iter(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)
-        with self._lock:
+        with self._changing():
             fresh: dict[Id, int] = {}
             replaced: set[int] = set()
             first = len(self._store)
@@ -95,32 +101,67 @@ class Index:
             try:
                 while block := list(islice(pairs, SUBSCRIPTIONS)):
                     moved |= self._store_block(block, fresh, replaced, replace)
-                slots = np.arange(first, len(self._store), dtype=np.int32)
-                repeated = np.setdiff1d(slots, np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
-                if len(repeated):
-                    self._store.remove(repeated)
-                    slots = np.setdiff1d(slots, repeated)
-                if moved:
-                    self._engine.rebuild()
             except BaseException:
-                # What was stored so far never becomes visible.
-                self._store.remove(np.arange(first, len(self._store), dtype=np.int32))
+                # The engine has not heard of these slots, unless points have moved under it.
+                self._abandon(first)
                 if moved:
-                    self._engine.rebuild()
-                    self._publish()
+                    self._recover()
                 raise
-            refused = self._engine.insert(slots)
-            if len(refused):
-                self._delete(slots, np.setdiff1d(slots, refused))
-                raise BudgetError(
-                    f"subscription {self._ids[int(refused[0])]!r} is too complex for {self._engine.name}: as an OR of "
-                    f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
-                )
-            if replaced:
-                self._delete(np.array(sorted(replaced), dtype=np.int32))
-            self._slots.update(fresh)
-            self._publish()
+            try:
+                self._enter(first, fresh, replaced, moved)
+            except BudgetError:
+                raise
+            except BaseException:
+                self._abandon(first)
+                self._recover()
+                raise
         return self
+
+    def _enter(self, first: int, fresh: dict[Id, int], replaced: set[int], moved: bool) -> None:
+        """Index what was stored from slot `first` on, and publish it."""
+        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+        slots.sort()
+        if len(slots) < len(self._store) - first:
+            # An id came twice; the last one counts.
+            self._store.remove(np.setdiff1d(np.arange(first, len(self._store), dtype=np.int32), slots))
+        if moved:
+            self._engine.rebuild()
+        refused = self._engine.insert(slots)
+        if len(refused):
+            self._abandon(first)
+            self._engine.delete(np.setdiff1d(slots, refused))
+            raise BudgetError(
+                f"subscription {self._ids[int(refused[0])]!r} is too complex for {self._engine.name}: as an OR of "
+                f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
+            )
+        if replaced:
+            self._delete(np.array(sorted(replaced), dtype=np.int32))
+        self._slots.update(fresh)
+        self._publish()
+
+    def _abandon(self, first: int) -> None:
+        """What was stored from slot `first` on never becomes visible; slots, ids and texts stay in step."""
+        self._store.remove(np.arange(first, len(self._store), dtype=np.int32))
+        self._ids.align(len(self._store))
+        self._texts.align(len(self._store))
+
+    def _recover(self) -> None:
+        """After a failure inside the engine, which may have been left half changed: a new one, from the store."""
+        self._engine = create(self._engine.name, self._store)
+        self._engine.insert(self._store.alive())
+        self._publish()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One change at a time; an iterator of subscriptions that changes the index itself is refused."""
+        with self._lock:
+            if self._busy:
+                raise TellwhenError("the index is in the middle of a change made by this very thread")
+            self._busy = True
+            try:
+                yield
+            finally:
+                self._busy = False
 
     def _store_block(
         self, block: list[tuple[Id, Subscription]], fresh: dict[Id, int], replaced: set[int], replace: bool
@@ -162,27 +203,39 @@ class Index:
 
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
-        with self._lock:
+        with self._changing():
             wanted = dict.fromkeys(ids)
             known = self._slots
             for id_ in wanted:
                 if id_ not in known:
                     raise UnknownId(f"there is no subscription {id_!r}")
             if wanted:
-                self._delete(np.array([known.pop(id_) for id_ in wanted], dtype=np.int32))
+                slots = np.array([known[id_] for id_ in wanted], dtype=np.int32)
+                try:
+                    self._delete(slots)
+                except BaseException:
+                    self._recover()
+                    raise
+                finally:
+                    for id_ in wanted:
+                        del known[id_]
                 self._publish()
         return self
 
     def rebuild(self) -> Index:
         """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
-        with self._lock:
-            self._engine.rebuild()
+        with self._changing():
+            try:
+                self._engine.rebuild()
+            except BaseException:
+                self._recover()
+                raise
             self._publish()
         return self
 
-    def _delete(self, slots: I32, indexed: I32 | None = None) -> None:
+    def _delete(self, slots: I32) -> None:
         self._store.remove(slots)
-        self._engine.delete(slots if indexed is None else indexed)
+        self._engine.delete(slots)
 
     def _compact(self) -> None:
         """Once most slots are dead, number the live ones anew; readers keep what they have."""
@@ -192,15 +245,24 @@ class Index:
         self._ids, self._texts = self._ids.kept(alive), self._texts.kept(alive)
         self._store = self._store.compacted()
         self._engine = create(self._engine.name, self._store)
-        self._engine.insert(np.arange(len(alive), dtype=np.int32))
+        self._find_slots()
+        self._engine.insert(self._store.alive())
 
     def _publish(self) -> None:
         self._compact()
-        self._state = _State(self._engine.reader(), self._store.attributes, self._ids)
+        self._state = _State(
+            self._engine.reader(), self._store.attributes, self._ids, self._ids.type, self._texts, len(self._engine)
+        )
 
     @property
     def _slots(self) -> dict[Id, int]:
-        return self._ids.slots(self._store)
+        if not self._ids.has_slots:
+            self._find_slots()
+        return self._ids.slots
+
+    def _find_slots(self) -> None:
+        with self._lock:
+            self._ids.find_slots(self._store.alive())
 
     # matching
 
@@ -230,10 +292,10 @@ class Index:
                 self._count(mismatches)
             start, slot = state.reader.match(encoded)
             numbers.append(pa.array(np.repeat(np.arange(offset, offset + len(start) - 1), np.diff(start))))
-            ids.append(state.ids.column(slot))
+            ids.append(state.ids.column(slot, state.id_type))
             offset += len(start) - 1
         if not ids:
-            numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32))]
+            numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
         return pa.table({"event": pa.chunked_array(numbers), "subscription": pa.chunked_array(ids)})
 
     def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
@@ -247,7 +309,8 @@ class Index:
                 yield encode(block, attributes, self._schema)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
-        with self._lock:
+        # A lock of its own: a match never waits for a change.
+        with self._counting:
             self._mismatches.update(mismatches)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
@@ -257,17 +320,19 @@ class Index:
     # looking
 
     def __len__(self) -> int:
-        return len(self._engine)
+        return self._state.length
 
     def __contains__(self, id: object) -> bool:
         return id in self._slots
 
     def __getitem__(self, id: Id) -> Expr:
-        with self._lock:
-            slot = self._slots.get(id)
-            if slot is None:
-                raise UnknownId(f"there is no subscription {id!r}")
-            return parse(self._texts[slot])
+        if not self._ids.has_slots:
+            self._find_slots()
+        state = self._state  # ids and texts of one moment
+        slot = state.ids.slots.get(id)
+        if slot is None:
+            raise UnknownId(f"there is no subscription {id!r}")
+        return parse(state.texts[slot])
 
     def __iter__(self) -> Iterator[Id]:
         return iter(list(self._slots))

@@ -243,3 +243,52 @@ def test_stats(index):
     assert repr(index).startswith("<Index of 2 subscriptions, engine ")
     assert {info.name for info in tw.engines()} >= {"auto", "scan", "counting"}
     assert all(info.summary for info in tw.engines())
+
+
+def test_an_iterator_that_changes_the_index_is_refused(engine):
+    index = tw.Index(engine).add("old", "x = 1")
+
+    def subscriptions():
+        yield "a", "x = 1"
+        index.add("b", "x = 1")
+
+    with pytest.raises(tw.TellwhenError, match="in the middle of a change"):
+        index.add_many(subscriptions())
+    assert index.match({"x": 1}) == ["old"]
+    index.add("c", "x = 1")
+    assert index.match({"x": 1}) == ["old", "c"]
+
+
+class Interrupt(KeyboardInterrupt):
+    """Raised where a user might press Ctrl-C."""
+
+
+@pytest.mark.parametrize(
+    "where", ["_ids.extend", "_texts.extend", "_engine.insert", "_engine.delete", "_engine.rebuild"]
+)
+def test_an_interrupted_change_leaves_a_sound_index(engine, monkeypatch, where):
+    rng = random.Random(3)
+    index, known = tw.Index(engine), {}
+    owner, name = where.split(".")
+    for step in range(12):
+        added = {f"{step}-{i}": tw.col("a") == rng.choice(["x", "y", 3, 0.5]) for i in range(8)}
+        gone = rng.sample(sorted(known), k=min(3, len(known)))
+        with monkeypatch.context() as patch:
+            if step % 3 == 1:
+                part = getattr(index, owner)
+                original = getattr(type(part), name)
+
+                def interrupted(*args, original=original):
+                    if where.startswith("_engine"):
+                        original(*args)
+                    raise Interrupt
+
+                patch.setattr(type(part), name, interrupted)
+            for change in (lambda: index.add_many(added), lambda: index.remove_many(gone), index.rebuild):
+                try:
+                    change()
+                except Interrupt:
+                    patch.undo()
+        known = {id_: index[id_] for id_ in index}
+        check_matches(index, known, [{"a": "x"}, {"a": [3, "y"]}, {"a": 0.5}])
+    assert len(known) > 20

@@ -33,6 +33,13 @@ class Texts:
         start = self._start.data
         return self._data.data[start[i] : start[i + 1]].tobytes().decode()
 
+    def align(self, count: int) -> None:
+        """Exactly so many texts: cut off, or filled up with empty ones."""
+        missing = max(0, count - len(self))
+        self._start.extend(np.full(missing, self._start.view[-1]))
+        self._start.count = count + 1
+        self._data.count = int(self._start.data[count])
+
     def arrays(self) -> tuple[I64, U8]:
         return self._start.view, self._data.view
 
