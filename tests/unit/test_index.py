@@ -292,3 +292,11 @@ def test_an_interrupted_change_leaves_a_sound_index(engine, monkeypatch, where):
         known = {id_: index[id_] for id_ in index}
         check_matches(index, known, [{"a": "x"}, {"a": [3, "y"]}, {"a": 0.5}])
     assert len(known) > 20
+
+
+def test_an_interval_that_touches_a_predicate_a_thousand_times(engine):
+    """Counters of one byte must not run round."""
+    index = tw.Index(engine).add_many((i, f"x IN ({', '.join(map(str, range(1000)))})") for i in range(5))
+    index.add("both", f"x IN ({', '.join(map(str, range(1000)))}) AND y = 1").rebuild()
+    assert index.match({"x": tw.Interval(0, 999)}) == [0, 1, 2, 3, 4]
+    assert index.match({"x": list(range(1000)), "y": 1}) == [0, 1, 2, 3, 4, "both"]
