@@ -284,9 +284,9 @@ def test_an_interrupted_change_leaves_a_sound_index(engine, monkeypatch, where):
                     raise Interrupt
 
                 patch.setattr(type(part), name, interrupted)
-            for change in (lambda: index.add_many(added), lambda: index.remove_many(gone), index.rebuild):
+            for change, *args in ((index.add_many, added), (index.remove_many, gone), (index.rebuild,)):
                 try:
-                    change()
+                    change(*args)
                 except Interrupt:
                     patch.undo()
         known = {id_: index[id_] for id_ in index}
