@@ -16,6 +16,7 @@ from rich.text import Text
 
 import tellwhen as tw
 
+NAMES = ("auto", "counting", "scan")
 SUBSCRIPTIONS = 20_000
 EVENTS = 5_000
 CHECKED = 5
@@ -66,6 +67,10 @@ def event(rng: random.Random) -> dict[str, Any]:
 
 def run(console: Console) -> None:
     """All of it."""
+    with console.status("Compiling the kernels; the first time takes a minute ..."):
+        rng = random.Random(1)
+        for name in NAMES:
+            tw.Index(name).add_many((i, subscription(rng)) for i in range(300)).match_many([event(rng)])
     _example(console)
     console.print(f"\n[bold]{SUBSCRIPTIONS:,} readers and {EVENTS:,} books[/bold]")
     _workload(console)
@@ -100,10 +105,8 @@ def _workload(console: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     index = tw.Index()
     with Progress(*columns, console=console) as progress:
-        for name in ("auto", "counting", "scan"):
+        for name in NAMES:
             index = tw.Index(name)
-            # A first small match, so that compiling the kernels is not counted.
-            tw.Index(name).add_many(subscriptions[:300]).match_many(events[:2])
             adding = progress.add_task(f"{name}: add", total=SUBSCRIPTIONS)
             start = time.perf_counter()
             for block in range(0, SUBSCRIPTIONS, 1000):
