@@ -48,4 +48,4 @@ class Texts:
         begins, ends = self._start.view[which], self._start.view[which + 1]
         kept = b"".join([data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)])
         start = np.concatenate([[0], np.cumsum(ends - begins)])
-        return Texts(start, np.frombuffer(kept, dtype=np.uint8))
+        return Texts(start, np.frombuffer(bytearray(kept), dtype=np.uint8))
