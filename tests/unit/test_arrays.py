@@ -5,7 +5,7 @@ import math
 import random
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tellwhen as tw
@@ -44,6 +44,7 @@ def test_neighbouring_doubles_have_neighbouring_points():
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+@example([2**53 + 3, -(2**53) - 3, 2**60 + 255, INTEGER, -INTEGER, INTEGER + 1, 2**63 - 1, -(2**63)])
 def test_columns_of_integers_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
     assert encode.int_points(column).tolist() == [int_point(v) for v in values]
