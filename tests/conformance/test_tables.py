@@ -185,3 +185,18 @@ def test_extreme_columns():
         "t": pa.array([-(2**62), 2**62], pa.timestamp("s")),
     })  # fmt: skip
     assert pairs(index.match_many(table)) == {(0, "high"), (1, "high"), (0, "t")}
+
+
+def test_lists_of_strings_on_several_lines():
+    """Equality, suffix and pattern use a line each; the values of one line must stay together."""
+    parts = ["= 'ab'", "<> 'ab'", "ENDS WITH 'b'", "CONTAINS 'a'", "LIKE '_b'", "NOT LIKE '%a%'", "STARTS WITH 'b'"]
+    index = tw.Index().add_many((f"{sign}{part}", f"{sign} t {part}") for part in parts for sign in ("", "NOT"))
+    index.add("null", "t IS NULL").add("both", "t = 'ab' AND NOT t ENDS WITH 'c' AND u = 1")
+    rows = [["ab"], ["ab", "c"], ["c", "ab", "b"], ["zb", "ba", None], [], None, ["abc", "ab"], ["", "x"]]
+    table = pa.table({"t": pa.array(rows, pa.list_(pa.string())), "u": [1] * len(rows)})
+    want = wanted(index, table.to_pylist())
+    assert len(want) > 30
+    assert pairs(index.match_many(table)) == want
+    assert pairs(index.match_many(table.rename_columns(["t", "v"]))) == {pair for pair in want if pair[1] != "both"}
+    parsed = {id_: index[id_] for id_ in index}
+    assert want == {(e, i) for e, row in enumerate(table.to_pylist()) for i in index if parsed[i].evaluate(row) is True}
