@@ -351,14 +351,11 @@ class Index:
 
         >>> import tellwhen as tw
         >>> tw.Index(schema={"day": "date"}).add(1, "price < 3 OR code = 7 OR code = 'x'").types
-        {'day': 'date', 'price': 'number', 'code': 'number or string'}
+        {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
         used = self._state.attributes.by_name.copy()
         found = {name: " or ".join(sorted(attribute.families)) for name, attribute in used.items()}
-        return {
-            **self._schema.types,
-            **{name: kinds for name, kinds in found.items() if name not in self._schema.types},
-        }
+        return found | self._schema.types
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""

@@ -32,18 +32,24 @@ def close_event(events, event, first):
 
 
 @inline
-def interval_at(high, start, end, point):
-    """The first interval that ends at or after the point."""
-    if end - start <= LINEAR:
-        while start < end and high[start] < point:
-            start += 1
-        return start
+def first_at_least(keys, start, end, point):
+    """The first index in start:end whose key is at least the point."""
     while start < end:
         middle = (start + end) >> 1
-        if high[middle] < point:
+        if keys[middle] < point:
             start = middle + 1
         else:
             end = middle
+    return start
+
+
+@inline
+def interval_at(high, start, end, point):
+    """The first interval that ends at or after the point."""
+    if end - start > LINEAR:
+        return first_at_least(high, start, end, point)
+    while start < end and high[start] < point:
+        start += 1
     return start
 
 

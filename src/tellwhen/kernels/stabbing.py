@@ -13,24 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.kernels.evaluate import first_at_least
 from tellwhen.kernels.jit import inline, kernel
 
 POINT, UPTO, SINCE, SPAN, UNUSED = 0, 1, 2, 3, 4
 
 RUNS = 3 + 64
 """Runs that one entry can have: one of each other shape, and one for every level of a tree."""
-
-
-@inline
-def first_at_least(keys, start, end, point):
-    """The first index in start:end whose key is at least the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] < point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
 
 
 @inline
