@@ -70,7 +70,7 @@ def _front(scale: float) -> Table:
 
         def encode(events: pa.Table = events) -> None:
             for k in range(0, len(events), 16_384):
-                encode_table(events.slice(k, 16_384), attributes, index.schema)
+                encode_table(part := events.slice(k, 16_384), len(part), attributes, index.schema)
 
         row(what, target, encode, len(events))
 

@@ -43,6 +43,15 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
     return (left + clean + right).rstrip(), len(left) + position - start
 
 
+def shown(value: object, length: int = 60) -> str:
+    """A value for a message: its repr, cut short; an int of thousands of digits has none."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 class LimitError(TellwhenError, ValueError):
     """An expression larger than a stated limit (`tellwhen.lang.limits`)."""
 

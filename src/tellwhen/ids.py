@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.text import Texts
-from tellwhen.errors import IdError
+from tellwhen.errors import IdError, shown
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.values import is_unicode
 
@@ -23,8 +23,10 @@ def checked(id_: Id) -> Id:
     """The id, if it is one."""
     if isinstance(id_, np.integer):
         id_ = int(id_)
+    elif isinstance(id_, str):
+        id_ = str.__str__(id_)  # the text of an Enum's member, not its name
     if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise IdError(f"a subscription's id is a str or an int, not {id_!r}")
+        raise IdError(f"a subscription's id is a str or an int, not {shown(id_)}")
     if isinstance(id_, int) and not -MAXIMUM <= id_ <= MAXIMUM:
         raise IdError("an int id has at most 64 bits")
     if isinstance(id_, str) and not is_unicode(id_):

@@ -22,9 +22,21 @@ from tellwhen.compile.tables import encode_table
 from tellwhen.compile.text import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Reader, able
-from tellwhen.errors import BudgetError, DuplicateId, EventError, ExpressionError, ParseError, TellwhenError, UnknownId
+from tellwhen.errors import (
+    BudgetError,
+    DuplicateId,
+    EventError,
+    ExpressionError,
+    IdError,
+    LimitError,
+    ParseError,
+    TellwhenError,
+    UnknownId,
+    shown,
+)
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import I32, Events
+from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr, as_expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.json import from_json
@@ -71,7 +83,7 @@ class Index:
     """
 
     def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
-        self._schema = schema if isinstance(schema, Schema) else Schema(schema or {})
+        self._schema = schema if isinstance(schema, Schema) else Schema({} if schema is None else schema)
         self._store = Store(self._schema)
         self._engine = create(engine, self._store)
         self._ids = Ids()
@@ -176,7 +188,9 @@ class Index:
             try:
                 id_, given = pair
             except (TypeError, ValueError):
-                raise ExpressionError(f"a subscription is a pair of an id and an expression, not {pair!r}") from None
+                raise ExpressionError(
+                    f"a subscription is a pair of an id and an expression, not {shown(pair)}"
+                ) from None
             id_ = checked(id_)
             if id_ in known or id_ in fresh:
                 if not replace:
@@ -187,12 +201,11 @@ class Index:
             fresh[id_] = first + len(ids)
             ids.append(id_)
             expressions.append(expression)
-            texts.append(given if isinstance(given, str) else str(expression))
-        try:
-            compiled = self._store.compile(expressions)
-        except ExpressionError as error:
-            raise ExpressionError(f"{error} (in one of {ids[0]!r} to {ids[-1]!r})") from None
-        _, moved = self._store.append(compiled)
+            text = given if isinstance(given, str) else str(expression)
+            if len(text) > limits.TEXT:
+                raise LimitError(f"subscription {id_!r}: as text it has more than {limits.TEXT} characters")
+            texts.append(text)
+        _, moved = self._store.append(self._store.compile(expressions))
         self._ids.extend(ids)
         self._texts.extend(texts)
         return moved
@@ -204,7 +217,7 @@ class Index:
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
         with self._changing():
-            wanted = dict.fromkeys(ids)
+            wanted = dict.fromkeys(checked(id_) for id_ in ids)
             known = self._slots
             for id_ in wanted:
                 if id_ not in known:
@@ -302,7 +315,9 @@ class Index:
         events = as_table_or_dicts(events)
         if isinstance(events, pa.Table):
             for start in range(0, events.num_rows, EVENTS):
-                yield encode_table(events.slice(start, EVENTS), attributes, self._schema)
+                # Its length too: a slice of a table without columns does not know it.
+                rows = min(EVENTS, events.num_rows - start)
+                yield encode_table(events.slice(start, rows), rows, attributes, self._schema)
         else:
             pending = iter(events)
             while block := list(islice(pending, EVENTS)):
@@ -323,9 +338,13 @@ class Index:
         return self._state.length
 
     def __contains__(self, id: object) -> bool:
-        return id in self._slots
+        try:
+            return checked(id) in self._slots  # type: ignore[arg-type]
+        except IdError:
+            return False
 
     def __getitem__(self, id: Id) -> Expr:
+        id = checked(id)
         if not self._ids.has_slots:
             self._find_slots()
         state = self._state  # ids and texts of one moment

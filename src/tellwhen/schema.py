@@ -10,11 +10,11 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from tellwhen.errors import SchemaError
+from tellwhen.errors import SchemaError, shown
 from tellwhen.lang.ast import Predicate
 from tellwhen.lang.build import name
 from tellwhen.lang.format import predicate_text
-from tellwhen.lang.values import Family
+from tellwhen.lang.values import Family, is_several
 
 Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
 
@@ -39,11 +39,14 @@ class Schema:
     __slots__ = ("reads_times", "types")
 
     def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = ()) -> None:
-        self.types: dict[str, Type] = dict(types)
+        try:
+            self.types: dict[str, Type] = dict(types)
+        except (TypeError, ValueError):
+            raise SchemaError(f"a schema maps names to types, {shown(types)} does not") from None
         for attribute, type_ in self.types.items():
             name(attribute)
-            if type_ not in FAMILIES:
-                raise SchemaError(f"{attribute}: unknown type {type_!r}; there are {', '.join(FAMILIES)}")
+            if not isinstance(type_, str) or type_ not in FAMILIES:
+                raise SchemaError(f"{attribute}: unknown type {shown(type_)}; there are {', '.join(FAMILIES)}")
 
         self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
@@ -68,7 +71,7 @@ class Schema:
         """A flat event with every value read as declared."""
         read = {}
         for attribute, value in event.items():
-            if isinstance(value, list | tuple | set | frozenset):
+            if is_several(value):
                 read[attribute] = [self.read(attribute, member) for member in value]
             else:
                 read[attribute] = self.read(attribute, value)
@@ -98,11 +101,11 @@ def value_from_text(text: str, family: Family) -> Any:
     stripped = text.strip()
     if family == "bool":
         return {"true": True, "false": False}.get(stripped.lower())
-    try:
-        return int(stripped) if len(stripped) < 1000 else None
-    except ValueError:
-        pass
-    try:
-        return float(stripped) if len(stripped) < 1000 else None
-    except ValueError:
+    if len(stripped) >= 1000 or "_" in stripped:  # Python would read 1_000 as a number
         return None
+    for number in (int, float):
+        try:
+            return number(stripped)
+        except ValueError:
+            continue
+    return None

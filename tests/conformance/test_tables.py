@@ -200,3 +200,60 @@ def test_lists_of_strings_on_several_lines():
     assert pairs(index.match_many(table.rename_columns(["t", "v"]))) == {pair for pair in want if pair[1] != "both"}
     parsed = {id_: index[id_] for id_ in index}
     assert want == {(e, i) for e, row in enumerate(table.to_pylist()) for i in index if parsed[i].evaluate(row) is True}
+
+
+def test_columns_in_odd_encodings():
+    index = tw.Index().add("one", "x = 1").add("two", "x = 2").add("a", "x = 'a'").add("null", "x IS NULL")
+    masked = pa.ListArray.from_arrays(pa.array([0, 1, 2]), pa.array([1, 2]), mask=pa.array([True, False]))
+    for column in (
+        masked,
+        pa.FixedSizeListArray.from_arrays(pa.array([1, 2]), 1, mask=pa.array([True, False])),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["a", None])),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array([1, None])),
+        pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([None, 1], pa.int64())),
+        pa.array([[1, 2], [], None], pa.list_view(pa.int64())),
+        pa.array([[[1, 2]], [[]], [[None]], [], None], pa.list_(pa.list_(pa.int64()))),
+        pa.array([1.0, None, float("nan")], pa.float16()),
+        pa.array([[1.0], None, [None]], pa.large_list(pa.float32())),
+    ):
+        table = pa.table({"x": column})
+        assert pairs(index.match_many(table)) == wanted(index, table.to_pylist()), column.type
+        assert pairs(index.match_many(table.slice(1))) == wanted(index, table.to_pylist()[1:]), column.type
+    nested = pa.table({"s": pa.StructArray.from_arrays([pa.array([[1], [2]])], ["x"], mask=pa.array([True, False]))})
+    inner = tw.Index().add("one", "s.x = 1").add("two", "s.x = 2").add("null", "s.x IS NULL")
+    assert pairs(inner.match_many(nested)) == {(0, "null"), (1, "two")}
+    assert inner.match_many(pd.DataFrame(index=range(3))).num_rows == 3
+
+
+def test_times_of_every_unit_and_reach():
+    index = (
+        tw.Index()
+        .add("early", "t < DATE '2200-01-01'")
+        .add("eq", "t = DATE '2150-01-01'")
+        .add("old", "t < DATE '1700-01-01'")
+    )
+    times = [dt.datetime(2150, 1, 1), dt.datetime(1680, 1, 1), dt.datetime(2250, 1, 1)]
+    for unit in ("s", "ms", "us", "ns"):
+        table = pa.table({"t": pa.array(times, pa.timestamp(unit))})
+        assert pairs(index.match_many(table)) == wanted(index, [{"t": time} for time in times])
+
+
+def test_text_is_read_as_all_that_its_attribute_is_compared_with():
+    def matches(*texts):
+        rows = [[("x", text)] for text in texts]
+        return pairs(index.match_many(pa.table({"m": pa.array(rows, pa.map_(pa.string(), pa.string()))})))
+
+    index = tw.Index().add("n", "x = 16")
+    assert matches("16", "0x10", "+16", "1_6") == {(0, "n"), (2, "n")}
+    assert matches("16.0", " 16 ") == {(0, "n"), (1, "n")}
+    with pytest.raises(tw.ParseError):
+        index.add("broken", "x = 'foo' AND x IN (0.5, 9007199254740993)")
+    assert matches("16") == {(0, "n")}
+    index.add("s", "x = '16'").add("d", "x < DATE '2026-01-01'")
+    assert matches("16", "2025-01-01") == {(0, "n"), (0, "s"), (1, "d")}
+
+
+def test_a_long_dictionary_is_not_read_for_every_block():
+    values = pa.array([f"v{i}" for i in range(60_000)]).dictionary_encode()
+    index = tw.Index().add("a", "x = 'v5'").add("b", "x = 'v59999'")
+    assert pairs(index.match_many(pa.table({"x": values}))) == {(5, "a"), (59_999, "b")}

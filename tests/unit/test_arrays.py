@@ -120,6 +120,14 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
     assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
 
 
+def test_relabelling_leaves_the_ends_of_the_line(engine):
+    index = tw.Index(engine).add("lt", "x < 'a'").add("ne", "x <> 'a'").add("ge", "x >= 'b'").add("c", "x = 'c'")
+    for i in range(2, 70):
+        index.add(i, f"x = '{'b' * i}'")
+    assert index.match({"x": "A"}) == ["lt", "ne"]
+    assert index.match({"x": "zzz"}) == ["ne", "ge"]
+
+
 def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):
     """RE2's set says nothing when it has no memory left; a match must not be lost."""
     monkeypatch.setattr("tellwhen.compile.patterns.SET_MEMORY", 1 << 17)

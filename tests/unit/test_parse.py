@@ -143,6 +143,7 @@ HOSTILE = {
     "a huge repetition": "a MATCHES '((a{1000}){1000}){1000}'",
     "dots": "." * 1_000_000,
     "minus signs": "a = " + "-" * 500_000,
+    "spaces behind": "a = 1 AND" + " " * 900_000,
 }
 
 
@@ -152,6 +153,33 @@ def test_hostile_text_is_refused_quickly(text):
     with pytest.raises(tw.ParseError):
         tw.parse(text)
     assert time.perf_counter() - start < 5
+
+
+def test_white_space_is_cheap():
+    start = time.perf_counter()
+    assert tw.parse(" " * 500_000 + "a = 1" + " " * 500_000) == tw.parse("a = 1")
+    assert time.perf_counter() - start < 5
+
+
+def deeper(frames, call):
+    """The call, from that many frames down."""
+    return call() if frames == 0 else deeper(frames - 1, call)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(a = 1 AND (b = 2 OR (" * 33 + "c" + ")))" * 33, "NOT " * 99 + "a", "a XOR (b AND (" * 49 + "c" + "))" * 49],
+)
+def test_deep_expressions_in_deep_programs(text):
+    """What the limits allow must not exhaust the stack of a program that is deep already."""
+
+    def use():
+        expression = tw.parse(text)
+        assert tw.parse(str(expression)) == expression == tw.from_json(expression.to_json())
+        assert hash(expression) == hash(tw.parse(text))
+        assert str(tw.Index().add(1, expression)[1].explain({"a": 1}))
+
+    deeper(450, use)
 
 
 def test_large_but_allowed():
@@ -184,10 +212,10 @@ def test_a_tree_too_deep_is_refused_when_it_is_built():
 
 def test_nested_xor_does_not_blow_up():
     text = "a0"
-    for i in range(1, 60):
+    for i in range(1, 45):
         text = f"a{i} XOR (b{i} AND ({text}))"
     index = tw.Index().add(1, text)
-    event = {f"{name}{i}": True for i in range(60) for name in "ab"}
+    event = {f"{name}{i}": True for i in range(45) for name in "ab"}
     assert (index.match(event) == [1]) == (tw.parse(text).evaluate(event) is True)
 
 

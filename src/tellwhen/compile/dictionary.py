@@ -36,7 +36,7 @@ class Moved(NamedTuple):
         # The nearest label: the one at or after the point, or its left neighbour.
         at = np.where((at > 0) & (points - self.old[at - 1] <= 1), at - 1, at)
         distance = points - self.old[at]
-        inner = np.abs(distance) <= 1
+        inner = (distance >= -1) & (distance <= 1)  # not abs(): the ends of the line wrap round, and abs() with them
         return np.where(inner, self.new[at] + distance, points)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.lines import float_point, int_point, time_point
-from tellwhen.errors import EventError
+from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, members, reduce
@@ -41,12 +41,9 @@ class EventEncoder:
         lines, lows = self._lines, self._lows
         plain = True
         nested = False
-        try:
-            items = event.items()
-        except AttributeError:
-            raise EventError(
-                f"an event is a mapping from attribute names to values, not a {type(event).__name__}"
-            ) from None
+        if type(event) is not dict and not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
+        items = event.items()
         if self._schema is not None:
             event = self._schema.read_event(flatten(event))
             items = event.items()
@@ -58,7 +55,7 @@ class EventEncoder:
             attribute = by_name.get(name)
             if attribute is None:
                 if type(name) is not str and not isinstance(name, str):
-                    raise EventError(f"attribute names are strings, not {name!r}")
+                    raise EventError(f"attribute names are strings, not {shown(name)}")
                 continue
             # The plain cases first; whatever is left goes the long way.
             if kind is int and -limits.INTEGER <= value <= limits.INTEGER:

@@ -11,13 +11,9 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.lang import limits
-
-DOUBLE_EXACT = 1 << 52
-"""Integers of smaller magnitude are doubles that have a double on either side within a half."""
 
 
 def int_point(value: int | float) -> int:
@@ -67,13 +63,3 @@ def complement(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
         start = high + 1
     rest.append((start, HIGHEST))
     return rest
-
-
-def fits_int(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on an int line? They are whole and in range."""
-    return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
-
-
-def fits_float(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on a float line? None is an integer that integer event values could be confused with."""
-    return all(abs(c) < DOUBLE_EXACT or abs(c) > limits.INTEGER for c in constants)

@@ -13,13 +13,11 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.dictionary import Moved, successor
-from tellwhen.compile.lines import complement, fits_float, fits_int, float_point, int_point
+from tellwhen.compile.lines import complement, float_point, int_point
 from tellwhen.compile.patterns import Shape, containing, like_shape
-from tellwhen.errors import ExpressionError
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.ast import LIKES, Predicate
-from tellwhen.lang.format import predicate_text
-from tellwhen.lang.values import microseconds
+from tellwhen.lang.values import fits_float, fits_int, microseconds
 from tellwhen.schema import Schema
 
 Intervals = list[tuple[int, int]]
@@ -57,7 +55,7 @@ class Literals:
         constants = operand if type(operand) is tuple else (operand,)
         kind = type(constants[0])
         if kind is int or kind is float:
-            line, point = self._number_line(attribute, predicate, constants)
+            line, point = self._number_line(attribute, constants)
             return self._plain(line, predicate.operator, [point(c) for c in constants], negated)
         if kind is str:
             return self._string(attribute, predicate, negated)
@@ -74,9 +72,7 @@ class Literals:
         intervals = _intervals(operator, points)
         return self._literal(line, complement(intervals) if negated else intervals, negated)
 
-    def _number_line(
-        self, attribute: Attribute, predicate: Predicate, constants: tuple[Any, ...]
-    ) -> tuple[int, Callable[[Any], int]]:
+    def _number_line(self, attribute: Attribute, constants: tuple[Any, ...]) -> tuple[int, Callable[[Any], int]]:
         # Once an attribute has fractions, keep its predicates together on the float line.
         prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
         if not prefers_float and attribute.int >= 0 and all([type(c) is int for c in constants]):
@@ -84,11 +80,8 @@ class Literals:
         whole, doubles = fits_int(constants), fits_float(constants)
         if whole and not (doubles and prefers_float):
             return self.attributes.line(attribute, "int"), int_point
-        if doubles:
-            return self.attributes.line(attribute, "float"), float_point
-        raise ExpressionError(
-            f"{predicate_text(predicate)}: one predicate mixes fractions with integers beyond 2**52; split it in two"
-        )
+        assert doubles  # `build.predicate` refuses constants that fit neither
+        return self.attributes.line(attribute, "float"), float_point
 
     def _string(self, attribute: Attribute, predicate: Predicate, negated: bool) -> int:
         operator, operand = predicate.operator, predicate.operand

@@ -19,15 +19,15 @@ from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.events import entries_of
 from tellwhen.kernels import encode as kernels
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
-from tellwhen.lang.values import Value, is_missing, reduce
+from tellwhen.lang.values import reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
 TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 
 
-def encode_table(table: pa.Table, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
+def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
     """Arrays for the rows, and how many values of each attribute were of a wrong type."""
-    encoder = _TableEncoder(table.num_rows, attributes, schema)
+    encoder = _TableEncoder(rows, attributes, schema)
     if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
         encoder.add_map(_whole(table.column(0)))
     else:
@@ -91,19 +91,19 @@ class _TableEncoder:
                 mine = order[begin[code] : begin[code + 1]]
                 self._values(attribute, items.take(pa.array(mine)), rows[mine], is_text)
 
-    def _values(self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool = False) -> None:
-        """Entries for values that belong to the given rows."""
-        if pt.is_list(column.type) or pt.is_large_list(column.type) or pt.is_fixed_size_list(column.type):
-            parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
-            self._values(attribute, pc.list_flatten(column), rows[parents], is_text)
-            return
-        if pt.is_string_view(column.type):
-            column = column.cast(pa.large_string())  # Arrow computes little on views
-        if pt.is_dictionary(column.type) and not _is_string(column.type.value_type):
-            column = column.dictionary_decode()
+    def _values(
+        self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool = False, inside: bool = False
+    ) -> None:
+        """Entries for values that belong to the given rows; `inside` a list, where a list is no value."""
+        column = _plain(column)
         if column.null_count:
+            # Before lists are flattened: a null list may still own values.
             valid = column.is_valid().to_numpy(zero_copy_only=False)
             column, rows = column.drop_null(), rows[valid]
+        if _is_list(column.type) and not inside:
+            parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
+            self._values(attribute, pc.list_flatten(column), rows[parents], is_text, inside=True)
+            return
         if pt.is_floating(column.type):
             doubles = column.to_numpy(zero_copy_only=False).astype(np.float64)
             known = doubles == doubles
@@ -119,11 +119,8 @@ class _TableEncoder:
     def _typed(self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool) -> None:
         kind = column.type
         families = attribute.families
-        if is_text and (family := self._text_family(attribute)) != "string":
-            if family == "number" and (numbers := _integers(column)) is not None:
-                self._integers(attribute, numbers, rows)
-            elif family is not None:
-                self._coded(attribute, column, rows, lambda text: value_from_text(text, family))
+        if is_text:
+            self._text(attribute, column, rows)
         elif pt.is_integer(kind) and "number" in families:
             self._integers(attribute, column, rows)
         elif pt.is_floating(kind) and "number" in families:
@@ -137,14 +134,16 @@ class _TableEncoder:
         elif pt.is_null(kind):
             pass
         elif families:
-            self._coded(attribute, column, rows, lambda value: self._schema.read(attribute.name, value))
+            self._coded(attribute, column, rows, lambda value: [self._schema.read(attribute.name, value)])
 
-    def _text_family(self, attribute: Attribute) -> Any:
+    def _text(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
+        """Text is read as declared, or as every family that the attribute is compared with."""
         declared = self._schema.types.get(attribute.name)
-        if declared is not None:
-            return FAMILIES[declared]
-        families = attribute.families
-        return next(iter(families)) if len(families) == 1 else "string" if families else None
+        families = attribute.families if declared is None else {FAMILIES[declared]}
+        if families == {"number"} and (numbers := _integers(column)) is not None:
+            self._integers(attribute, numbers, rows)
+        elif families:
+            self._coded(attribute, column, rows, lambda text: [value_from_text(text, family) for family in families])
 
     def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         raw = column.to_numpy()
@@ -171,19 +170,18 @@ class _TableEncoder:
             self._pieces.append((rows, line, points(np.ascontiguousarray(values))))
 
     def _coded(self, attribute: Attribute, column: pa.Array, rows: I64, read: Any) -> None:
-        """Each distinct value the slow way, then all of them by their codes."""
+        """Each distinct value the slow way, as all that it can be read as; then all of them by their codes."""
         distinct, codes = _distinct(column)
         lines: list[int] = []
         points: list[int] = []
         start = [0]
         wrong = np.zeros(len(distinct), dtype=np.int64)
         for i, value in enumerate(distinct):
-            known = read(value)
-            reduced: Value | None = None if is_missing(known) else reduce(known)
-            if reduced is None or reduced.family not in attribute.families:
-                wrong[i] = 1
-            else:
-                for line, point in entries_of(attribute, reduced):
+            known = [reduce(reading) for reading in read(value)]
+            fitting = [reading for reading in known if reading is not None and reading.family in attribute.families]
+            wrong[i] = not fitting
+            for reading in fitting:
+                for line, point in entries_of(attribute, reading):
                     lines.append(line)
                     points.append(point)
             start.append(len(lines))
@@ -224,9 +222,31 @@ def _is_string(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
 
 
+def _is_list(kind: pa.DataType) -> bool:
+    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """The same values in an encoding that Arrow can compute with, and whose nulls can be counted."""
+    kind = column.type
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pt.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(column))
+    if pt.is_dictionary(kind) and (not _is_string(kind.value_type) or column.dictionary.null_count):
+        return _plain(column.dictionary_decode())
+    if isinstance(kind, pa.ListViewType | pa.LargeListViewType | pa.BaseExtensionType) or pt.is_union(kind):
+        # Rare: through Python, as lists where they are lists; values of several types have no array of their own.
+        return column.cast(pa.large_list(kind.value_type)) if hasattr(kind, "value_type") else column
+    return column
+
+
 def _integers(column: pa.Array) -> pa.Array | None:
     """Text that is integers throughout, cast in one go; else None."""
     try:
+        # Arrow reads hexadecimal, which is not a number here.
+        if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
+            return None
         return column.cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
@@ -237,7 +257,9 @@ def _distinct(column: pa.Array) -> tuple[list[Any], np.ndarray]:
     try:
         if not pt.is_dictionary(column.type):
             column = column.dictionary_encode()
-        return _python(column.dictionary), column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        # Only those in use: a slice keeps the dictionary of the whole.
+        used, codes = np.unique(column.indices.to_numpy(zero_copy_only=False), return_inverse=True)
+        return _python(column.dictionary.take(pa.array(used))), codes
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return _python(column), np.arange(len(column))
 

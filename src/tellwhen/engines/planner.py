@@ -26,7 +26,7 @@ def engines() -> list[EngineInfo]:
 
 def create(name: str, store: Store) -> Engine:
     """A new engine over a store."""
-    engine = REGISTRY.get(name)
+    engine = REGISTRY.get(name) if isinstance(name, str) else None
     if engine is None:
         raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
     return engine(store)

@@ -62,7 +62,7 @@ def doubles_towards_zero(values):
 def time_points(values, multiply, divide):
     """Ticks -> points of microseconds: ticks * multiply / divide, what is finer lying between."""
     points = np.empty(values.size, dtype=np.int64)
-    bound = INTEGER // multiply
+    bound = INTEGER // multiply if divide == 1 else HIGHEST
     for i in range(values.size):
         v = values[i]
         if v > bound:

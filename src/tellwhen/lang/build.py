@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tellwhen.errors import ExpressionError
+from tellwhen.errors import ExpressionError, shown
 from tellwhen.lang import limits
 from tellwhen.lang.ast import (
     COMPARISONS,
@@ -21,7 +21,7 @@ from tellwhen.lang.ast import (
 )
 from tellwhen.lang.like import tokens
 from tellwhen.lang.patterns import compiled
-from tellwhen.lang.values import constant, family_of, is_unicode
+from tellwhen.lang.values import constant, family_of, fits_float, fits_int, is_unicode
 
 
 def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
@@ -51,7 +51,7 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
 def name(attribute: str) -> str:
     """An attribute's name, checked."""
     if not isinstance(attribute, str) or not attribute:
-        raise ExpressionError(f"an attribute's name is a non-empty str, not {attribute!r}")
+        raise ExpressionError(f"an attribute's name is a non-empty str, not {shown(attribute)}")
     if len(attribute) > limits.NAME or "\0" in attribute or not is_unicode(attribute):
         raise ExpressionError(f"an attribute's name has at most {limits.NAME} characters, no NUL, no lone surrogate")
     return attribute
@@ -68,6 +68,11 @@ def _constants(attribute: str, operator: str, operand: Any) -> tuple[Any, ...]:
     families = {family_of(value) for value in constants}
     if len(families) > 1:
         raise ExpressionError(f"{attribute}: {operator} mixes {' and '.join(sorted(families))} constants")
+    if families == {"number"} and not (fits_int(constants) or fits_float(constants)):
+        raise ExpressionError(
+            f"{attribute}: one {operator} mixes fractions, or numbers beyond 2**62, with integers of 2**52 and more; "
+            "write two predicates"
+        )
     return constants
 
 

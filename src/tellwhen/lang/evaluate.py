@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tellwhen.lang import like, patterns
+from tellwhen.lang import like, limits, patterns
 from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.values import Interval, Value, flatten, is_present, members, reduce
 
@@ -148,8 +148,8 @@ def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
 
 
 def _neighbours(low: Any, high: Any) -> bool:
-    fractional = any(isinstance(end, float) and not end.is_integer() for end in (low, high))
-    return fractional and math.nextafter(low, math.inf) == high
+    doubles = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER) for e in (low, high))
+    return doubles and math.nextafter(low, math.inf) == high
 
 
 def _key(constant: Any) -> Any:

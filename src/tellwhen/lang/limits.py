@@ -5,7 +5,7 @@ from __future__ import annotations
 TEXT = 1 << 20
 """Characters in the text of one expression."""
 
-DEPTH = 200
+DEPTH = 100
 """Levels of nesting: parentheses, NOT, and the operators above a predicate."""
 
 PREDICATES = 50_000

@@ -23,7 +23,7 @@ RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE"
 
 # Possessive (*+): an unterminated quote fails at once instead of being retried shorter.
 TOKEN = re.compile(
-    rf"""\s*(
+    rf"""\s*+(
         {NAME}
       | '(?:[^']|'')*+'
       | "(?:[^"]|"")*+"
@@ -77,7 +77,8 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: list[str] = TOKEN.findall(text)
+        # Without white space at the end, where the pattern would begin anew at every character.
+        self.tokens: list[str] = TOKEN.findall(text.rstrip())
         self.tokens.append("")  # the end
         self.at = 0
 
@@ -222,9 +223,9 @@ class _Parser:
         return self._listed(attribute, negation + word, tuple(constants))
 
     def _listed(self, attribute: str, operator: Any, constants: tuple[Constant, ...]) -> Predicate:
-        # Literals are right by construction; only their families and their number are left to check.
+        # Literals are right by construction. Left to check are their number, and that they go together.
         kind = type(constants[0])
-        if len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
+        if kind is not float and len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
             return Predicate(attribute, operator, constants)
         return predicate(attribute, operator, constants)
 
@@ -323,7 +324,7 @@ class _Parser:
 
     def _fail(self, message: str) -> NoReturn:
         position = len(self.text)
-        for index, match in enumerate(TOKEN.finditer(self.text)):
+        for index, match in enumerate(TOKEN.finditer(self.text.rstrip())):
             if index == self.at:
                 position = match.start(1)
                 break

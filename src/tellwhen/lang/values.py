@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tellwhen.errors import EventError, ExpressionError
+from tellwhen.errors import EventError, ExpressionError, shown
 from tellwhen.lang import limits
 
 Family = Literal["bool", "number", "string", "time"]
@@ -53,13 +53,17 @@ class Interval:
         ends = [reduce(end) for end in (low, high) if end is not None]
         families = {end.family for end in ends if end is not None}
         if None in ends or len(families) != 1 or not families <= {"number", "time"}:
-            raise EventError(f"the ends of an interval are two numbers or two times, not {low!r} and {high!r}")
+            raise EventError(
+                f"the ends of an interval are two numbers or two times, not {shown(low)} and {shown(high)}"
+            )
         self.low, self.high = low, high
         self.family: Family = families.pop()
         self.low_key = -math.inf if low is None else _key(low)
         self.high_key = math.inf if high is None else _key(high)
         if self.low_key > self.high_key:
-            raise EventError(f"an interval runs from its low end to its high end, not from {low!r} to {high!r}")
+            raise EventError(
+                f"an interval runs from its low end to its high end, not from {shown(low)} to {shown(high)}"
+            )
 
     def __repr__(self) -> str:
         return f"Interval({self.low!r}, {self.high!r})"
@@ -81,17 +85,21 @@ def is_missing(value: Any) -> bool:
     """None, NaN and NaT stand for no value at all."""
     if value is None:
         return True
-    if isinstance(value, float | np.floating | np.datetime64 | dt.datetime | Decimal):
+    if isinstance(value, float | np.floating | np.datetime64 | dt.datetime):
         return bool(value != value)
-    return False
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return type(value).__name__ == "NAType"  # of pandas, which need not be installed
 
 
 def reduce(value: Any) -> Value | None:
     """The value as a family and a key, or None when the language has no place for it."""
-    if isinstance(value, np.generic):
-        value = _from_numpy(value)
     if is_missing(value):
         return None
+    if isinstance(value, np.generic):
+        if isinstance(value, np.datetime64):
+            return _numpy_time(value)
+        value = _from_numpy(value)
     if isinstance(value, bool):
         return Value("bool", int(value))
     if isinstance(value, int):
@@ -99,25 +107,31 @@ def reduce(value: Any) -> Value | None:
     if isinstance(value, float):
         return Value("number", float(value))
     if isinstance(value, str):
-        return Value("string", str(value)) if is_unicode(value) else None
+        return Value("string", str.__str__(value)) if is_unicode(value) else None
     if isinstance(value, dt.date):
-        return Value("time", nanoseconds(value))
+        try:
+            return Value("time", nanoseconds(value))
+        except (OverflowError, ValueError):  # a pandas Timestamp far beyond year 9999
+            return None
     if isinstance(value, Decimal | Fraction):
         return reduce(int(value) if _is_whole(value) else as_double(value))
     return None
 
 
 def _from_numpy(value: np.generic) -> Any:
-    if isinstance(value, np.datetime64):
-        if np.isnat(value):
-            return None
-        # A datetime64 of finer or coarser unit than microseconds would come out of item() as a plain int or a date.
-        whole = value.astype("datetime64[us]")
-        try:
-            return whole.item()
-        except (OverflowError, ValueError):
-            return None
-    return value.item()
+    """The Python value of a NumPy scalar; one that has none comes back as it is, and is of no family."""
+    for kind, plain in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
+        if isinstance(value, kind) and not isinstance(value, np.timedelta64):
+            return plain(value)
+    return value
+
+
+def _numpy_time(value: np.datetime64) -> Value | None:
+    if np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as"):
+        return Value("time", int(value.astype("M8[ns]").astype(np.int64)))
+    micros = value.astype("M8[us]")
+    # A coarse unit reaches further than microseconds do, and wraps round.
+    return Value("time", int(micros.astype(np.int64)) * 1000) if micros == value else None
 
 
 def _is_whole(value: Decimal | Fraction) -> bool:
@@ -163,9 +177,14 @@ def nanoseconds(value: dt.date) -> int:
     return microseconds(value) * 1000 + int(getattr(value, "nanosecond", 0))
 
 
+def is_several(value: Any) -> bool:
+    """Is it a list of values, and not one?"""
+    return isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
 def members(value: Any) -> Iterator[Any]:
     """The single values of an attribute: the items of a list, or the value itself."""
-    if isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1):
+    if is_several(value):
         yield from value
     else:
         yield value
@@ -188,7 +207,7 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
         for prefix, mapping in waiting:
             for key, value in mapping.items():
                 if not isinstance(key, str):
-                    raise EventError(f"attribute names are strings, not {key!r}")
+                    raise EventError(f"attribute names are strings, not {shown(key)}")
                 name = prefix + key
                 if len(name) > limits.NAME:
                     continue
@@ -205,6 +224,8 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def constant(value: Any, attribute: str) -> Constant:
     """A constant for an expression built in Python or read from JSON, checked; raises ExpressionError."""
+    if isinstance(value, np.datetime64):
+        return _numpy_constant(value, attribute)
     if isinstance(value, np.generic):
         value = _from_numpy(value)
     if isinstance(value, bool):
@@ -212,18 +233,18 @@ def constant(value: Any, attribute: str) -> Constant:
     if isinstance(value, int):
         if not -limits.INTEGER <= value <= limits.INTEGER:
             raise ExpressionError(
-                f"{attribute}: the integer {value if abs(value) < 10**40 else 'given'} is beyond ±{limits.INTEGER}; "
+                f"{attribute}: the integer {shown(value)} is beyond ±{limits.INTEGER}; "
                 "use a float to compare it as a double"
             )
         return int(value)
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal) and value.is_finite():
         return constant(int(value) if _is_whole(value) else as_double(value), attribute)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ExpressionError(f"{attribute}: {value} is not a constant; use IS NULL for missing values")
         return float(value)
     if isinstance(value, str):
-        return _string(str(value), attribute)
+        return _string(str.__str__(value), attribute)
     if isinstance(value, dt.datetime):
         return _plain_datetime(value, attribute)
     if isinstance(value, dt.date):
@@ -231,6 +252,13 @@ def constant(value: Any, attribute: str) -> Constant:
     raise ExpressionError(
         f"{attribute}: a constant is a bool, int, float, str, date or datetime, not {type(value).__name__}"
     )
+
+
+def _numpy_constant(value: np.datetime64, attribute: str) -> Constant:
+    moment = value.astype("M8[us]").item()
+    if not isinstance(moment, dt.datetime) or moment != value:
+        raise ExpressionError(f"{attribute}: {value} is no TIMESTAMP of microseconds in the years 1 to 9999")
+    return moment
 
 
 def _string(value: str, attribute: str) -> str:
@@ -259,3 +287,17 @@ def family_of(value: Constant) -> Family:
     if isinstance(value, int | float):
         return "number"
     return "string" if isinstance(value, str) else "time"
+
+
+DOUBLE_EXACT = 1 << 52
+"""Integers of smaller magnitude are doubles that have a double on either side within a half."""
+
+
+def fits_int(constants: tuple[Any, ...]) -> bool:
+    """May these constants live on an int line? They are whole and in range."""
+    return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
+
+
+def fits_float(constants: tuple[Any, ...]) -> bool:
+    """May these constants live on a float line? None is an integer that integer event values could be confused with."""
+    return all(abs(c) < DOUBLE_EXACT or abs(c) > limits.INTEGER for c in constants)
