@@ -10,9 +10,10 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 .PHONY: setup
-setup: $(READY) ## Make .venv with everything in it
+setup: $(READY) ## Make .venv with everything in it, Spark too
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,dev,service,spark]'
 
-# PYTHON may be missing where `python3` is new enough.
+# What the commands below need; they make it themselves.
 $(READY): pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: set PYTHON to a Python of at least 3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
