@@ -216,6 +216,7 @@ class Index:
 
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
+        self._engine.require("delete")
         with self._changing():
             wanted = dict.fromkeys(checked(id_) for id_ in ids)
             known = self._slots
