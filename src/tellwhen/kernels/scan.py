@@ -28,8 +28,10 @@ def settle(stabbing, grouped, predicates, events, event, first, truth, begins, e
         for k in range(find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)):
             for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
                 p = members[j]
-                # An event with several values needs a closer look: a negated predicate must hold for all of them.
-                if plain[event] or holds(
+                # A negated predicate must hold for all values of a line: looked at once, with the first of them.
+                if plain[event] or every[p] == 0:
+                    set_true(truth, p)
+                elif first[line] == i + 1 and holds(
                     p, line_of, every, interval, lows, highs, first, entry_line, entry_low, entry_high, end
                 ):
                     set_true(truth, p)
