@@ -341,3 +341,10 @@ def test_an_interval_that_touches_a_predicate_a_thousand_times(engine):
     index.add("both", f"x IN ({', '.join(map(str, range(1000)))}) AND y = 1").rebuild()
     assert index.match({"x": tw.Interval(0, 999)}) == [0, 1, 2, 3, 4]
     assert index.match({"x": list(range(1000)), "y": 1}) == [0, 1, 2, 3, 4, "both"]
+
+
+def test_intervals_in_a_tree_of_seven_leaves(engine):
+    spans = {"a": "x BETWEEN 0 AND 5", "wide": "x BETWEEN 1 AND 7", "c": "x BETWEEN 2 AND 9", "d": "x BETWEEN 3 AND 9"}
+    index = tw.Index(engine).add_many(spans).rebuild()
+    assert index.match({"x": tw.Interval(0, 4)}) == ["a", "wide", "c", "d"]
+    assert index.match({"x": decimal.Decimal("1e3000000")}) == []

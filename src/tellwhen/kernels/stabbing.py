@@ -68,7 +68,7 @@ def find_runs(lines, keys, start, stride, line, low, high, begin, end):
             last = min(last, leaves - 2)
         node, other = first + leaves, last + leaves
         nodes = 2 * left - lines[SPAN * stride]
-        while node > 1:  # the root is never used: the last leaf, behind the last cut, belongs to no span
+        while other > 1:  # the root is never used: the last leaf, behind the last cut, belongs to no span
             runs = add_run(begin, end, runs, start[nodes + node], start[nodes + other + 1])
             node >>= 1
             other >>= 1
