@@ -135,11 +135,10 @@ def _numpy_time(value: np.datetime64) -> Value | None:
 
 
 def _is_whole(value: Decimal | Fraction) -> bool:
-    return (
-        value.is_finite() and value == value.to_integral_value()
-        if isinstance(value, Decimal)
-        else value.denominator == 1
-    )
+    if isinstance(value, Decimal):
+        # Not the huge ones: as an int, 1e3000000 takes minutes.
+        return value.is_finite() and value.adjusted() < 40 and value == value.to_integral_value()
+    return value.denominator == 1
 
 
 def as_double(value: int | Decimal | Fraction) -> float:
