@@ -25,9 +25,8 @@ class Patterns:
 
     def points(self, text: str) -> list[tuple[int, int]]:
         """(line, 1) for every pattern that matches, and (line, 0) where a subscription waits for that."""
-        lines = list(self.lines.values())
-        matched = self._matched(text)
-        found = [(lines[i], 1) for i in matched]
+        known = list(self.lines.items())  # one moment of it: another thread may be adding patterns
+        found = [(known[i][1], 1) for i in self._matched(text) if i < len(known)]
         if self.zeros:
             hit = {line for line, _ in found}
             found += [(line, 0) for line in sorted(self.zeros) if line not in hit]
