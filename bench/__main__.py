@@ -56,7 +56,7 @@ def _front(scale: float) -> Table:
         lambda: tw.Index().add_many(enumerate(texts)), len(texts), 3)  # fmt: skip
 
     index = tw.Index().add_many(enumerate(texts[:2000]))
-    attributes = index._store.attributes
+    attributes = index._contents.store.attributes
     rng = np.random.default_rng(1)
     wide = pa.table({f"a{k}": rng.integers(0, CARDINALITY, 100_000) for k in range(15)})
     rows, columns = np.nonzero(work.events >= 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -70,20 +70,19 @@ class Ids:
         except KeyError:
             return [self[slot] for slot in slots]
 
-    @property
-    def slots(self) -> dict[Id, int]:
-        """The live slots by id; `find_slots` first, after loading."""
-        assert self._slots is not None
+    def slots(self, alive: Callable[[], I32]) -> dict[Id, int]:
+        """The live slots by id, to be changed with them; `alive` tells them where they are not known yet."""
+        if self._slots is None:
+            self._slots = {self[slot]: slot for slot in alive().tolist()}
         return self._slots
 
     @property
     def has_slots(self) -> bool:
         return self._slots is not None
 
-    def find_slots(self, alive: I32) -> None:
-        """Make the way back from ids to slots, unless it is there."""
-        if self._slots is None:
-            self._slots = {self[slot]: slot for slot in alive.tolist()}
+    def forget_slots(self) -> None:
+        """They are found again when asked for."""
+        self._slots = None
 
     @property
     def type(self) -> IdType:
@@ -113,6 +112,8 @@ class Ids:
             column.data[column.count : count] = 0
             column.count = count
         self._ints = int(self._is_int.view.sum())
+        for slot in [slot for slot in self._seen.copy() if slot >= count]:
+            del self._seen[slot]
 
     def kept(self, slots: I32) -> Ids:
         """Only the ids of the given slots, numbered anew."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from tellwhen.errors import SchemaError, shown
-from tellwhen.lang.ast import Predicate
+from tellwhen.lang.ast import Expr, Predicate
 from tellwhen.lang.build import name
 from tellwhen.lang.format import predicate_text
 from tellwhen.lang.values import Family, is_several
@@ -50,8 +50,13 @@ class Schema:
 
         self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
-    def check(self, predicate: Predicate) -> None:
-        """Raises SchemaError when the predicate's constants are not of its attribute's declared family."""
+    def check(self, expression: Expr) -> None:
+        """Raises SchemaError when the constants of a predicate are not of its attribute's declared family."""
+        if self.types:
+            for predicate in expression.predicates():
+                self._check(predicate)
+
+    def _check(self, predicate: Predicate) -> None:
         declared = self.types.get(predicate.attribute)
         family = predicate.family
         if declared is not None and family is not None and FAMILIES[declared] != family:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-import tellwhen.index
+import tellwhen.contents
 from tellwhen.checks import check_engine, check_matches, random_event, random_expression
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
@@ -247,7 +247,7 @@ def test_many_matches_grow_the_output(engine):
 
 
 def test_compaction_forgets_the_removed(engine, monkeypatch):
-    monkeypatch.setattr(tellwhen.index, "DEAD", 20)
+    monkeypatch.setattr(tellwhen.contents, "DEAD", 20)
     rng = random.Random(5)
     index = tw.Index(engine)
     known = {}
@@ -264,14 +264,14 @@ def test_compaction_forgets_the_removed(engine, monkeypatch):
         for id_ in gone:
             del known[id_]
         check_matches(index, known, [random_event(rng) for _ in range(3)] + [{"c.d": f"text {step} 2"}])
-    assert len(index._store) < 300
-    assert len(index._store.attributes.by_name["c.d"].strings.keys) < 300
+    assert len(index._contents.store) < 300
+    assert len(index._contents.store.attributes.by_name["c.d"].strings.keys) < 300
     assert all(index[id_] == expression for id_, expression in known.items())
 
 
 def test_a_small_threshold_for_everything(engine, monkeypatch):
     """The paths that a small index never takes: compaction, and building at every change."""
-    monkeypatch.setattr(tellwhen.index, "DEAD", 2)
+    monkeypatch.setattr(tellwhen.contents, "DEAD", 2)
     monkeypatch.setattr(import_module("tellwhen.engines.counting"), "LOOSE", 0)
     monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", 0)
     check_engine(engine, seed=77, rounds=10)
@@ -304,9 +304,7 @@ class Interrupt(KeyboardInterrupt):
     """Raised where a user might press Ctrl-C."""
 
 
-@pytest.mark.parametrize(
-    "where", ["_ids.extend", "_texts.extend", "_engine.insert", "_engine.delete", "_engine.rebuild"]
-)
+@pytest.mark.parametrize("where", ["ids.extend", "texts.extend", "engine.insert", "engine.delete", "engine.rebuild"])
 def test_an_interrupted_change_leaves_a_sound_index(engine, monkeypatch, where):
     rng = random.Random(3)
     index, known = tw.Index(engine), {}
@@ -316,11 +314,11 @@ def test_an_interrupted_change_leaves_a_sound_index(engine, monkeypatch, where):
         gone = rng.sample(sorted(known), k=min(3, len(known)))
         with monkeypatch.context() as patch:
             if step % 3 == 1:
-                part = getattr(index, owner)
+                part = getattr(index._contents, owner)
                 original = getattr(type(part), name)
 
                 def interrupted(*args, original=original):
-                    if where.startswith("_engine"):
+                    if where.startswith("engine"):
                         original(*args)
                     raise Interrupt
 

@@ -23,6 +23,9 @@ FAMILY: dict[LineKind, Family | None] = {
     "string": "string", "reversed": "string", "pattern": "string", "presence": None,
 }  # fmt: skip
 
+ROLES: dict[str, str] = {"string": "strings", "reversed": "reversed"}
+"""Kinds of lines whose points are labels: where an attribute keeps their dictionary."""
+
 
 class Line(NamedTuple):
     """Whose line it is, and how values become points on it."""
@@ -57,6 +60,21 @@ class Attribute:
             found.add("string")
         return found
 
+    def rewind(self, lines: int) -> bool:
+        """Forget the lines from that number on; False if none is left."""
+        for kind in ("int", "float", "bool", "time", "presence"):
+            if getattr(self, kind) >= lines:
+                setattr(self, kind, -1)
+        for role in ROLES.values():
+            dictionary = getattr(self, role)
+            if dictionary is not None:
+                dictionary.mend()
+                if dictionary.line >= lines:
+                    setattr(self, role, None)
+        if self.patterns is not None and not self.patterns.rewind(lines):
+            self.patterns = None
+        return bool(self.families) or self.presence >= 0
+
 
 class Attributes:
     """All attributes by name, and all lines by number."""
@@ -66,7 +84,7 @@ class Attributes:
     def __init__(self) -> None:
         self.by_name: dict[str, Attribute] = {}
         self.lines: list[Line] = []
-        self.watched: list[Attribute] = []  # those with a presence line: an event must say 0 on it, too
+        self.watched: dict[str, int] = {}  # the presence lines by name: an event must say 0 on them, too
 
     def of(self, name: str) -> Attribute:
         """The attribute of that name, new if need be."""
@@ -79,20 +97,18 @@ class Attributes:
         """The attribute's line of that kind, new if need be."""
         if kind == "pattern":
             raise ValueError("a pattern has a line of its own: use pattern()")
-        if kind == "string":
-            if attribute.strings is None:
-                attribute.strings = Dictionary(self._new(attribute, kind))
-            return attribute.strings.line
-        if kind == "reversed":
-            if attribute.reversed is None:
-                attribute.reversed = Dictionary(self._new(attribute, kind))
-            return attribute.reversed.line
+        if kind in ROLES:
+            dictionary: Dictionary | None = getattr(attribute, ROLES[kind])
+            if dictionary is None:
+                dictionary = Dictionary(self._new(attribute, kind))
+                setattr(attribute, ROLES[kind], dictionary)
+            return dictionary.line
         line: int = getattr(attribute, kind)
         if line < 0:
             line = self._new(attribute, kind)
             setattr(attribute, kind, line)
             if kind == "presence":
-                self.watched.append(attribute)
+                self.watched[attribute.name] = line
         return line
 
     def pattern(self, attribute: Attribute, pattern: str) -> int:
@@ -113,8 +129,7 @@ class Attributes:
         """The dictionary of a string line, or of a line of reversed strings."""
         name, kind = self.lines[line]
         attribute = self.by_name[name]
-        found = attribute.strings if kind == "string" else attribute.reversed
-        assert found is not None
+        found: Dictionary = getattr(attribute, ROLES[kind])
         return found
 
     def with_dictionary(self, dictionary: Dictionary) -> Attributes:
@@ -124,34 +139,44 @@ class Attributes:
         after.lines = self.lines
         after.by_name = dict(self.by_name)
         changed = copy.copy(self.by_name[name])
-        setattr(changed, "strings" if kind == "string" else "reversed", dictionary)
+        setattr(changed, ROLES[kind], dictionary)
         after.by_name[name] = changed
-        after.watched = [after.by_name[attribute.name] for attribute in self.watched]
+        after.watched = self.watched
         return after
 
-    def trimmed(self, predicates: Predicates) -> Attributes:
-        """A copy with only the constants and patterns that the predicates use. Lines keep their numbers."""
-        after = self._copied()
-        owner = np.repeat(predicates.line, np.diff(predicates.start))
+    def trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
+        """A copy with only what the predicates use, lines numbered anew; and the predicates in those numbers."""
+        used, line = np.unique(predicates.line, return_inverse=True)
+        owner = np.repeat(line, np.diff(predicates.start))
         order = np.argsort(owner, kind="stable")
-        used = set(predicates.line.tolist())
-
-        def kept(dictionary: Dictionary | None) -> Dictionary | None:
-            if dictionary is None:
-                return None
-            begin, end = np.searchsorted(owner[order], [dictionary.line, dictionary.line + 1])
-            mine = order[begin:end]
-            return dictionary.trimmed(np.concatenate([predicates.low[mine], predicates.high[mine]]))
-
-        for attribute in after.by_name.values():
-            attribute.strings, attribute.reversed = kept(attribute.strings), kept(attribute.reversed)
-            if attribute.patterns is not None:
-                attribute.patterns = attribute.patterns.trimmed(used)
-        return after
-
-    def _copied(self) -> Attributes:
+        begin = np.searchsorted(owner[order], np.arange(len(used) + 1))
+        patterns = {
+            line: pattern
+            for attribute in self.by_name.values()
+            if attribute.patterns is not None
+            for pattern, line in attribute.patterns.lines.items()
+        }
         after = Attributes()
-        after.lines = list(self.lines)
-        after.by_name = {name: copy.copy(attribute) for name, attribute in self.by_name.items()}
-        after.watched = [after.by_name[attribute.name] for attribute in self.watched]
-        return after
+        for number, old in enumerate(used.tolist()):
+            name, kind = self.lines[old]
+            attribute = after.of(name)
+            if kind == "pattern":
+                after.pattern(attribute, patterns[old])
+                zeros = self.by_name[name].patterns.zeros  # type: ignore[union-attr]
+                if old in zeros:
+                    attribute.patterns.zeros.add(number)  # type: ignore[union-attr]
+                continue
+            after.line(attribute, kind)
+            if kind in ROLES:
+                mine = order[begin[number] : begin[number + 1]]
+                ends = np.concatenate([predicates.low[mine], predicates.high[mine]])
+                setattr(attribute, ROLES[kind], self.dictionary(old).trimmed(ends, number))
+        return after, predicates._replace(line=line.astype(np.int32))
+
+    def rewind(self, lines: int) -> None:
+        """Forget the lines from that number on, and mend what an interrupt may have left half done."""
+        for name, attribute in list(self.by_name.items()):
+            if not attribute.rewind(lines):
+                del self.by_name[name]
+        self.watched = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
+        del self.lines[lines:]

@@ -114,11 +114,16 @@ class Dictionary:
         new = np.array([after.labels[key] for key in self.keys], dtype=np.int64)
         return after, Moved(old, new)
 
-    def trimmed(self, ends: I64) -> Dictionary:
-        """A dictionary of only the constants at these interval ends, or one off; labels stay."""
+    def mend(self) -> None:
+        """After an interrupt in `add`: every label has its key."""
+        if len(self.keys) != len(self.labels):
+            self.keys = sorted(self.labels)
+
+    def trimmed(self, ends: I64, line: int) -> Dictionary:
+        """For a line of that number: only the constants at these interval ends, or one off; labels stay."""
         wanted = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
         keys = [key for key in self.keys if self.labels[key] in wanted]
-        return Dictionary(self.line, keys, [self.labels[key] for key in keys])
+        return Dictionary(line, keys, [self.labels[key] for key in keys])
 
 
 def successor(prefix: str) -> str | None:

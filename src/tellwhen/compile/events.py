@@ -12,7 +12,7 @@ from tellwhen.compile.lines import float_point, int_point, time_point
 from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
-from tellwhen.lang.values import Interval, Value, flatten, is_missing, members, reduce
+from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
 from tellwhen.schema import Schema
 
 SINGLE = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
@@ -59,13 +59,15 @@ class EventEncoder:
                 continue
             # The plain cases first; whatever is left goes the long way.
             if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
-                if attribute.int >= 0:
-                    lines.append(attribute.int)
+                # Each read once: another thread may take back a change, and its lines with it.
+                whole, real = attribute.int, attribute.float
+                if whole >= 0:
+                    lines.append(whole)
                     lows.append(2 * value)
-                if attribute.float >= 0:
-                    lines.append(attribute.float)
+                if real >= 0:
+                    lines.append(real)
                     lows.append(float_point(value))
-                elif attribute.int < 0:
+                elif whole < 0:
                     self._mismatch(attribute)
             elif kind is str and value.isascii():
                 self._string(attribute, value)
@@ -90,20 +92,19 @@ class EventEncoder:
         self._starts.append(len(lines))
 
     def _string(self, attribute: Attribute, value: str) -> None:
-        found = False
-        if attribute.strings is not None:
-            self._lines.append(attribute.strings.line)
-            self._lows.append(attribute.strings.point(value))
-            found = True
-        if attribute.reversed is not None:
-            self._lines.append(attribute.reversed.line)
-            self._lows.append(attribute.reversed.point(value[::-1]))
-            found = True
-        if attribute.patterns is not None:
-            for line, point in attribute.patterns.points(value):
+        # Read once: another thread may take back a change, and its lines with it.
+        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
+        if strings is not None:
+            self._lines.append(strings.line)
+            self._lows.append(strings.point(value))
+        if reversed_ is not None:
+            self._lines.append(reversed_.line)
+            self._lows.append(reversed_.point(value[::-1]))
+        if patterns is not None:
+            for line, point in patterns.points(value):
                 self._lines.append(line)
                 self._lows.append(point)
-        elif not found:
+        elif strings is None and reversed_ is None:
             self._mismatch(attribute)
 
     def _any(self, attribute: Attribute, value: Any) -> bool:
@@ -142,11 +143,15 @@ class EventEncoder:
             self._wrong.append(attribute.name)
 
     def _presence(self, event: Mapping[str, Any]) -> None:
-        for attribute in self._attributes.watched:
-            value = event.get(attribute.name)
-            present = any(not is_missing(member) for member in members(value))
-            self._lines.append(attribute.presence)
-            self._lows.append(int(present))
+        # Written for many watched attributes: only those of the event cost more than a copy.
+        watched = self._attributes.watched
+        points = dict.fromkeys(watched.values(), 0)
+        for name, value in event.items():
+            line = watched.get(name)
+            if line is not None and is_present(value):
+                points[line] = 1
+        self._lines.extend(points)
+        self._lows.extend(points.values())
 
     def finish(self) -> Events:
         """The arrays of all events added."""
@@ -163,22 +168,23 @@ def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
     """The points of one value, on every line of its family."""
     found = []
     if value.family == "number":
-        if attribute.int >= 0:
-            found.append((attribute.int, int_point(value.key)))
-        if attribute.float >= 0:
-            found.append((attribute.float, float_point(value.key)))
+        lines: list[tuple[int, int]] = [
+            (attribute.int, int_point(value.key)),
+            (attribute.float, float_point(value.key)),
+        ]
+        found = [(line, point) for line, point in lines if line >= 0]
     elif value.family == "string":
-        if attribute.strings is not None:
-            found.append((attribute.strings.line, attribute.strings.point(value.key)))
-        if attribute.reversed is not None:
-            found.append((attribute.reversed.line, attribute.reversed.point(value.key[::-1])))
-        if attribute.patterns is not None:
-            found += attribute.patterns.points(value.key)
-    elif value.family == "bool":
-        if attribute.bool >= 0:
-            found.append((attribute.bool, value.key))
-    elif attribute.time >= 0:
-        found.append((attribute.time, time_point(value.key)))
+        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
+        if strings is not None:
+            found.append((strings.line, strings.point(value.key)))
+        if reversed_ is not None:
+            found.append((reversed_.line, reversed_.point(value.key[::-1])))
+        if patterns is not None:
+            found += patterns.points(value.key)
+    else:
+        line, point = (attribute.bool, value.key) if value.family == "bool" else (attribute.time, time_point(value.key))
+        if line >= 0:
+            found.append((line, point))
     return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import re2
 
 from tellwhen.lang.like import Wild, tokens
-from tellwhen.lang.patterns import compiled, options
+from tellwhen.lang.patterns import found, options
 
 SET_MEMORY = 256 << 20
 
@@ -15,48 +15,58 @@ SET_MEMORY = 256 << 20
 class Patterns:
     """The CONTAINS, MATCHES and wild LIKE patterns of one attribute; each has a Boolean line."""
 
-    __slots__ = ("_set", "_size", "lines", "zeros")
+    __slots__ = ("_compiled", "lines", "zeros")
 
     def __init__(self) -> None:
         self.lines: dict[str, int] = {}
         self.zeros: set[int] = set()  # lines on which some subscription asks for 0: did not match
-        self._set: Any = None
-        self._size = 0
+        self._compiled: _Compiled | None = None
 
     def points(self, text: str) -> list[tuple[int, int]]:
         """(line, 1) for every pattern that matches, and (line, 0) where a subscription waits for that."""
-        known = list(self.lines.items())  # one moment of it: another thread may be adding patterns
-        found = [(known[i][1], 1) for i in self._matched(text) if i < len(known)]
+        compiled = self._compiled  # one moment of it: another thread may be adding patterns
+        if compiled is None or len(compiled.known) != len(self.lines):
+            compiled = self._compiled = _compile(list(self.lines.items()))
+        found = [(compiled.known[i][1], 1) for i in _matched(compiled, text)]
         if self.zeros:
             hit = {line for line, _ in found}
-            found += [(line, 0) for line in sorted(self.zeros) if line not in hit]
+            # Only of lines that were tried: another thread may have added one meanwhile.
+            found += [(line, 0) for line in sorted(self.zeros) if line in compiled.lines and line not in hit]
         return found
 
-    def _matched(self, text: str) -> list[int]:
-        patterns = list(self.lines)
-        if self._size != len(patterns) or self._set is None:
-            self._compile(patterns)
-        matches = self._set.Match(text) or []
-        # The empty pattern, added last, matches everything. Without it the set ran out of memory and said nothing:
-        # then every pattern is tried alone, slower but always answered.
-        if self._size in matches:
-            return sorted(i for i in matches if i != self._size)
-        return [i for i, pattern in enumerate(patterns) if compiled(pattern).search(text)]
+    def rewind(self, lines: int) -> bool:
+        """Forget the patterns whose lines have that number or a later one; False if none is left."""
+        self.lines = {pattern: line for pattern, line in self.lines.items() if line < lines}
+        self.zeros = {line for line in self.zeros if line < lines}
+        self._compiled = None
+        return bool(self.lines)
 
-    def _compile(self, patterns: list[str]) -> None:
-        fresh = re2.Set.SearchSet(options(SET_MEMORY))
-        for pattern in patterns:
-            fresh.Add(pattern)
-        fresh.Add("")
-        fresh.Compile()
-        self._set, self._size = fresh, len(patterns)
 
-    def trimmed(self, used: set[int]) -> Patterns:
-        """Only the patterns whose lines are in use."""
-        after = Patterns()
-        after.lines = {pattern: line for pattern, line in self.lines.items() if line in used}
-        after.zeros = self.zeros & used
-        return after
+class _Compiled(NamedTuple):
+    """Patterns with their lines, and RE2's set of them."""
+
+    known: list[tuple[str, int]]
+    lines: frozenset[int]
+    set: Any
+
+
+def _compile(known: list[tuple[str, int]]) -> _Compiled:
+    fresh = re2.Set.SearchSet(options(SET_MEMORY))
+    for pattern, _ in known:
+        fresh.Add(pattern)
+    fresh.Add("")
+    fresh.Compile()
+    return _Compiled(known, frozenset(line for _, line in known), fresh)
+
+
+def _matched(compiled: _Compiled, text: str) -> list[int]:
+    matches = compiled.set.Match(text) or []
+    # The empty pattern, added last, matches everything. Without it the set ran out of memory and said nothing:
+    # then every pattern is tried alone, slower but always answered.
+    last = len(compiled.known)
+    if last in matches:
+        return sorted(i for i in matches if i != last)
+    return [i for i, (pattern, _) in enumerate(compiled.known) if found(pattern, text)]
 
 
 def containing(part: str) -> str:

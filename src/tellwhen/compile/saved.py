@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.attributes import Attributes, Line
+from tellwhen.compile.attributes import ROLES, Attributes, Line
 from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.text import Texts
@@ -32,7 +32,7 @@ def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
     lines: list[int] = []
     labels: list[int] = []
     for line, (_, kind) in enumerate(attributes.lines):
-        if kind in ("string", "reversed"):
+        if kind in ROLES:
             dictionary = attributes.dictionary(line)
             texts.extend(dictionary.keys)
             lines += [line] * len(dictionary.keys)
@@ -47,14 +47,12 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     attributes.lines = [Line(name, kind) for name, kind in meta["lines"]]
     for number, (name, kind) in enumerate(attributes.lines):
         attribute = attributes.of(name)
-        if kind == "string":
-            attribute.strings = _dictionary(number, arrays)
-        elif kind == "reversed":
-            attribute.reversed = _dictionary(number, arrays)
+        if kind in ROLES:
+            setattr(attribute, ROLES[kind], _dictionary(number, arrays))
         elif kind != "pattern":
             setattr(attribute, kind, number)
             if kind == "presence":
-                attributes.watched.append(attribute)
+                attributes.watched[name] = number
     for line, pattern, zero in meta["patterns"]:
         attribute = attributes.of(attributes.lines[line].attribute)
         if attribute.patterns is None:

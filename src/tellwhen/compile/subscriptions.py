@@ -34,8 +34,19 @@ class View(NamedTuple):
     removed: int
 
 
+class StoreMark(NamedTuple):
+    """A moment to come back to: every array and its length, and all that is not an array."""
+
+    arrays: tuple[tuple[np.ndarray, int], ...]
+    attributes: Attributes
+    lines: int
+    registers: int
+    version: int
+    removed: int
+
+
 class Compiled(NamedTuple):
-    """Subscriptions compiled and ready to be stored; nothing about the store has changed yet."""
+    """Subscriptions compiled and ready to be stored."""
 
     literals: Literals
     codes: list[Code]
@@ -52,6 +63,7 @@ class Store:
         self._kind, self._start = Growing(np.uint8), Growing(np.int64, [0])
         self._code, self._died = Growing(np.int32), Growing(np.int64)
         self._table = np.zeros(64, dtype=np.int32)
+        self._touched = False  # since the mark: then the hash table and the dictionaries may be half changed
         self.registers = 0
         self.version = 0
         self.removed = 0  # slots, ever
@@ -65,12 +77,8 @@ class Store:
         return self._died.view
 
     def compile(self, expressions: Iterable[Expr]) -> Compiled:
-        """Compile in full before anything is stored, so that an error leaves the store as it was."""
-        expressions = list(expressions)
-        if self.schema.types:
-            for expression in expressions:
-                for predicate in expression.predicates():
-                    self.schema.check(predicate)
+        """Compile in full before anything is stored."""
+        self._touched = True
         literals = Literals(self.attributes, self.schema)
         return Compiled(literals, [compile_expression(expression, literals) for expression in expressions])
 
@@ -100,6 +108,33 @@ class Store:
         self._kind.extend(kind)
         self.version += 1
         return np.arange(first, len(self), dtype=np.int32)
+
+    @property
+    def _arrays(self) -> tuple[Growing, ...]:
+        return (
+            self._line, self._every, self._interval, self._low, self._high,
+            self._kind, self._start, self._code, self._died,
+        )  # fmt: skip
+
+    def mark(self) -> StoreMark:
+        """Where `rewind` comes back to."""
+        self._touched = False
+        arrays = tuple((array.data, array.count) for array in self._arrays)
+        attributes = self.attributes
+        return StoreMark(arrays, attributes, len(attributes.lines), self.registers, self.version, self.removed)
+
+    def rewind(self, mark: StoreMark) -> None:
+        """Undo all since the mark, wherever it stopped. No reader may have been given any of it."""
+        for array, (data, count) in zip(self._arrays, mark.arrays, strict=True):
+            array.data, array.count = data, count
+        if self.version != mark.version:
+            self.died[(self.died > mark.version) & (self.died < HIGHEST)] = HIGHEST
+        _, self.attributes, _, self.registers, self.version, self.removed = mark
+        if self._touched:
+            self.attributes.rewind(mark.lines)
+            self._table[:] = 0
+            place(self._table, self.view().predicates, self._line.count)
+            self._touched = False
 
     def remove(self, slots: I32) -> None:
         """The slots die at the next version."""
@@ -138,7 +173,7 @@ class Store:
             interval, view.predicates.low[which], view.predicates.high[which],
         )  # fmt: skip
         after = Store(self.schema)
-        after.attributes = self.attributes.trimmed(literals)
+        after.attributes, literals = self.attributes.trimmed(literals)
         after.registers = self.registers
         after.append_arrays(literals, kind, start, code)
         return after

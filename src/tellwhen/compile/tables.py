@@ -7,7 +7,7 @@ with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.columns import Column, Values, columns, is_string, objects, single_values, whole
 from tellwhen.compile.events import entries_of
 from tellwhen.kernels import encode as kernels
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
@@ -29,31 +30,11 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
     """Arrays for the rows, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
     if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
-        encoder.add_map(_whole(table.column(0)))
+        encoder.add_map(whole(table.column(0)))
     else:
-        for name, column in _columns(table):
-            encoder.add_column(name, column)
+        for column in columns(table):
+            encoder.add_column(column)
     return encoder.finish(), encoder.mismatches
-
-
-def _columns(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Columns by dotted name; a name written out in full wins over a nested one, as for dicts."""
-    waiting = [(name, _whole(table.column(i))) for i, name in enumerate(table.column_names)]
-    seen = set()
-    while waiting:
-        deeper = []
-        for name, column in waiting:
-            if pt.is_struct(column.type):
-                fields = [f"{name}.{field.name}" for field in column.type]
-                deeper += list(zip(fields, column.flatten(), strict=True))
-            elif name not in seen:
-                seen.add(name)
-                yield name, column
-        waiting = deeper
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 class _TableEncoder:
@@ -65,10 +46,10 @@ class _TableEncoder:
         self._present: dict[str, np.ndarray] = {}
         self.mismatches: dict[str, int] = {}
 
-    def add_column(self, name: str, column: pa.Array) -> None:
-        attribute = self._attributes.by_name.get(name)
+    def add_column(self, column: Column) -> None:
+        attribute = self._attributes.by_name.get(column.name)
         if attribute is not None:
-            self._values(attribute, column, np.arange(self._rows, dtype=np.int64))
+            self._values(attribute, single_values(column.values, np.arange(self._rows), column.valid), False)
 
     def add_map(self, column: pa.MapArray) -> None:
         lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False))
@@ -84,37 +65,28 @@ class _TableEncoder:
         codes = coded.indices.to_numpy(zero_copy_only=False)
         order = np.argsort(codes, kind="stable")
         begin = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-        is_text = _is_string(items.type)
+        is_text = is_string(items.type) or pt.is_string_view(items.type)
         for code, name in enumerate(coded.dictionary.to_pylist()):
             attribute = self._attributes.by_name.get(name)
             if attribute is not None:
                 mine = order[begin[code] : begin[code + 1]]
-                self._values(attribute, items.take(pa.array(mine)), rows[mine], is_text)
+                self._values(attribute, single_values(items.take(pa.array(mine)), rows[mine]), is_text)
 
-    def _values(
-        self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool = False, inside: bool = False
-    ) -> None:
-        """Entries for values that belong to the given rows; `inside` a list, where a list is no value."""
-        column = _plain(column)
-        if column.null_count:
-            # Before lists are flattened: a null list may still own values.
-            valid = column.is_valid().to_numpy(zero_copy_only=False)
-            column, rows = column.drop_null(), rows[valid]
-        if _is_list(column.type) and not inside:
-            parents = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
-            self._values(attribute, pc.list_flatten(column), rows[parents], is_text, inside=True)
-            return
-        if pt.is_floating(column.type):
-            doubles = column.to_numpy(zero_copy_only=False).astype(np.float64)
-            known = doubles == doubles
-            if not known.all():
-                doubles, rows = doubles[known], rows[known]
-            column = pa.array(doubles)
+    def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
+        column, rows = found
         if attribute.presence >= 0:
             present = self._present.setdefault(attribute.name, np.zeros(self._rows, dtype=np.int64))
             present[rows] = 1
-        if len(rows):
+        if not len(rows):
+            return
+        if isinstance(column, list):
+            if attribute.families:
+                self._coded(attribute, column, np.arange(len(rows)), rows, self._reader(attribute))
+        else:
             self._typed(attribute, column, rows, is_text)
+
+    def _reader(self, attribute: Attribute) -> Callable[[Any], list[Any]]:
+        return lambda value: [self._schema.read(attribute.name, value)]
 
     def _typed(self, attribute: Attribute, column: pa.Array, rows: I64, is_text: bool) -> None:
         kind = column.type
@@ -134,7 +106,7 @@ class _TableEncoder:
         elif pt.is_null(kind):
             pass
         elif families:
-            self._coded(attribute, column, rows, lambda value: [self._schema.read(attribute.name, value)])
+            self._coded(attribute, *_distinct(column), rows, self._reader(attribute))
 
     def _text(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         """Text is read as declared, or as every family that the attribute is compared with."""
@@ -143,7 +115,9 @@ class _TableEncoder:
         if families == {"number"} and (numbers := _integers(column)) is not None:
             self._integers(attribute, numbers, rows)
         elif families:
-            self._coded(attribute, column, rows, lambda text: [value_from_text(text, family) for family in families])
+            self._coded(
+                attribute, *_distinct(column), rows, lambda text: [value_from_text(text, family) for family in families]
+            )
 
     def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         raw = column.to_numpy()
@@ -169,9 +143,8 @@ class _TableEncoder:
         if line >= 0:
             self._pieces.append((rows, line, points(np.ascontiguousarray(values))))
 
-    def _coded(self, attribute: Attribute, column: pa.Array, rows: I64, read: Any) -> None:
+    def _coded(self, attribute: Attribute, distinct: list[Any], codes: I64, rows: I64, read: Any) -> None:
         """Each distinct value the slow way, as all that it can be read as; then all of them by their codes."""
-        distinct, codes = _distinct(column)
         lines: list[int] = []
         points: list[int] = []
         start = [0]
@@ -199,10 +172,10 @@ class _TableEncoder:
         self._pieces.append(out)
 
     def finish(self) -> Events:
-        for attribute in self._attributes.watched:
-            present = self._present.get(attribute.name)
+        for name, watched in self._attributes.watched.copy().items():
+            present = self._present.get(name)
             points = np.zeros(self._rows, dtype=np.int64) if present is None else present
-            self._pieces.append((np.arange(self._rows, dtype=np.int64), attribute.presence, points))
+            self._pieces.append((np.arange(self._rows, dtype=np.int64), watched, points))
         start = np.zeros(self._rows + 1, dtype=np.int64)
         for rows, _, _ in self._pieces:
             kernels.count_rows(rows, start[1:])
@@ -218,29 +191,6 @@ class _TableEncoder:
         return Events(start, line, point, point, plain)
 
 
-def _is_string(kind: pa.DataType) -> bool:
-    return pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """The same values in an encoding that Arrow can compute with, and whose nulls can be counted."""
-    kind = column.type
-    if pt.is_string_view(kind):
-        return column.cast(pa.large_string())
-    if pt.is_run_end_encoded(kind):
-        return _plain(pc.run_end_decode(column))
-    if pt.is_dictionary(kind) and (not _is_string(kind.value_type) or column.dictionary.null_count):
-        return _plain(column.dictionary_decode())
-    if isinstance(kind, pa.ListViewType | pa.LargeListViewType | pa.BaseExtensionType) or pt.is_union(kind):
-        # Rare: through Python, as lists where they are lists; values of several types have no array of their own.
-        return column.cast(pa.large_list(kind.value_type)) if hasattr(kind, "value_type") else column
-    return column
-
-
 def _integers(column: pa.Array) -> pa.Array | None:
     """Text that is integers throughout, cast in one go; else None."""
     try:
@@ -252,27 +202,13 @@ def _integers(column: pa.Array) -> pa.Array | None:
         return None
 
 
-def _distinct(column: pa.Array) -> tuple[list[Any], np.ndarray]:
+def _distinct(column: pa.Array) -> tuple[list[Any], I64]:
     """Distinct values as Python objects, and the code of each element."""
     try:
         if not pt.is_dictionary(column.type):
             column = column.dictionary_encode()
         # Only those in use: a slice keeps the dictionary of the whole.
         used, codes = np.unique(column.indices.to_numpy(zero_copy_only=False), return_inverse=True)
-        return _python(column.dictionary.take(pa.array(used))), codes
+        return objects(column.dictionary.take(pa.array(used))), codes
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return _python(column), np.arange(len(column))
-
-
-def _python(column: pa.Array) -> list[Any]:
-    """As Python objects; None for what has no Python form (such as text that is not valid UTF-8)."""
-    try:
-        return column.to_pylist()
-    except (ValueError, OverflowError):
-        values = []
-        for value in column:
-            try:
-                values.append(value.as_py())
-            except (ValueError, OverflowError):
-                values.append(None)
-        return values
+        return objects(column), np.arange(len(column))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.growing import Growing
 from tellwhen.kernels.arrays import I32, I64, PROGRAM, ROW, Subscriptions
@@ -12,6 +13,9 @@ from tellwhen.kernels.translate import WIDTH, disjunctive, distinct_tests
 
 BUDGET = 64
 """Conjunctions one subscription may become."""
+
+
+_Form = tuple[I64, I32]
 
 
 class Rows(NamedTuple):
@@ -31,38 +35,48 @@ class Translator:
         self._slot, self._start, self._predicate = (
             Growing(np.int32, empty.slot), Growing(np.int64, empty.start), Growing(np.int32, empty.predicate),
         )  # fmt: skip
+        self._found: dict[int, _Form | None] = {}  # what `takes` found out, for `add`
 
     @property
     def rows(self) -> Rows:
         return Rows(self._slot.view, self._start.view, self._predicate.view)
 
-    def takes(self, subscriptions: Subscriptions, slots: I32) -> np.ndarray:
-        """Which slots have a disjunctive form within the budget? Theirs is kept."""
+    def takes(self, subscriptions: Subscriptions, slots: I32) -> NDArray[np.bool_]:
+        """Which slots have a disjunctive form within the budget?"""
         lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
-        taken = (subscriptions.kind[slots] != ROW) | (lengths <= self.longest)
-        for i in np.flatnonzero(subscriptions.kind[slots] == PROGRAM):
-            slot = slots[i]
-            taken[i] = self._translate(
-                slot, subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
-            )
+        taken: NDArray[np.bool_] = (subscriptions.kind[slots] != ROW) | (lengths <= self.longest)
+        programs = np.flatnonzero(subscriptions.kind[slots] == PROGRAM)
+        self._found = {slot: self._form(subscriptions, slot) for slot in slots[programs].tolist()}
+        taken[programs] = [form is not None for form in self._found.values()]
         return taken
 
-    def _translate(self, slot: int, code: I32) -> bool:
+    def add(self, subscriptions: Subscriptions, slots: I32) -> None:
+        """Keep the rows of programs among the slots, all of which it takes."""
+        for slot in slots[subscriptions.kind[slots] == PROGRAM].tolist():
+            form = self._found.get(slot) or self._form(subscriptions, slot)
+            assert form is not None
+            lengths, predicates = form
+            several = len(lengths) != 1
+            self._slot.extend(np.full(len(lengths), -1 - slot if several else slot, dtype=np.int32))
+            self._start.extend(np.cumsum(lengths) + self._predicate.count)
+            self._predicate.extend(predicates)
+        self._found = {}
+
+    def _form(self, subscriptions: Subscriptions, slot: int) -> _Form | None:
+        """The lengths of the conjunctions and their predicates, unless that is over budget."""
+        code = subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
         tests = np.empty(WIDTH, dtype=np.int32)
         local = np.empty(len(code) // 3, dtype=np.int32)
         found = np.empty(BUDGET + 1, dtype=np.uint64)
         width = distinct_tests(code, tests, local)
         count = disjunctive(code, local, found) if width >= 0 else -1
         if count < 0:
-            return False
+            return None
         bits = (found[:count, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1) != 0
         lengths = bits.sum(axis=1)
         if count and lengths.max() > self.longest:
-            return False
-        self._slot.extend(np.full(count, slot if count == 1 else -1 - slot, dtype=np.int32))
-        self._start.extend(np.cumsum(lengths) + self._predicate.count)
-        self._predicate.extend(np.broadcast_to(tests[:width], bits.shape)[bits])
-        return True
+            return None
+        return lengths, np.broadcast_to(tests[:width], bits.shape)[bits]
 
     def forget(self, died: I64, version: int) -> None:
         """Drop the rows of removed subscriptions."""

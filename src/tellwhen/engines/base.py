@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.subscriptions import Store, View
 from tellwhen.errors import EngineError
@@ -62,9 +63,13 @@ class Engine(ABC):
     def __len__(self) -> int:
         """Subscriptions indexed and not removed."""
 
+    def takes(self, slots: I32) -> NDArray[np.bool_]:
+        """Which of the slots can it index?"""
+        return np.ones(len(slots), dtype=np.bool_)
+
     @abstractmethod
-    def insert(self, slots: I32) -> I32:
-        """Index slots that the store has just got; returns those it cannot take, which it leaves alone."""
+    def insert(self, slots: I32) -> None:
+        """Index slots that the store has just got, and that it takes."""
 
     @abstractmethod
     def delete(self, slots: I32) -> None:

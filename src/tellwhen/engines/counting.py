@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
@@ -44,12 +45,14 @@ class Counting(Engine):
     def __len__(self) -> int:
         return len(self._built) + self._loose.count - self._dead
 
-    def insert(self, slots: I32) -> I32:
-        taken = self._translator.takes(self.store.view().subscriptions, slots)
-        self._loose.extend(slots[taken])
+    def takes(self, slots: I32) -> NDArray[np.bool_]:
+        return self._translator.takes(self.store.view().subscriptions, slots)
+
+    def insert(self, slots: I32) -> None:
+        self._translator.add(self.store.view().subscriptions, slots)
+        self._loose.extend(slots)
         if self._loose.count > max(LOOSE, len(self._built) // 64):
             self.rebuild()
-        return slots[~taken]
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)

@@ -48,14 +48,13 @@ class Auto(Engine):
     def __len__(self) -> int:
         return sum(len(engine) for engine in self._engines)
 
-    def insert(self, slots: I32) -> I32:
+    def insert(self, slots: I32) -> None:
         self._owner.extend(np.zeros(len(self.store) - self._owner.count, dtype=np.uint8))
         for number, engine in enumerate(self._engines):
-            self._owner.data[slots] = number
-            slots = engine.insert(slots)
-            if not len(slots):
-                break
-        return slots
+            taken = engine.takes(slots)
+            self._owner.data[slots[taken]] = number
+            engine.insert(slots[taken])
+            slots = slots[~taken]
 
     def delete(self, slots: I32) -> None:
         for number, engine in enumerate(self._engines):

@@ -41,7 +41,7 @@ class Scan(Engine):
     def __len__(self) -> int:
         return self._rows.count + self._others.count - self._dead
 
-    def insert(self, slots: I32) -> I32:
+    def insert(self, slots: I32) -> None:
         view = self.store.view()
         start = view.subscriptions.start
         is_row = (view.subscriptions.kind[slots] == ROW) & (start[slots + 1] > start[slots])
@@ -51,7 +51,6 @@ class Scan(Engine):
         self._others.extend(slots[~is_row])
         if len(view.predicates.line) - self._grouped > max(FEW, self._grouped // 8):
             self._index_predicates()
-        return slots[:0]
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)

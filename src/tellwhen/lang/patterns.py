@@ -19,7 +19,7 @@ def options(memory: int = 8 << 20) -> Any:
     return chosen
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)  # each may take all the memory that `options` allows
 def compiled(pattern: str) -> Any:
     """The compiled pattern; raises ExpressionError where RE2 refuses it."""
     try:

@@ -1,0 +1,155 @@
+"""An Arrow column, however it is encoded -> plain values without nulls, each with the row it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from tellwhen.kernels.arrays import I64
+from tellwhen.lang.values import is_missing, members
+
+
+class Column(NamedTuple):
+    """A named column; `valid` says which rows have it, where a struct around it was null. None: all of them."""
+
+    name: str
+    values: pa.Array | pa.ChunkedArray
+    valid: NDArray[np.bool_] | None
+
+
+class Values(NamedTuple):
+    """Single values, none of them null: Arrow's, or Python objects where Arrow cannot compute with them."""
+
+    values: pa.Array | list[Any]
+    rows: I64
+
+
+def columns(table: pa.Table) -> Iterator[Column]:
+    """Columns by dotted name; a name written out in full wins over a nested one, as for dicts."""
+    waiting = [Column(name, whole(table.column(i)), None) for i, name in enumerate(table.column_names)]
+    seen = set()
+    while waiting:
+        deeper: list[Column] = []
+        for column in waiting:
+            name, values, valid = column
+            if pt.is_struct(values.type):
+                deeper += _fields(name, whole(values), valid)
+            elif name not in seen:
+                seen.add(name)
+                yield column
+        waiting = deeper
+
+
+def _fields(name: str, struct: pa.StructArray, valid: NDArray[np.bool_] | None) -> list[Column]:
+    if struct.null_count:
+        # Kept apart: not every encoding of a field could hold the nulls of the struct.
+        own = struct.is_valid().to_numpy(zero_copy_only=False)
+        valid = own if valid is None else own & valid
+    return [Column(f"{name}.{field.name}", struct.field(i), valid) for i, field in enumerate(struct.type)]
+
+
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """In one piece, unless Arrow cannot join such pieces."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    try:
+        return column.combine_chunks()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return column
+
+
+def single_values(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None = None) -> Values:
+    """Lists become their members, nulls and NaN disappear."""
+    try:
+        found = _arrow(column, rows, valid)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
+        found = None
+    return _python(column, rows, valid) if found is None else found
+
+
+def _arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values | None:
+    if isinstance(column, pa.ChunkedArray):
+        return None
+    values = _decoded(column)
+    if values is None:
+        return None
+    if valid is not None:
+        values, rows = values.filter(pa.array(valid)), rows[valid]
+    if pt.is_list(values.type) or pt.is_large_list(values.type) or pt.is_fixed_size_list(values.type):
+        # A null list may still own values; flattening skips them.
+        lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+        rows = np.repeat(rows, lengths)
+        values = _decoded(pc.list_flatten(values))
+        if values is None:
+            return None
+    if values.null_count:
+        rows = rows[values.is_valid().to_numpy(zero_copy_only=False)]
+        values = values.drop_null()
+    if pt.is_floating(values.type):
+        doubles = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        known = doubles == doubles
+        if not known.all():
+            doubles, rows = doubles[known], rows[known]
+        values = pa.array(doubles)
+    return Values(values, rows)
+
+
+def _decoded(column: pa.Array) -> pa.Array | None:
+    """The same values in an encoding whose nulls Arrow can count and drop; None if there is none."""
+    kind = column.type
+    if pt.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pt.is_binary_view(kind):
+        return column.cast(pa.large_binary())
+    if pt.is_run_end_encoded(kind):
+        return _decoded(pc.run_end_decode(column))
+    if pt.is_dictionary(kind) and (not is_string(kind.value_type) or column.dictionary.null_count):
+        return _decoded(column.dictionary_decode())
+    views = pa.ListViewType | pa.LargeListViewType
+    if isinstance(kind, views | pa.BaseExtensionType) or pt.is_union(kind) or pt.is_map(kind):
+        return None
+    return column
+
+
+def is_string(kind: pa.DataType) -> bool:
+    return pt.is_string(kind) or pt.is_large_string(kind)
+
+
+def _python(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values:
+    """The long way, for rare encodings."""
+    found, kept = [], []
+    has = np.ones(len(rows), dtype=bool) if valid is None else valid
+    for value, row, there in zip(objects(column), rows.tolist(), has.tolist(), strict=True):
+        if there:
+            for member in members(value):
+                if not is_missing(member):
+                    found.append(member)
+                    kept.append(row)
+    return Values(found, np.array(kept, dtype=np.int64))
+
+
+def objects(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """As Python objects; what has no Python form, such as a time in an unknown zone, is an `Unreadable`."""
+    try:
+        return column.to_pylist()
+    except Exception:  # of zoneinfo, of codecs, of the modules of extension types
+        return [_object(value) for value in column]
+
+
+def _object(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except Exception:
+        return Unreadable
+
+
+class Unreadable:
+    """Stands for a value that is there and of no family."""

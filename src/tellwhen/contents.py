@@ -1,0 +1,227 @@
+"""What does an index hold, and how does it change? As a whole, or not at all.
+
+A change starts at a `mark()`. Whatever stops it, an error in the input or an interrupt between any two steps,
+`rewind()` brings the contents back to the mark. Readers notice neither: they see what was published last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile import saved
+from tellwhen.compile.subscriptions import Store, StoreMark
+from tellwhen.compile.text import Texts
+from tellwhen.engines import create
+from tellwhen.engines.base import Engine, able
+from tellwhen.errors import (
+    BudgetError,
+    DuplicateId,
+    ExpressionError,
+    LimitError,
+    ParseError,
+    SchemaError,
+    UnknownId,
+    shown,
+)
+from tellwhen.ids import Id, Ids, checked
+from tellwhen.kernels.arrays import I32
+from tellwhen.lang import limits
+from tellwhen.lang.ast import Expr, as_expr
+from tellwhen.lang.json import from_json
+from tellwhen.lang.parse import parse
+from tellwhen.schema import Schema
+
+Subscription = str | Expr | Mapping[str, Any]
+
+BLOCK = 1_024
+"""Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
+
+DEAD = 4_096
+"""So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
+
+
+class Contents:
+    """A store, an engine over it, and by slot the ids and the texts."""
+
+    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
+        self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
+        self._entered = False  # since the mark, the engine or the way from ids to slots may have changed
+
+    @classmethod
+    def empty(cls, engine: str, schema: Schema) -> Contents:
+        store = Store(schema)
+        return cls(store, create(engine, store), Ids(), Texts())
+
+    def add(self, pairs: Iterator[tuple[Id, Subscription]], replace: bool) -> None:
+        """Store all, then index all; of an id that comes twice the last one counts."""
+        fresh: dict[Id, int] = {}
+        replaced: set[int] = set()
+        first = len(self.store)
+        moved = False
+        while block := list(islice(pairs, BLOCK)):
+            moved |= self._store_block(block, fresh, replaced, replace)
+        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+        slots.sort()
+        refused = slots[~self.engine.takes(slots)]
+        if len(refused):
+            raise BudgetError(
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: as an OR of "
+                f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
+            )
+        self._entered = True
+        if len(slots) < len(self.store) - first:
+            self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
+        if moved:
+            self.engine.rebuild()
+        self.engine.insert(slots)
+        if replaced:
+            self._delete(np.array(sorted(replaced), dtype=np.int32))
+        self.slots.update(fresh)
+
+    def _store_block(
+        self, block: list[tuple[Id, Subscription]], fresh: dict[Id, int], replaced: set[int], replace: bool
+    ) -> bool:
+        """Parse and store one block; returns whether stored points have moved."""
+        ids: list[Id] = []
+        texts: list[str] = []
+        expressions: list[Expr] = []
+        known = self.slots
+        first = len(self.store)
+        for pair in block:
+            try:
+                id_, given = pair
+            except (TypeError, ValueError):
+                raise ExpressionError(
+                    f"a subscription is a pair of an id and an expression, not {shown(pair)}"
+                ) from None
+            id_ = checked(id_)
+            if id_ in known or id_ in fresh:
+                if not replace:
+                    raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
+                if id_ in known:
+                    replaced.add(known[id_])
+            expression = self._read(id_, given)
+            fresh[id_] = first + len(ids)
+            ids.append(id_)
+            expressions.append(expression)
+            text = given if isinstance(given, str) else str(expression)
+            if len(text) > limits.TEXT:
+                raise LimitError(f"subscription {id_!r}: as text it has more than {limits.TEXT} characters")
+            texts.append(text)
+        _, moved = self.store.append(self.store.compile(expressions))
+        self.ids.extend(ids)
+        self.texts.extend(texts)
+        return moved
+
+    def _read(self, id_: Id, given: Subscription) -> Expr:
+        try:
+            expression = _expression(given)
+            self.store.schema.check(expression)
+            return expression
+        except ParseError as error:
+            raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
+        except SchemaError as error:
+            raise SchemaError(f"subscription {id_!r}: {error}") from None
+        except (ExpressionError, TypeError) as error:
+            raise ExpressionError(f"subscription {id_!r}: {error}") from None
+
+    def remove(self, ids: Iterable[Id]) -> None:
+        wanted = dict.fromkeys(checked(id_) for id_ in ids)
+        known = self.slots
+        for id_ in wanted:
+            if id_ not in known:
+                raise UnknownId(f"there is no subscription {id_!r}")
+        if wanted:
+            self._entered = True
+            self._delete(np.array([known[id_] for id_ in wanted], dtype=np.int32))
+            for id_ in wanted:
+                del known[id_]
+
+    def rebuild(self) -> None:
+        self._entered = True
+        self.engine.rebuild()
+
+    def _delete(self, slots: I32) -> None:
+        self.store.remove(slots)
+        self.engine.delete(slots)
+
+    @property
+    def slots(self) -> dict[Id, int]:
+        """The live slots by id."""
+        return self.ids.slots(self.store.alive)
+
+    # whole or not at all
+
+    def mark(self) -> StoreMark:
+        """Here a change begins."""
+        self._entered = False
+        return self.store.mark()
+
+    def rewind(self, mark: StoreMark) -> None:
+        """Back to the mark. The engine is made anew if it has heard of the change: it may be half done."""
+        self.store.rewind(mark)
+        self.ids.align(len(self.store))
+        self.texts.align(len(self.store))
+        if self._entered:
+            self.ids.forget_slots()
+            self.engine = create(self.engine.name, self.store)
+            self.engine.insert(self.store.alive())
+            self._entered = False
+
+    def compacted(self) -> Contents:
+        """Once most slots are dead, new contents with the live ones numbered anew; otherwise these."""
+        if self.store.removed <= max(DEAD, len(self.store) // 2):
+            return self
+        alive = self.store.alive()
+        store = self.store.compacted()
+        engine = create(self.engine.name, store)
+        engine.insert(store.alive())
+        after = Contents(store, engine, self.ids.kept(alive), self.texts.kept(alive))
+        # Now rather than at the first question, which may come from a thread that only looks.
+        _ = after.slots
+        return after
+
+    # arrays
+
+    def arrays(self) -> dict[str, dict[str, np.ndarray]]:
+        """Everything to be saved that is an array, by part and name."""
+        start, data = self.texts.arrays()
+        return {
+            "store": self.store.arrays(),
+            "ids": self.ids.arrays(),
+            "texts": {"start": start, "data": data},
+            "engine": self.engine.arrays(),
+            "dictionaries": saved.dictionary_arrays(self.store.attributes),
+        }
+
+    def meta(self) -> dict[str, Any]:
+        """The rest of it, as JSON."""
+        return {
+            "engine": self.engine.name,
+            "schema": self.store.schema.types,
+            "attributes": saved.attributes_meta(self.store.attributes),
+            "registers": self.store.registers,
+            "version": self.store.version,
+        }
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Contents:
+        contents = cls.empty(meta["engine"], Schema(meta["schema"]))
+        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
+        contents.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
+        contents.ids = Ids.restored(arrays["ids"])
+        contents.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
+        contents.engine.restore(arrays["engine"])
+        return contents
+
+
+def _expression(given: Subscription) -> Expr:
+    if isinstance(given, str):
+        return parse(given)
+    if isinstance(given, (Mapping, bool)):
+        return from_json(given)
+    return as_expr(given)
