@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import uuid
 import zlib
@@ -24,6 +25,7 @@ from tellwhen.errors import FormatError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+DATA = re.compile("data-[0-9a-f]{32}")
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
@@ -44,8 +46,8 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: M
         files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
     body = {"format": FORMAT, "data": data.name, "files": files, "meta": meta}
     _replace(root / MANIFEST, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
-    for old in root.glob("data-*"):
-        if old != data:
+    for old in root.iterdir():
+        if DATA.fullmatch(old.name) and old != data:
             shutil.rmtree(old, ignore_errors=True)
 
 
@@ -125,7 +127,11 @@ def _replace(file: Path, text: str) -> None:
 
 
 def _is_ours(root: Path) -> bool:
-    """A saved index, or what a first save left behind when it was killed."""
-    return (root / MANIFEST).exists() or all(
-        p.name.startswith("data-") or p.name == "manifest.new" for p in root.iterdir()
-    )
+    """A saved index, damaged or not, or what a first save left behind when it was killed."""
+    try:
+        manifest = json.loads((root / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return all(DATA.fullmatch(p.name) or p.name == "manifest.new" for p in root.iterdir())
+    except (ValueError, RecursionError):
+        return any(DATA.fullmatch(p.name) for p in root.iterdir())
+    return isinstance(manifest, dict) and {"format", "crc32"} <= manifest.keys()

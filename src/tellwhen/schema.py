@@ -14,7 +14,7 @@ from tellwhen.errors import SchemaError, shown
 from tellwhen.lang.ast import Expr, Predicate
 from tellwhen.lang.build import name
 from tellwhen.lang.format import predicate_text
-from tellwhen.lang.values import Family, is_several
+from tellwhen.lang.values import Family, is_several, moment
 
 Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
 
@@ -92,7 +92,7 @@ class Schema:
 def time_from_text(text: str) -> dt.datetime | None:
     """An ISO date or timestamp, or None."""
     try:
-        return dt.datetime.fromisoformat(text.strip())
+        return moment(text.strip())
     except ValueError:
         return None
 

@@ -213,11 +213,25 @@ def test_columns_in_odd_encodings():
         pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([None, 1], pa.int64())),
         pa.array([[1, 2], [], None], pa.list_view(pa.int64())),
         pa.array([[[1, 2]], [[]], [[None]], [], None], pa.list_(pa.list_(pa.int64()))),
+        pa.array([None, [1, 2], [2], [], [1]], pa.list_view(pa.int64())).slice(1, 3),
+        pa.array([[1, 2], None], pa.large_list_view(pa.int64())),
+        pa.array([["a"], None, [None, "b"]], pa.list_(pa.string_view())),
+        pa.array([b"a", None], pa.binary_view()),
+        pa.array(["a", None, "b"], pa.string_view()),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None], pa.string_view())),
+        pa.UnionArray.from_dense(
+            pa.array([0, 1, 0, 1, 1], pa.int8()),
+            pa.array([0, 0, 1, 1, 2], pa.int32()),
+            [pa.array([1, None]), pa.array([2.0, None, float("nan")])],
+        ),
+        pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
         pa.array([1.0, None, float("nan")], pa.float16()),
         pa.array([[1.0], None, [None]], pa.large_list(pa.float32())),
     ):
-        table = pa.table({"x": column})
+        table = pa.table({"x": column, "other": pa.nulls(len(column))})
         assert pairs(index.match_many(table)) == wanted(index, table.to_pylist()), column.type
+        twice = pa.concat_tables([table, table])
+        assert pairs(index.match_many(twice)) == wanted(index, twice.to_pylist()), column.type
         assert pairs(index.match_many(table.slice(1))) == wanted(index, table.to_pylist()[1:]), column.type
     nested = pa.table({"s": pa.StructArray.from_arrays([pa.array([[1], [2]])], ["x"], mask=pa.array([True, False]))})
     inner = tw.Index().add("one", "s.x = 1").add("two", "s.x = 2").add("null", "s.x IS NULL")
@@ -257,3 +271,76 @@ def test_a_long_dictionary_is_not_read_for_every_block():
     values = pa.array([f"v{i}" for i in range(60_000)]).dictionary_encode()
     index = tw.Index().add("a", "x = 'v5'").add("b", "x = 'v59999'")
     assert pairs(index.match_many(pa.table({"x": values}))) == {(5, "a"), (59_999, "b")}
+
+
+def test_fields_of_null_structs():
+    """Some encodings have no nulls of their own to hide behind."""
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([1, 2], pa.int64()))
+    union = pa.UnionArray.from_sparse(pa.array([0, 0, 1], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])])
+    inner = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["z"], mask=pa.array([False, True, False]))
+    struct = pa.StructArray.from_arrays(
+        [runs, union, inner], ["runs", "union", "in"], mask=pa.array([True, False, False])
+    )
+    index = tw.Index().add_many(
+        (f"{name} {rest}", f"s.{name} {rest}")
+        for name in ("runs", "union", "in.z")
+        for rest in ("IS NULL", "= 1", "= 2", "= 3", "= 'c'")
+    )
+    table = pa.table({"s": struct})
+    assert pairs(index.match_many(table)) == wanted(index, [{}, {"s": {"runs": 1, "union": 2}}, {"s": {
+        "runs": 2, "union": "c", "in": {"z": 3}}}])  # fmt: skip
+
+
+def test_blocks_of_list_views():
+    rows = [[i, i + 1] if i % 3 else None for i in range(40_000)]
+    index = tw.Index().add("a", "x = 7").add("b", "x = 39000 OR y = 1")
+    table = pa.table({"x": pa.array(rows, pa.list_view(pa.int64()))})
+    assert pairs(index.match_many(table)) == {(7, "a"), (38_999, "b")}
+
+
+def test_a_column_of_events():
+    index = tw.Index().add("a", "x = 'a'").add("null", "x IS NULL")
+    structs = pa.array([{"x": "a"}, None, {"x": None}])
+    maps = pa.array([[("x", "a")], None, []], pa.map_(pa.string(), pa.string()))
+    want = {(0, "a"), (1, "null"), (2, "null")}
+    for events in (structs, maps, pa.chunked_array([structs]), pl.Series([{"x": "a"}, None, {"x": None}])):
+        assert pairs(index.match_many(events)) == want
+    for wrong in (pa.array([1]), pa.chunked_array([["a"]]), pl.Series([1])):
+        with pytest.raises(tw.EventError):
+            index.match_many(wrong)
+
+
+def test_frames_that_arrow_refuses():
+    index = tw.Index().add("a", "x = 'a'").add("big", "x > 1e19").add("n", "n = 1").add("null", "x IS NULL")
+    for frame, want in [
+        (pd.DataFrame({"x": [2**70, 1], "n": [1, 2]}), {(0, "big"), (0, "n")}),
+        (pd.DataFrame({"x": ["a", "\ud800"], "n": [1, 2]}), {(0, "a"), (0, "n")}),
+        (pd.DataFrame({"x": [1j, 2j], "n": [1, 2]}), {(0, "n")}),
+        (pd.DataFrame({"x": pd.arrays.SparseArray([0, 5]), "n": [1, 2]}), {(0, "n")}),
+        (pl.DataFrame({"x": pl.Series([2**70, 1], dtype=pl.Int128), "n": [1, 2]}), {(0, "big"), (0, "n")}),
+    ]:
+        assert pairs(index.match_many(frame)) == want
+    twice = pd.DataFrame([[1, 2]], columns=["n", "n"])
+    with pytest.raises(tw.EventError, match="'n' occurs twice"):
+        index.match_many(twice)
+    with pytest.raises(tw.EventError, match="'n' occurs twice"):
+        index.match_many(pa.table([[1], [2]], ["n", "n"]))
+
+
+def test_times_in_an_unknown_zone():
+    index = tw.Index().add("t", "t < DATE '2000-01-01'").add("s", "s = 'a'").add("there", "s IS NOT NULL")
+    times = pa.array([0], pa.timestamp("us", "Mars/Olympus"))
+    assert pairs(index.match_many(pa.table({"t": times, "s": times}))) == {(0, "t"), (0, "there")}
+
+
+def test_nanoseconds_in_text():
+    index = tw.Index(schema={"t": "timestamp"}).add("after", "t > TIMESTAMP '2026-01-01 00:00:00.123456'")
+    texts = {
+        "2026-01-01T00:00:00.123456001": ["after"], "2026-01-01T00:00:00,123456001Z": ["after"],
+        "2026-01-01T00:00:00.123456000": [], "2026-01-01T00:00:00.1234560001": [], "2027-01-01": ["after"],
+        "2026-01-01T00:00:00.123456000000": [],
+    }  # fmt: skip
+    for text, want in texts.items():
+        assert index.match({"t": text}) == want, text
+        assert index.match_many(pa.table({"t": [text]}))["subscription"].to_pylist() == want, text
+    assert index.stats()["mismatches"] == {"t": 2}

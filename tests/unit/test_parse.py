@@ -1,6 +1,8 @@
 """Does text read as it should, and does nothing hang, crash or slip through?"""
 
 import datetime as dt
+import functools
+import operator
 import time
 
 import pytest
@@ -243,3 +245,20 @@ def test_one_is_not_true():
     assert tw.parse("a = 1") != tw.parse("a = TRUE")
     assert tw.parse("a = 1") != tw.parse("a = 1.0")
     assert tw.parse("a IN (1, 0)") != tw.parse("a IN (TRUE, FALSE)")
+
+
+def test_a_timestamp_finer_than_microseconds_is_refused():
+    for text in ("2026-01-01 00:00:00.123456789", "2026-01-01 00:00:00,123456789"):
+        with pytest.raises(tw.ParseError):
+            tw.parse(f"t = TIMESTAMP '{text}'")
+        with pytest.raises(tw.ExpressionError):
+            tw.from_json({"attribute": "t", "value": {"timestamp": text}})
+    assert str(tw.parse("t = TIMESTAMP '2026-01-01 00:00:00,5000000'")) == "t = TIMESTAMP '2026-01-01 00:00:00.500000'"
+
+
+def test_a_long_chain_is_built_in_time():
+    start = time.perf_counter()
+    chain = functools.reduce(operator.or_, [tw.col("x") == i for i in range(10_000)])
+    assert time.perf_counter() - start < 2
+    assert (chain.depth, chain.size, len(chain.args)) == (1, 10_000, 10_000)
+    assert tw.parse(str(chain)) == chain

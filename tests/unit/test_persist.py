@@ -181,3 +181,19 @@ def test_a_loaded_index_outlives_its_files(tmp_path):
     loaded = tw.Index.load(tmp_path / "idx")
     shutil.rmtree(tmp_path / "idx")
     assert len(loaded.match({"x": 3})) == 50
+
+
+def test_what_is_not_ours_stays(tmp_path):
+    """A folder with a manifest of another program, and one whose name only looks like ours."""
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "manifest.json").write_text('{"name": "an app"}')
+    with pytest.raises(tw.FormatError, match="not a saved index"):
+        tw.Index().save(tmp_path / "web")
+    (tmp_path / "idx").mkdir()
+    tw.Index().save(tmp_path / "idx")
+    (tmp_path / "idx" / "data-of-mine").mkdir()
+    tw.Index().add(1, "x = 1").save(tmp_path / "idx")
+    assert (tmp_path / "idx" / "data-of-mine").exists()
+    (tmp_path / "idx" / "manifest.json").write_text("{")
+    tw.Index().add(1, "x = 1").save(tmp_path / "idx")
+    assert len(tw.Index.load(tmp_path / "idx")) == 1

@@ -131,3 +131,57 @@ def test_the_interpreter_lock_is_released():
     thread.join()
     # With the lock held, the loop would get a turn every 5 ms at best.
     assert len(ticks) > 1000
+
+
+def test_patterns_added_while_matching(engine):
+    """A new pattern joins those tried together; meanwhile matches see all the old ones, and none twice."""
+    index = tw.Index(engine).add_many({"first": "s CONTAINS 'needle'", "not": "NOT s CONTAINS 'absent'"})
+
+    def look():
+        ids = index.match({"s": "a needle in a haystack of 149"})
+        assert ids[:2] == ["first", "not"]
+        assert set(ids[2:]) <= {1, 4, 9, 14, 49, 149}
+
+    def change():
+        for i in range(150):
+            index.add(i, f"s CONTAINS '{i}' AND NOT s CONTAINS 'zz{i}'")
+
+    watched(look, change)
+    assert index.match({"s": "a needle in a haystack of 149"}) == ["first", "not", 1, 4, 9, 14, 49, 149]
+
+
+def test_looking_while_the_index_is_compacted(engine, monkeypatch):
+    monkeypatch.setattr("tellwhen.contents.DEAD", 5)
+    index = tw.Index(engine).add("stays", "x = 1")
+
+    def look():
+        assert "stays" in index
+        assert str(index["stays"]) == "x = 1"
+        assert index.match({"x": 1})[0] == "stays"
+        assert "stays" in list(index)
+
+    def change():
+        for i in range(400):
+            index.add(i, f"x = {i}").remove(i)
+
+    watched(look, change)
+
+
+def test_failing_changes_while_matching(engine):
+    """A change that is taken back takes its lines with it, under the eyes of those who match."""
+    index = tw.Index(engine).add("n", "x = 1 AND y IS NULL")
+
+    def look():
+        assert index.match({"x": 1, "s": "abc", "t": 2.5, "u": True}) == ["n"]
+        assert index.match_many([{"x": 1, "s": "abc", "t": 2.5, "u": True}]).num_rows == 1
+
+    def change():
+        for i in range(300):
+            with pytest.raises(tw.ParseError):
+                index.add_many(
+                    [("a", "s = 'abc' AND s ENDS WITH 'c' AND t = 2.5"), ("b", "NOT s CONTAINS 'b' AND x = 'a' AND u")]
+                    + [(i, "z IS NULL") for i in range(1100)]
+                    + [("c", "x =")]
+                )
+
+    watched(look, change)

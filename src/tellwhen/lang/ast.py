@@ -203,17 +203,27 @@ class Connective(Expr):
     keyword: ClassVar[str]
 
     def __init__(self, args: tuple[Expr, ...]) -> None:
+        self._set(args, 1 + max([arg.depth for arg in args]), sum([arg.size for arg in args]))
+
+    def _set(self, args: tuple[Expr, ...], depth: int, size: int) -> None:
         self.args = args
-        self.depth = _depth(1 + max([arg.depth for arg in args]))
-        self.size = sum([arg.size for arg in args])
+        self.depth = _depth(depth)
+        self.size = size
         if self.size > limits.PREDICATES:
             raise LimitError(f"an expression has at most {limits.PREDICATES} predicates, this one has {self.size}")
 
     @classmethod
     def of(cls, *args: Expr) -> Expr:
-        if any([type(arg) is cls for arg in args]):
-            args = tuple(part for arg in args for part in (arg.args if isinstance(arg, cls) else (arg,)))
-        return cls(args)
+        if not any([type(arg) is cls for arg in args]):
+            return cls(args)
+        # From the parts' own depth and size: `a | b | c | ...` would otherwise look at everything at every step.
+        parts: list[Expr] = []
+        for arg in args:
+            parts += arg.args if isinstance(arg, cls) else (arg,)
+        depth = max([arg.depth if type(arg) is cls else 1 + arg.depth for arg in args])
+        merged = cls.__new__(cls)
+        merged._set(tuple(parts), depth, sum([arg.size for arg in args]))
+        return merged
 
     def predicates(self) -> Iterator[Predicate]:
         for arg in self.args:

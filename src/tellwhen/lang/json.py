@@ -29,7 +29,7 @@ from tellwhen.lang.ast import (
 )
 from tellwhen.lang.build import predicate
 from tellwhen.lang.parse import CONNECTIVES
-from tellwhen.lang.values import Constant
+from tellwhen.lang.values import Constant, timestamp
 
 OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES)} | {"!=": "<>"}
 
@@ -139,7 +139,7 @@ def _constant(value: Any, path: str) -> Any:
             if not rest and kind == "date":
                 return dt.date.fromisoformat(text)
             if not rest and kind == "timestamp":
-                return dt.datetime.fromisoformat(text)
+                return timestamp(text)
         except (ValueError, TypeError):
             pass
         raise ExpressionError(f'{path}: expected {{"date": "2026-01-31"}} or {{"timestamp": "2026-01-31 23:59:59"}}')

@@ -16,7 +16,7 @@ from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
-from tellwhen.lang.values import Constant, constant
+from tellwhen.lang.values import Constant, constant, timestamp
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"])
@@ -309,7 +309,7 @@ class _Parser:
     def _time(self, word: str, attribute: str) -> Constant:
         text = self._string(word).strip()
         try:
-            value: Any = dt.date.fromisoformat(text) if word == "DATE" else _timestamp(text)
+            value: Any = dt.date.fromisoformat(text) if word == "DATE" else timestamp(text)
             return constant(value, attribute)
         except (ValueError, OverflowError):
             self.at -= 1
@@ -329,14 +329,6 @@ class _Parser:
                 position = match.start(1)
                 break
         raise ParseError(message, self.text, position)
-
-
-def _timestamp(text: str) -> dt.datetime:
-    _, dot, fraction = text.partition(".")
-    digits = len(fraction) - len(fraction.lstrip("0123456789"))
-    if dot and digits > 6:
-        raise ValueError("microseconds at most")
-    return dt.datetime.fromisoformat(text)
 
 
 def _show(token: str) -> str:

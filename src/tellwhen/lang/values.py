@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -169,6 +170,34 @@ def microseconds(value: dt.date) -> int:
         # Not astimezone(): it overflows for moments near year 1 and year 9999.
         return (value.replace(tzinfo=None) - EPOCH) // MICROSECOND - offset // MICROSECOND
     return (value - EPOCH) // MICROSECOND
+
+
+class Moment(dt.datetime):
+    """A time read from text, with the nanoseconds that a datetime has no room for."""
+
+    nanosecond = 0
+
+
+_FRACTION = re.compile(r"[.,]([0-9]+)")
+
+
+def moment(text: str) -> Moment:
+    """ISO text as a time; ValueError for one that is none, or finer than nanoseconds."""
+    found: Moment = Moment.fromisoformat(text)
+    fractions = [digits.rstrip("0") for digits in _FRACTION.findall(text)]
+    if any([len(digits) > 9 for digits in fractions]) or any([len(digits) > 6 for digits in fractions[1:]]):
+        raise ValueError("nanoseconds at most")
+    if fractions:
+        found.nanosecond = int(fractions[0].ljust(9, "0")[6:])
+    return found
+
+
+def timestamp(text: str) -> dt.datetime:
+    """ISO text as a constant of an expression; ValueError for one finer than microseconds."""
+    found = moment(text)
+    if found.nanosecond:
+        raise ValueError("microseconds at most")
+    return found
 
 
 def nanoseconds(value: dt.date) -> int:

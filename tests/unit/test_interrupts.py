@@ -1,0 +1,148 @@
+"""Is a change whole or undone, wherever an interrupt stops it?"""
+
+import linecache
+import random
+import sys
+from importlib import import_module
+
+import pytest
+
+import tellwhen as tw
+
+
+class Interrupt(KeyboardInterrupt):
+    """Raised where a user might press Ctrl-C."""
+
+
+class Steps:
+    """Counts the lines of tellwhen that a call runs; raises at one of them, if asked to."""
+
+    def __init__(self, stop=None):
+        self.stop, self.count = stop, 0
+
+    def __call__(self, change):
+        sys.settrace(self.trace)
+        try:
+            change()
+        except Interrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    def trace(self, frame, event, _):
+        if "tellwhen" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            self.count += 1
+            if self.count == self.stop:
+                if "self._busy = False" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+                    return None  # no signal is handled between this line and the one before: there is no call
+                sys.settrace(None)
+                raise Interrupt
+        return self.trace
+
+
+def thresholds(monkeypatch, rng):
+    """Small ones, so that compaction, relabelling and building happen in small indexes."""
+    contents = import_module("tellwhen.contents")
+    monkeypatch.setattr(contents, "DEAD", rng.choice([0, 3, 4096]))
+    monkeypatch.setattr(contents, "BLOCK", rng.choice([1, 2, 1024]))
+    monkeypatch.setattr(import_module("tellwhen.engines.counting"), "LOOSE", rng.choice([0, 1, 64]))
+    monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", rng.choice([0, 1, 256]))
+    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", rng.choice([8, 1 << 40]))
+
+
+def word(rng):
+    return "".join(rng.choices("abc", k=rng.randint(0, 5)))
+
+
+def expression(rng):
+    return rng.choice([
+        f"x = '{word(rng)}'", f"x <> '{word(rng)}'", f"x < '{word(rng)}' OR y = '{word(rng)}'",
+        f"NOT x STARTS WITH '{word(rng)}'", f"x CONTAINS '{word(rng)}'", f"n = {rng.randint(0, 3)}", "q IS NULL",
+    ])  # fmt: skip
+
+
+def seen(known, events):
+    """What an index of these subscriptions shows."""
+    parsed = {id_: tw.parse(text) for id_, text in known.items()}
+    return set(known), [{i for i, e in parsed.items() if e.evaluate(event) is True} for event in events]
+
+
+def looks(index, events):
+    assert len(index) == len(list(index))
+    return set(index), [set(index.match(event)) for event in events]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
+    rng = random.Random(seed)
+    thresholds(monkeypatch, rng)
+    base = {f"i{rng.randint(0, 9)}": expression(rng) for _ in range(rng.randint(1, 10))}
+    new = {f"i{rng.randint(5, 14)}": expression(rng) for _ in range(rng.randint(1, 4))}
+    gone = rng.sample(sorted(base), rng.randint(1, len(base)))
+    name, after = rng.choice([("add", base | new), ("remove", {i: base[i] for i in base if i not in gone})])
+
+    def change(index):
+        return lambda: index.add_many(new, replace=True) if name == "add" else index.remove_many(gone)
+
+    steps = Steps()
+    steps(change(tw.Index(engine).add_many(base)))
+    events = [{"x": word(rng), "y": word(rng), "n": rng.randint(0, 3)} for _ in range(3)]
+    for _ in range(4):
+        index = tw.Index(engine).add_many(base)
+        stopped = Steps(rng.randint(1, steps.count))(change(index))
+        shown = looks(index, events)
+        assert shown in ([seen(base, events)] if stopped else []) + [seen(after, events)]
+        known = after if shown == seen(after, events) else base
+        index.add_many({"z": "x <> 'zzz'", "i3": "n = 1"}, replace=True)
+        known = known | {"z": "x <> 'zzz'", "i3": "n = 1"}
+        assert looks(index, events) == seen(known, events)
+        assert all(index[id_] == tw.parse(text) for id_, text in known.items())
+        index.remove("z")
+        del known["z"]
+        assert looks(index, events) == seen(known, events)
+
+
+@pytest.mark.parametrize("part", ["store.compacted", "engine.reader", "texts.kept", "ids.kept"])
+def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
+    monkeypatch.setattr(import_module("tellwhen.contents"), "DEAD", 3)
+    index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))
+    owner, name = part.split(".")
+    with monkeypatch.context() as patch:
+        original = getattr(type(getattr(index._contents, owner)), name)
+        calls = []
+
+        def fails(*args):
+            calls.append(1)
+            if len(calls) == 1:
+                raise MemoryError
+            return original(*args)
+
+        patch.setattr(type(getattr(index._contents, owner)), name, fails)
+        with pytest.raises(MemoryError):
+            index.remove_many(range(6))
+    assert list(index) == list(range(10))
+    assert index.match({"x": 2}) == [2]
+    index.remove_many(range(6))
+    assert list(index) == [6, 7, 8, 9]
+    assert index.match({"x": [2, 7]}) == [7]
+
+
+def test_an_interrupt_while_a_change_is_taken_back(engine, monkeypatch):
+    index = tw.Index(engine).add("a", "x = 1")
+    contents = type(index._contents)
+    rewind = contents.rewind
+
+    def interrupted(self, mark):
+        raise Interrupt
+
+    monkeypatch.setattr(contents, "rewind", interrupted)
+    with pytest.raises(Interrupt):
+        index.add_many([("b", "x = 1"), ("c", "x =")])
+    monkeypatch.setattr(contents, "rewind", rewind)
+    assert index.match({"x": 1}) == ["a"]
+    index.add("d", "x = 1")
+    assert index.match({"x": 1}) == ["a", "d"]
+    assert list(index) == ["a", "d"]
