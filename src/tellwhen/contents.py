@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile import saved
+from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.subscriptions import Store, StoreMark
 from tellwhen.compile.text import Texts
 from tellwhen.engines import create
@@ -188,14 +188,13 @@ class Contents:
     # arrays
 
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything to be saved that is an array, by part and name."""
+        """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""
         start, data = self.texts.arrays()
         return {
             "store": self.store.arrays(),
             "ids": self.ids.arrays(),
             "texts": {"start": start, "data": data},
             "engine": self.engine.arrays(),
-            "dictionaries": saved.dictionary_arrays(self.store.attributes),
         }
 
     def meta(self) -> dict[str, Any]:
@@ -203,15 +202,15 @@ class Contents:
         return {
             "engine": self.engine.name,
             "schema": self.store.schema.types,
-            "attributes": saved.attributes_meta(self.store.attributes),
             "registers": self.store.registers,
             "version": self.store.version,
         }
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Contents:
+    def restored(
+        cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any], attributes: Attributes
+    ) -> Contents:
         contents = cls.empty(meta["engine"], Schema(meta["schema"]))
-        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
         contents.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         contents.ids = Ids.restored(arrays["ids"])
         contents.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])

@@ -93,3 +93,7 @@ class BudgetError(TellwhenError, ValueError):
 
 class FormatError(TellwhenError, ValueError):
     """A saved index that is damaged, incomplete, or of a newer format."""
+
+
+class SparkSetupError(TellwhenError, RuntimeError):
+    """Spark cannot start here: PySpark or a Java it runs on is missing."""

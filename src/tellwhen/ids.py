@@ -11,7 +11,7 @@ import pyarrow as pa
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.text import Texts
 from tellwhen.errors import IdError, shown
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import I32, I64
 from tellwhen.lang.values import is_unicode
 
 Id = str | int
@@ -92,13 +92,17 @@ class Ids:
     def column(self, slots: I32, type: IdType) -> pa.Array:
         """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
         if type == "int":
-            return pa.array(self._number.data[slots])
+            return pa.array(self.numbers(slots))
         texts = self._texts().take(pa.array(slots))
         if type == "str":
             return texts
         is_int = self._is_int.data[slots]
         kinds = pa.array((1 - is_int).astype(np.int8))
         return pa.UnionArray.from_sparse(kinds, [pa.array(self._number.data[slots]), texts], ["int", "str"])
+
+    def numbers(self, slots: I32) -> I64:
+        """The ids of slots that all have ints."""
+        return self._number.data[slots]
 
     def _texts(self) -> pa.Array:
         start, data = self._text.arrays()
@@ -120,6 +124,14 @@ class Ids:
         start, text = self._text.kept(slots).arrays()
         is_int, number = self._is_int.view[slots], self._number.view[slots]
         return Ids.restored({"is_int": is_int, "number": number, "start": start, "text": text})
+
+    def adopt(self, other: Ids, slots: I32) -> None:
+        """Append the ids that other slots have."""
+        self._is_int.extend(other._is_int.view[slots])
+        self._number.extend(other._number.view[slots])
+        self._text.adopt(other._text, slots)
+        self._ints += int(other._is_int.view[slots].sum())
+        self._slots = None
 
     def arrays(self) -> dict[str, np.ndarray]:
         start, data = self._text.arrays()

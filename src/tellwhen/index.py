@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen import persist
+from tellwhen.compile import saved
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.events import EventEncoder, encode
 from tellwhen.compile.frames import as_table_or_dicts
@@ -267,18 +268,15 @@ class Index:
         """Write the index to a directory; a kill on the way leaves what was there before."""
         with self._lock:
             contents = self._contents
-            named = contents.arrays()
-            arrays = {f"{part}.{name}": array for part, group in named.items() for name, array in group.items()}
-            persist.save(path, arrays, contents.meta())
+            attributes = contents.store.attributes
+            arrays = contents.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
+            persist.save(path, arrays, contents.meta() | {"attributes": saved.attributes_meta(attributes)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
         arrays, meta = persist.load(path, verify)
-        parts: dict[str, dict[str, np.ndarray]] = {}
-        for key, array in arrays.items():
-            part, name = key.split(".", 1)
-            parts.setdefault(part, {})[name] = array
         index = cls(meta["engine"], meta["schema"])
-        index._state = _state(Contents.restored(parts, meta))
+        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
+        index._state = _state(Contents.restored(arrays, meta, attributes))
         return index

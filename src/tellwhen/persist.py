@@ -28,7 +28,11 @@ MANIFEST = "manifest.json"
 DATA = re.compile("data-[0-9a-f]{32}")
 
 
-def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+Parts = Mapping[str, Mapping[str, np.ndarray]]
+"""Arrays by part and name."""
+
+
+def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any]) -> None:
     """Write the arrays and the JSON-able `meta`; replaces an index that is there."""
     root = Path(path)
     if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not _is_ours(root))):
@@ -37,6 +41,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: M
     data = root / f"data-{uuid.uuid4().hex}"
     data.mkdir()
     files = {}
+    arrays = {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
     for name, array in arrays.items():
         file = data / f"{name}.npy"
         with file.open("wb") as out:
@@ -45,14 +50,14 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], meta: M
             os.fsync(out.fileno())
         files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
     body = {"format": FORMAT, "data": data.name, "files": files, "meta": meta}
-    _replace(root / MANIFEST, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
+    replace(root / MANIFEST, json.dumps({**body, "crc32": body_checksum(body)}, indent=1))
     for old in root.iterdir():
         if DATA.fullmatch(old.name) and old != data:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, np.ndarray], Any]:
-    """The arrays, memory-mapped, and the meta. Every byte is checked first, unless `verify` is False."""
+def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, dict[str, np.ndarray]], Any]:
+    """The arrays, memory-mapped, by part and name, and the meta; every byte is checked first, if `verify`."""
     root = Path(path)
     while True:
         body = _read_manifest(root)
@@ -80,13 +85,13 @@ def _read_manifest(root: Path) -> dict[str, Any]:
     # The version first: a newer format may well be checked in another way.
     if isinstance(version, int) and version > FORMAT:
         raise FormatError(f"{root} has format {version}, this tellwhen reads up to {FORMAT}; upgrade to read it")
-    if crc != _body_checksum(body):
+    if crc != body_checksum(body):
         raise FormatError(f"{root / MANIFEST} is damaged: its checksum is wrong")
     return body
 
 
-def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str, np.ndarray]:
-    arrays = {}
+def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str, dict[str, np.ndarray]]:
+    parts: dict[str, dict[str, np.ndarray]] = {}
     for name, facts in files.items():
         file = data / f"{name}.npy"
         size = file.stat().st_size
@@ -96,8 +101,9 @@ def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str
             raise FormatError(f"{file} is damaged: its checksum is wrong")
         # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping
         # would be another type to Numba, and compile every kernel twice.
-        arrays[name] = np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
-    return arrays
+        part, rest = name.split(".", 1)
+        parts.setdefault(part, {})[rest] = np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
+    return parts
 
 
 def _checksum(file: Path) -> int:
@@ -108,11 +114,11 @@ def _checksum(file: Path) -> int:
     return crc
 
 
-def _body_checksum(body: Mapping[str, Any]) -> int:
+def body_checksum(body: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
 
 
-def _replace(file: Path, text: str) -> None:
+def replace(file: Path, text: str) -> None:
     aside = file.with_suffix(".new")
     with aside.open("w", encoding="utf-8") as out:
         out.write(text)

@@ -59,9 +59,10 @@ def test_an_index_comes_back_and_goes_on(tmp_path, engine, built):
 
 def test_arrays_are_mapped(tmp_path):
     tw.Index().add_many((i, f"x = {i}") for i in range(1000)).save(tmp_path / "idx")
-    arrays, _ = persist.load(tmp_path / "idx")
-    assert all(isinstance(array.base, np.memmap) or array.size == 0 for array in arrays.values())
-    assert all(type(array) is np.ndarray for array in arrays.values())
+    parts, _ = persist.load(tmp_path / "idx")
+    arrays = [array for part in parts.values() for array in part.values()]
+    assert all(isinstance(array.base, np.memmap) or array.size == 0 for array in arrays)
+    assert all(type(array) is np.ndarray for array in arrays)
 
 
 def test_an_empty_index(tmp_path, engine):

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.arrays import I32, I64
 
 
-def gather(start: I64, which: I32) -> tuple[I64, I64]:
+def gather(start: I64, which: I32 | I64) -> tuple[I64, I64]:
     """The chosen lists one after the other: their new starts, and the index of every member in the old array."""
     lengths = start[which + 1] - start[which]
     ends = np.cumsum(lengths)

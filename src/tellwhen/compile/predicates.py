@@ -175,7 +175,10 @@ class Literals:
         for end in self._waiting:
             texts.setdefault(end.line, set()).add(end.text)
         moved = self._label(texts)
-        labels = {line: self.attributes.dictionary(line).labels for line in texts}
+        labels: dict[int, dict[str, int]] = {}
+        for line, wanted in texts.items():
+            found = list(wanted)
+            labels[line] = dict(zip(found, self.attributes.dictionary(line).labels_of(found).tolist(), strict=True))
         for line, text, offset, place, is_high in self._waiting:
             (self.highs if is_high else self.lows)[place] = labels[line][text] + offset
         arrays = Predicates(

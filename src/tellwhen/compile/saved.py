@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.attributes import ROLES, Attributes, Line
-from tellwhen.compile.dictionary import Dictionary
+from tellwhen.compile.dictionary import Dictionary, Saved
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.text import Texts
 
@@ -28,17 +28,15 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
 
 def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
     """The constants of all string lines, one line after the other, each in order."""
-    texts = Texts()
-    lines: list[int] = []
-    labels: list[int] = []
-    for line, (_, kind) in enumerate(attributes.lines):
-        if kind in ROLES:
-            dictionary = attributes.dictionary(line)
-            texts.extend(dictionary.keys)
-            lines += [line] * len(dictionary.keys)
-            labels += [dictionary.labels[key] for key in dictionary.keys]
-    start, data = texts.arrays()
-    return {"line": np.array(lines, np.int32), "label": np.array(labels, np.int64), "start": start, "text": data}
+    lines = [line for line, (_, kind) in enumerate(attributes.lines) if kind in ROLES]
+    parts = [attributes.dictionary(line).arrays() for line in lines]
+    lengths = [np.diff(start) for start, _, _ in parts]
+    return {
+        "line": np.repeat(np.array(lines, np.int32), [len(length) for length in lengths]),
+        "label": np.concatenate([np.zeros(0, np.int64), *(labels for _, _, labels in parts)]),
+        "start": np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]))]),
+        "text": np.concatenate([np.zeros(0, np.uint8), *(data for _, data, _ in parts)]),
+    }
 
 
 def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Attributes:
@@ -64,6 +62,5 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
 
 
 def _dictionary(line: int, arrays: Mapping[str, np.ndarray]) -> Dictionary:
-    texts = Texts(arrays["start"], arrays["text"])
-    begin, end = np.searchsorted(arrays["line"], [line, line + 1])
-    return Dictionary(line, [texts[i] for i in range(begin, end)], arrays["label"][begin:end].tolist())
+    begin, end = np.searchsorted(arrays["line"], [line, line + 1]).tolist()
+    return Dictionary(line, saved=Saved(Texts(arrays["start"], arrays["text"]), arrays["label"], begin, end))

@@ -45,6 +45,16 @@ class StoreMark(NamedTuple):
     removed: int
 
 
+class Extract(NamedTuple):
+    """Subscriptions taken out of a store, with their predicates numbered from 0."""
+
+    literals: Predicates
+    kind: U8
+    start: I64
+    code: I32
+    registers: int
+
+
 class Compiled(NamedTuple):
     """Subscriptions compiled and ready to be stored."""
 
@@ -86,7 +96,7 @@ class Store:
         """Store; returns the new slots, and whether points of earlier ones have moved."""
         literals, self.attributes, moved = compiled.literals.resolve()
         for line, moves in moved:
-            self._move(line, moves)
+            self.move(line, moves)
         codes = compiled.codes
         kind = np.array([code.kind for code in codes], dtype=np.uint8)
         start = np.zeros(len(codes) + 1, dtype=np.int64)
@@ -158,10 +168,17 @@ class Store:
 
     def compacted(self) -> Store:
         """A new store of the live subscriptions only, slots numbered anew, without what only the removed ones used."""
-        alive = self.alive()
+        extract = self.extract(self.alive())
+        after = Store(self.schema)
+        after.attributes, literals = self.attributes.trimmed(extract.literals)
+        after.adopt(extract._replace(literals=literals))
+        return after
+
+    def extract(self, slots: I32) -> Extract:
+        """Some subscriptions, with only the predicates that they use."""
         view = self.view()
-        start, which = gather(view.subscriptions.start, alive)
-        kind, code = view.subscriptions.kind[alive], view.subscriptions.code[which]
+        start, which = gather(view.subscriptions.start, slots)
+        kind, code = view.subscriptions.kind[slots], view.subscriptions.code[which]
         # Where code names a predicate: everywhere in a conjunction, in the first of three words of a test.
         within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
         names = (np.repeat(kind, np.diff(start)) == ROW) | ((within % 3 == 0) & (code >= 0))
@@ -172,11 +189,13 @@ class Store:
             view.predicates.line[used], view.predicates.every[used],
             interval, view.predicates.low[which], view.predicates.high[which],
         )  # fmt: skip
-        after = Store(self.schema)
-        after.attributes, literals = self.attributes.trimmed(literals)
-        after.registers = self.registers
-        after.append_arrays(literals, kind, start, code)
-        return after
+        return Extract(literals, kind, start, code, self.registers)
+
+    def adopt(self, extract: Extract) -> I32:
+        """Store subscriptions of another store, their literals in terms of this one's attributes."""
+        self._touched = True
+        self.registers = max(self.registers, extract.registers)
+        return self.append_arrays(extract.literals, extract.kind, extract.start, extract.code)
 
     def _intern(self, new: Predicates) -> I32:
         extra = len(new.line)
@@ -195,7 +214,7 @@ class Store:
         self._low.count = self._high.count = int(known.start[count])
         return ids
 
-    def _move(self, line: int, moves: Moved) -> None:
+    def move(self, line: int, moves: Moved) -> None:
         """Map the stored points of a relabelled line, in new arrays: readers keep the old ones and the old labels."""
         owner = np.repeat(self._line.view, np.diff(self._interval.view))
         mine = owner == line

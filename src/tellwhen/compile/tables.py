@@ -2,7 +2,7 @@
 
 A column is an attribute; a struct column is attributes with dotted names; a list column has several values. A table
 whose only column is a map is read entry by entry. Text in a map of strings is read as what its attribute is compared
-with.
+with. Structs in a map are unions: the field that is not null is the value.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class _TableEncoder:
             attribute = self._attributes.by_name.get(name)
             if attribute is not None:
                 mine = order[begin[code] : begin[code + 1]]
-                self._values(attribute, single_values(items.take(pa.array(mine)), rows[mine]), is_text)
+                for values in _alternatives(items.take(pa.array(mine))):
+                    self._values(attribute, single_values(values, rows[mine]), is_text)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found
@@ -200,6 +201,11 @@ def _integers(column: pa.Array) -> pa.Array | None:
         return column.cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
+
+
+def _alternatives(items: pa.Array) -> list[pa.Array]:
+    """The values of a map; where they are structs, a union by hand: whichever fields are not null."""
+    return items.flatten() if pt.is_struct(items.type) else [items]
 
 
 def _distinct(column: pa.Array) -> tuple[list[Any], I64]:

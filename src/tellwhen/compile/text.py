@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.kernels.arrays import I32, I64, U8
+from tellwhen.kernels.text import locate
 
 
 class Texts:
@@ -42,10 +44,27 @@ class Texts:
     def arrays(self) -> tuple[I64, U8]:
         return self._start.view, self._data.view
 
+    def located(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
+        """Where texts would go among the sorted ones begin:end: how many of these are not greater, and whether the
+        last of them is the text itself."""
+        at, known = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted), dtype=np.uint8)
+        locate(*self.arrays(), begin, end, *wanted.arrays(), at, known)
+        return at, known
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Texts:
+        made = cls()
+        made.extend(texts)
+        return made
+
+    def adopt(self, other: Texts, which: I32) -> None:
+        """Append the texts at the given places of another."""
+        start, bytes_ = gather(other._start.view, which)
+        self._start.extend(start[1:] + self._data.count)
+        self._data.extend(other._data.view[bytes_])
+
     def kept(self, which: I32) -> Texts:
         """Only the texts at the given places, in that order."""
-        data = memoryview(self._data.view.tobytes())
-        begins, ends = self._start.view[which], self._start.view[which + 1]
-        kept = b"".join([data[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)])
-        start = np.concatenate([[0], np.cumsum(ends - begins)])
-        return Texts(start, np.frombuffer(bytearray(kept), dtype=np.uint8))
+        after = Texts()
+        after.adopt(self, which)
+        return after

@@ -32,6 +32,7 @@ class Counting(Engine):
     name = "counting"
     summary = "counts satisfied predicates per subscription (SIFT)"
     supports = frozenset({"delete", "interval_events"})
+    scratch = Scratch()  # of all indexes: one kernel call uses it at a time
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -40,7 +41,6 @@ class Counting(Engine):
         self._loose = Growing(np.int32)  # slots not in it
         self._dead = 0
         self._translator = Translator(LONGEST)
-        self._scratch = Scratch()
 
     def __len__(self) -> int:
         return len(self._built) + self._loose.count - self._dead
@@ -137,7 +137,7 @@ def _empty() -> CountingIndex:
 class _CountingReader(Reader):
     def __init__(self, engine: Counting) -> None:
         view = engine.store.view()
-        self._scratch = engine._scratch
+        self._scratch = engine.scratch
         stabbing, *rows = engine._index
         self._arguments = (
             *stabbing, *rows, engine._row_count, view.subscriptions.died, view.version, view.removed,

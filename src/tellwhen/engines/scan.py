@@ -28,6 +28,7 @@ class Scan(Engine):
     name = "scan"
     summary = "a tight loop over all subscriptions"
     supports = frozenset({"delete", "interval_events", "expressions"})
+    scratch = Scratch()  # of all indexes: one kernel call uses it at a time
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -36,7 +37,6 @@ class Scan(Engine):
         self._others = Growing(np.int32)  # slots of all else
         self._dead = 0
         self._stabbing, self._grouped = nothing(), 0  # an index of the predicates numbered below _grouped
-        self._scratch = Scratch()
 
     def __len__(self) -> int:
         return self._rows.count + self._others.count - self._dead
@@ -112,7 +112,7 @@ def _heads(view: View, rows: I32) -> I32:
 class _ScanReader(Reader):
     def __init__(self, engine: Scan) -> None:
         view = engine.store.view()
-        self._scratch, self._view = engine._scratch, view
+        self._scratch, self._view = engine.scratch, view
         self._arguments = (
             engine._rows.view, engine._head.view, engine._others.view, *engine._stabbing, engine._grouped, view.version,
         )  # fmt: skip

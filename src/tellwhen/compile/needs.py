@@ -1,0 +1,84 @@
+"""Which attributes must an event carry for a subscription to be true? Where there is none, every event may match."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.compile.csr import gather
+from tellwhen.compile.subscriptions import Store
+from tellwhen.kernels.arrays import I32, I64, PROGRAM, ROW
+from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+
+
+def needed(expr: Expr, positive: bool = True) -> Names:
+    """The attributes without which the expression is not true; or not false, if not `positive`.
+
+    >>> import tellwhen as tw
+    >>> sorted(needed(tw.parse("a = 1 AND (b = 1 OR b = 2 AND c = 1) AND d IS NULL")))
+    ['a', 'b']
+    """
+    if isinstance(expr, Predicate):
+        asks_for_nothing = expr.operator == ("IS NULL" if positive else "IS NOT NULL")
+        return NONE if asks_for_nothing else frozenset((expr.attribute,))
+    if isinstance(expr, Truth):
+        return NONE
+    if isinstance(expr, Not):
+        return needed(expr.arg, not positive)
+    if isinstance(expr, And | Or):
+        each = [needed(arg, positive) for arg in expr.args]
+        return NONE.union(*each) if isinstance(expr, And) == positive else frozenset.intersection(*each)
+    assert isinstance(expr, Xor | Xnor)
+    # True or false only when all its operands are one or the other.
+    return NONE.union(*(needed(arg, True) & needed(arg, False) for arg in expr.args))
+
+
+class Needs:
+    """The needed attributes of subscriptions as they are stored: attribute numbers by slot."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self._of_programs: dict[int, list[int]] = {}
+
+    def number(self, name: str) -> int:
+        return self.names.setdefault(name, len(self.names))
+
+    def note(self, store: Store, slots: I32, expressions: list[Expr]) -> None:
+        """Remember programs; conjunctions are read from the store at the end."""
+        for slot in np.flatnonzero(store.view().subscriptions.kind[slots] == PROGRAM).tolist():
+            self._of_programs[int(slots[slot])] = [self.number(name) for name in sorted(needed(expressions[slot]))]
+
+    def arrays(self, store: Store) -> tuple[I64, I32]:
+        """The attributes of slot s are attribute[start[s]:start[s+1]]."""
+        view = store.view()
+        lines, predicates = store.attributes.lines, view.predicates
+        presence = np.array([line.kind == "presence" for line in lines], dtype=bool)
+        attribute_of = np.array([self.number(line.attribute) for line in lines], dtype=np.int32)
+        absent = presence[predicates.line] & (predicates.low[predicates.start[:-1]] == 0)
+        rows = np.flatnonzero(view.subscriptions.kind == ROW).astype(np.int32)
+        start, which = gather(view.subscriptions.start, rows)
+        code = view.subscriptions.code[which]
+        kept = ~absent[code]
+        owner = np.repeat(rows, np.diff(start))[kept]
+        attribute = attribute_of[predicates.line[code]][kept]
+        if self._of_programs:
+            lengths = [len(found) for found in self._of_programs.values()]
+            owner = np.concatenate([owner, np.repeat(list(self._of_programs), lengths)])
+            flat = [number for found in self._of_programs.values() for number in found]
+            attribute = np.concatenate([attribute, np.array(flat, dtype=np.int32)])
+            order = np.argsort(owner, kind="stable")
+            owner, attribute = owner[order], attribute[order]
+        return np.searchsorted(owner, np.arange(len(store) + 1)), attribute.astype(np.int32)
+
+
+def pivots(start: I64, attribute: I32, rank: I64) -> I64:
+    """For each slot the needed attribute of the lowest rank, -1 where none is needed."""
+    found = np.full(len(start) - 1, -1, dtype=np.int64)
+    some = np.flatnonzero(np.diff(start) > 0)
+    if len(some):
+        order = np.argsort(rank)
+        best = np.minimum.reduceat(rank[attribute], start[some])
+        found[some] = order[np.searchsorted(rank[order], best)]
+    return found

@@ -1,0 +1,241 @@
+"""Events x an index -> (event, subscription), on executors that map the shards into memory.
+
+Two plans with equal results:
+
+    local     every worker matches its events with all shards          no event moves
+    routed    an event goes to the shards whose pivots it carries      for an index that no machine could hold
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from tellwhen.compile.csr import gather
+from tellwhen.errors import TellwhenError
+from tellwhen.kernels.arrays import I64, Events
+from tellwhen.kernels.encode import find_plain
+from tellwhen.spark.events import encoded, prepare
+from tellwhen.spark.serving import Served, serve
+from tellwhen.spark.tasks import cores
+from tellwhen.spark.warehouse import Version, located, pinned, read_version
+
+Plan = Literal["auto", "local", "routed"]
+LOCAL = 8 << 30
+"""Bytes of an index that every machine is trusted to hold in its page cache."""
+
+ROWS = 65_536
+"""Matches handed to Spark at a time."""
+
+ENTRY = np.dtype([("line", "<i4"), ("low", "<i8"), ("high", "<i8")])
+"""An entry of an event on its way to a shard."""
+
+log = logging.getLogger("tellwhen.spark")
+
+
+def match(
+    events: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    event_id: str = "event_id",
+    attributes: str | Sequence[str] | None = "attributes",
+    plan: Plan = "auto",
+    version: int | None = None,
+    observe: str | Observation = "tellwhen",
+    explain: bool = False,
+) -> DataFrame:
+    """The matches of all events, as (event_id, subscription_id); `attributes` as in `tellwhen.spark.events`.
+
+    A batch is matched with the version that is current now, or the one given. A stream takes the version that is
+    current at the start of each micro-batch. Values of a wrong type are undefined; they are counted in the observed
+    metric `undefined`, under the name `observe`. With `explain` the plan is printed.
+    """
+    root = located(path)
+    found = read_version(root, version)
+    chosen, why = choose(found, plan)
+    text = f"{chosen} plan, {why}: {described(found)}"
+    log.info("%s", text)
+    if explain:
+        print(text)
+    prepared = prepare(events, event_id, attributes, found.schema)
+    number = None if events.isStreaming and version is None else found.version
+    subscription = StringType() if found.ids == "str" else LongType()
+    schema = StructType([
+        StructField(event_id, prepared.frame.schema[0].dataType),
+        StructField("subscription_id", subscription),
+        StructField(UNDEFINED, IntegerType()),
+    ])  # fmt: skip
+    if chosen == "local":
+        matched = prepared.frame.mapInArrow(_Local(root, number, prepared.is_json, event_id), schema)
+    else:
+        packed = StructType([
+            StructField("shard", IntegerType()),
+            StructField("event", prepared.frame.schema[0].dataType),
+            StructField("entries", BinaryType()),
+            StructField(UNDEFINED, IntegerType()),
+        ])  # fmt: skip
+        count = max(len(found.shards), cores(events.sparkSession))
+        sent = prepared.frame.mapInArrow(_Sending(root, number, prepared.is_json), packed).repartition(count, "shard")
+        matched = sent.mapInArrow(_Arriving(root, number, event_id), schema)
+    counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
+    return counted.where(F.col("subscription_id").isNotNull()).drop(UNDEFINED)
+
+
+def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
+    """For `events.transform(matching(path))`."""
+    return lambda events: match(events, path, **options)  # type: ignore[arg-type]
+
+
+def choose(version: Version, plan: Plan) -> tuple[str, str]:
+    """The plan, and why."""
+    if plan == "auto":
+        size = f"the index has {version.bytes / 1e6:,.0f} MB"
+        if version.bytes <= LOCAL:
+            return "local", f"because {size}, which every machine can hold"
+        return "routed", f"because {size}, too much for every machine to hold"
+    if plan not in ("local", "routed"):
+        raise TellwhenError(f"there is no plan {plan!r}; there are auto, local and routed")
+    return plan, "as asked for"
+
+
+def described(version: Version) -> str:
+    """One line about an index."""
+    return (
+        f"version {version.version}, {version.subscriptions:,} subscriptions in {len(version.shards)} shards, "
+        f"engine {version.engine}, largest shard {version.balance:.2f} of the mean"
+    )
+
+
+UNDEFINED = "_undefined"
+
+
+class _Worker:
+    """What both plans need on an executor."""
+
+    def __init__(self, root: Path, number: int | None) -> None:
+        self._root, self._number = root, number
+
+    def served(self) -> Served:
+        number = self._number
+        if number is None:
+            context = TaskContext.get()
+            assert context is not None
+            query = context.getLocalProperty("sql.streaming.queryId") or "unknown"
+            batch = context.getLocalProperty("streaming.sql.batchId")
+            number = pinned(self._root, query, int(batch or 0))
+        return serve(self._root, number)
+
+
+class _Local(_Worker):
+    def __init__(self, root: Path, number: int | None, is_json: bool, event_id: str) -> None:
+        super().__init__(root, number)
+        self._is_json, self._event_id = is_json, event_id
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        served = None
+        for batch in batches:
+            served = served or self.served()
+            events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
+            ids = batch.column(0)
+            yield from _undefined(mismatches, ids.type, served, self._event_id)
+            for shard in served.shards():
+                yield from _rows(ids, *served.match(shard, events), self._event_id)
+
+
+class _Sending(_Worker):
+    """Events packed for the shards they concern."""
+
+    def __init__(self, root: Path, number: int | None, is_json: bool) -> None:
+        super().__init__(root, number)
+        self._is_json = is_json
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        served = None
+        for batch in batches:
+            served = served or self.served()
+            events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
+            positions, shards = served.routed(events)
+            ids = batch.column(0).take(pa.array(positions))
+            undefined = np.zeros(len(positions), dtype=np.int32)
+            columns = [pa.array(shards, pa.int32()), ids, packed(events, positions), pa.array(undefined)]
+            if mismatches:
+                note = [pa.array([0], pa.int32()), pa.nulls(1, ids.type), pa.nulls(1, pa.binary())]
+                note.append(pa.array([sum(mismatches.values())], pa.int32()))
+                yield pa.RecordBatch.from_arrays(note, ["shard", "event", "entries", UNDEFINED])
+            yield pa.RecordBatch.from_arrays(columns, ["shard", "event", "entries", UNDEFINED])
+
+
+class _Arriving(_Worker):
+    """Packed events matched with the shards they were sent to."""
+
+    def __init__(self, root: Path, number: int | None, event_id: str) -> None:
+        super().__init__(root, number)
+        self._event_id = event_id
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        served = None
+        for batch in batches:
+            served = served or self.served()
+            shards = batch.column(0).to_numpy()
+            noted = sum(batch.column(3).to_pylist())
+            if noted:
+                yield from _undefined({"": noted}, batch.column(1).type, served, self._event_id)
+            for shard in np.unique(shards).tolist():
+                mine = pa.array(np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False)))
+                events = unpacked(batch.column(2).take(mine))
+                yield from _rows(batch.column(1).take(mine), *served.match(shard, events), self._event_id)
+
+
+def packed(events: Events, positions: I64) -> pa.Array:
+    """The entries of the events at these positions, as bytes."""
+    start, which = gather(events.start, positions)
+    entries = np.empty(len(which), dtype=ENTRY)
+    entries["line"], entries["low"], entries["high"] = events.line[which], events.low[which], events.high[which]
+    offsets = (start * ENTRY.itemsize).astype(np.int32)
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(positions), [None, pa.py_buffer(offsets), pa.py_buffer(entries.tobytes())]
+    )
+
+
+def unpacked(column: pa.Array) -> Events:
+    """The events back."""
+    lengths = np.array([len(value) for value in column.to_pylist()], dtype=np.int64) // ENTRY.itemsize
+    entries = np.frombuffer(b"".join(column.to_pylist()), dtype=ENTRY)
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    line, low, high = (np.ascontiguousarray(entries[name]) for name in ("line", "low", "high"))
+    plain = np.empty(len(lengths), dtype=np.uint8)
+    find_plain(start, line, plain)
+    ranges = np.unique(np.repeat(np.arange(len(lengths)), lengths)[low != high])
+    plain[ranges] = 0
+    return Events(start, line, low, high, plain)
+
+
+def _undefined(
+    mismatches: Mapping[str, int], kind: pa.DataType, served: Served, event_id: str
+) -> Iterator[pa.RecordBatch]:
+    """A row without a match that carries the count of undefined values; it is filtered out after it was observed."""
+    if mismatches:
+        subscription = pa.nulls(1, pa.string() if served.version.ids == "str" else pa.int64())
+        count = pa.array([sum(mismatches.values())], pa.int32())
+        yield pa.RecordBatch.from_arrays(
+            [pa.nulls(1, kind), subscription, count], [event_id, "subscription_id", UNDEFINED]
+        )
+
+
+def _rows(ids: pa.Array, positions: I64, subscriptions: pa.Array, event_id: str) -> Iterator[pa.RecordBatch]:
+    for at in range(0, len(positions), ROWS):
+        part = positions[at : at + ROWS]
+        yield pa.RecordBatch.from_arrays(
+            [ids.take(pa.array(part)), subscriptions.slice(at, ROWS), pa.nulls(len(part), pa.int32())],
+            [event_id, "subscription_id", UNDEFINED],
+        )

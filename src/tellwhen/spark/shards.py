@@ -1,0 +1,180 @@
+"""Blocks -> shards: who goes where, and one index each, built on the executors.
+
+A subscription goes to the shard of its *pivot*: of the attributes it cannot do without, the one that fewest events
+carry (OpIndex, section 4.1). An event then concerns only the shards of the attributes it carries. What needs no
+attribute at all has the pivot "", which every event carries.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from tellwhen import persist
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.merge import translated
+from tellwhen.contents import Contents
+from tellwhen.errors import BudgetError
+from tellwhen.kernels.arrays import I32, I64
+from tellwhen.schema import Schema
+from tellwhen.spark.blocks import NOWHERE, Block, read_block
+from tellwhen.spark.dictionary import read_dictionary
+from tellwhen.spark.tasks import Task, cores, rows, run
+from tellwhen.spark.warehouse import Shard, unique
+
+EVERY = ""
+"""The pivot of subscriptions that any event may satisfy."""
+
+SIZE = 250_000
+"""Subscriptions in a shard, unless the user wants another number of shards."""
+
+
+class Placement(NamedTuple):
+    """Where subscriptions go: the rank of every attribute, rare ones first, and the shards of every pivot."""
+
+    rank: dict[str, int]
+    shards: dict[str, list[int]]
+    size: int
+
+    def of(self, block: Block, offset: int = 0) -> I64:
+        """The shard of every subscription of a block. Those of a split pivot are dealt out in turn."""
+        pivots = block.pivots(self.rank)
+        places = np.zeros(len(pivots), dtype=np.int64)
+        for pivot in np.unique(pivots).tolist():
+            if pivot != NOWHERE:
+                mine = np.flatnonzero(pivots == pivot)
+                shards = np.array(self.shards[EVERY if pivot < 0 else block.names[pivot]])
+                places[mine] = shards[(np.arange(len(mine)) + offset) % len(shards)]
+        return places
+
+
+def ranked(counts: Mapping[str, float], names: list[str]) -> dict[str, int]:
+    """Attributes in the order of their frequency; those never seen come first."""
+    return {name: place for place, name in enumerate(sorted(names, key=lambda name: (counts.get(name, 0), name)))}
+
+
+def place(
+    spark: SparkSession, staged: Path, blocks: list[str], frequency: Mapping[str, float] | None, names: list[str],
+    shards: int | None,
+) -> Placement:  # fmt: skip
+    """Balanced shards: pivots in the order of their size, each to the shard that has least; a heavy one is split."""
+    if frequency is None:
+        # No event log: an attribute that few subscriptions need is taken for a rare one.
+        frequency = _sums(spark, len(blocks), _Counting(staged, blocks, None))
+    rank = ranked(frequency, names)
+    sizes = _sums(spark, len(blocks), _Counting(staged, blocks, rank))
+    total = sum(sizes.values())
+    size = min(shards or max(cores(spark), -(-total // SIZE)), max(1, total))
+    return Placement(rank, balanced(sizes, size), size)
+
+
+def _sums(spark: SparkSession, blocks: int, task: Task) -> dict[str, int]:
+    found = run(spark, blocks, task, COUNT).groupBy("name").agg(F.sum("size").alias("size"))
+    return {row.name: row.size for row in found.collect()}
+
+
+def balanced(sizes: Mapping[str, int], count: int) -> dict[str, list[int]]:
+    """The shards of every pivot.
+
+    >>> balanced({"a": 100, "b": 10, "c": 8}, 2)
+    {'a': [0, 1], 'b': [0], 'c': [1]}
+    """
+    capacity = max(1, -(-sum(sizes.values()) // count))
+    loads = [(0, shard) for shard in range(count)]
+    heapq.heapify(loads)
+    found: dict[str, list[int]] = {}
+    for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        pieces = min(count, -(-size // capacity))
+        taken = [heapq.heappop(loads) for _ in range(pieces)]
+        found[pivot] = sorted(shard for _, shard in taken)
+        for load, shard in taken:
+            heapq.heappush(loads, (load + -(-size // pieces), shard))
+    return found
+
+
+COUNT = "name string, size long"
+
+
+class _Counting(Task):
+    """How many subscriptions of blocks need each attribute; or, given ranks, have it as their pivot."""
+
+    def __init__(self, staged: Path, blocks: list[str], rank: dict[str, int] | None) -> None:
+        self._staged, self._blocks, self._rank = staged, blocks, rank
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        block = read_block(self._staged / self._blocks[number])
+        if self._rank is None:
+            yield rows(COUNT, block.names, np.bincount(block.need, minlength=len(block.names)))
+            return
+        pivots, sizes = np.unique(block.pivots(self._rank), return_counts=True)
+        known = pivots != NOWHERE
+        yield rows(COUNT, [EVERY if p < 0 else block.names[p] for p in pivots[known].tolist()], sizes[known])
+
+
+SHARD = "number int, name string, subscriptions long, bytes long"
+
+
+class Building(Task):
+    """Shards built and saved."""
+
+    def __init__(
+        self, staged: Path, dictionary: Path, blocks: list[str], placement: Placement, engine: str, schema: Schema
+    ) -> None:
+        self._staged, self._dictionary, self._blocks = staged, dictionary, blocks
+        self._placement, self._engine, self._types = placement, engine, schema.types
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        contents = Contents.empty(self._engine, Schema(self._types))
+        contents.store.attributes = read_dictionary(self._dictionary)
+        for offset, name in enumerate(self._blocks):
+            block = read_block(self._staged / name)
+            mine = np.flatnonzero(self._placement.of(block, offset) == number).astype(np.int32)
+            take_from(contents, block, mine)
+        index_all(contents)
+        yield saved_shard(self._staged, number, contents)
+
+
+def take_from(contents: Contents, block: Block, slots: I32) -> None:
+    """Store subscriptions of a block, in the numbers of the shared attributes; not indexed yet."""
+    if len(slots):
+        extract = block.store.extract(slots)
+        literals = translated(extract.literals, block.store.attributes, contents.store.attributes)
+        contents.store.adopt(extract._replace(literals=literals))
+        contents.ids.adopt(block.ids, slots)
+        contents.texts.adopt(block.texts, slots)
+
+
+def index_all(contents: Contents) -> None:
+    """Index whatever is in the store and alive."""
+    slots = contents.store.alive()
+    refused = slots[~contents.engine.takes(slots)]
+    if len(refused):
+        raise BudgetError(f"subscription {contents.ids[int(refused[0])]!r} is too complex for {contents.engine.name}")
+    contents.engine.insert(slots)
+    contents.engine.rebuild()
+
+
+def saved_shard(staged: Path, number: int, contents: Contents) -> pa.RecordBatch:
+    """Write a shard; returns the row that describes it."""
+    directory = unique(staged, "shard")
+    persist.save(directory, contents.arrays(), contents.meta())
+    size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
+    return rows(SHARD, [number], [directory.name], [len(contents.engine)], [size])
+
+
+def read_shard(directory: Path, attributes: Attributes) -> Contents:
+    """Open a shard, mapped into memory, every byte checked."""
+    parts, meta = persist.load(directory)
+    return Contents.restored(parts, meta, attributes)
+
+
+def shards_of(found: Iterable[Any]) -> list[Shard]:
+    """The rows of a build, in order."""
+    return [Shard(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]

@@ -1,0 +1,256 @@
+"""Where does an index live that Spark builds and matches with, and which version of it counts?
+
+    index/current.json              the version that counts
+    index/versions/00000007.json    what a version consists of: a dictionary, shards, and who goes where
+    index/dictionary-<hex>/         the attributes that all shards share
+    index/shard-<hex>/              one shard; versions share the shards that did not change
+    index/staging-<hex>/            of a build that is running, or was killed
+    index/pins/<query>/<batch>      the version that a micro-batch of a stream was matched with
+
+A version is committed by renaming `current.json`: a kill at any moment leaves the previous one in place. The directory
+must be on a file system that the driver and all executors share; on one machine, any directory is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from tellwhen.errors import FormatError
+from tellwhen.persist import body_checksum, replace
+
+FORMAT = 1
+CURRENT = "current.json"
+OWN = re.compile("(dictionary|shard|staging)-[0-9a-f]{32}")
+PINS = 100
+"""Batches of a stream whose versions are remembered; only the last one can ever be run again."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One part of an index: the directory, and how much is in it."""
+
+    name: str
+    subscriptions: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Version:
+    """Everything that matching needs to know before it opens a shard."""
+
+    version: int
+    created: float
+    engine: str
+    schema: dict[str, Any]
+    ids: str  # "int" or "str"
+    dictionary: str
+    shards: list[Shard]
+    pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
+    applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
+
+    @property
+    def subscriptions(self) -> int:
+        return sum(shard.subscriptions for shard in self.shards)
+
+    @property
+    def bytes(self) -> int:
+        return sum(shard.bytes for shard in self.shards)
+
+    @property
+    def balance(self) -> float:
+        """The largest shard over the mean: 1 is perfect."""
+        sizes = [shard.subscriptions for shard in self.shards]
+        return max(sizes) * len(sizes) / max(1, sum(sizes)) if sizes else 1.0
+
+
+def located(path: str | os.PathLike[str]) -> Path:
+    """The directory behind a path or a file: address."""
+    text = os.fspath(path)
+    parsed = urlparse(text)
+    if parsed.scheme == "file":
+        return Path(unquote(parsed.path))
+    if len(parsed.scheme) > 1:
+        raise FormatError(
+            f"{text}: an index is mapped into memory, so it must be on a file system that the driver and all executors "
+            f"share, not behind {parsed.scheme}://"
+        )
+    return Path(text).absolute()
+
+
+def unique(folder: Path, kind: str) -> Path:
+    """A directory name that nothing else has."""
+    return folder / f"{kind}-{uuid.uuid4().hex}"
+
+
+def read_version(path: str | os.PathLike[str], version: int | None = None) -> Version:
+    """A version, the current one by default."""
+    root = located(path)
+    if version is None:
+        version = current(root)
+    try:
+        body = _read(_version_file(root, version))
+    except FileNotFoundError:
+        known = ", ".join(str(number) for number in _numbers(root)) or "none"
+        raise FormatError(f"{root} has no version {version}; there are {known}") from None
+    return Version(**{**body, "shards": [Shard(**shard) for shard in body["shards"]]})
+
+
+def current(root: Path) -> int:
+    """The number of the version that counts."""
+    try:
+        return int(_read(root / CURRENT)["version"])
+    except FileNotFoundError:
+        raise FormatError(f"there is no index in {root}: {CURRENT} is missing") from None
+
+
+def versions(path: str | os.PathLike[str]) -> list[Version]:
+    """The versions there are, oldest first."""
+    root = located(path)
+    current(root)
+    return [read_version(root, number) for number in _numbers(root)]
+
+
+def rollback(path: str | os.PathLike[str], version: int) -> Version:
+    """Make an earlier version the one that counts."""
+    root = located(path)
+    with _locked(root / "lock"):
+        found = read_version(root, version)
+        _write(root / CURRENT, {"version": version})
+    return found
+
+
+@contextmanager
+def staging(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A directory to build in. It goes away at the end; one of a killed build goes away at the next commit."""
+    root = located(path)
+    if root.is_dir() and any(root.iterdir()) and not (root / "lock").exists():
+        raise FormatError(f"{root} exists and is not an index; choose another place")
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "lock").touch()
+    directory = unique(root, "staging")
+    directory.mkdir()
+    try:
+        with _locked(directory / "lock"):
+            yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def commit(staged: Path, version: Version, base: int | None, keep: int) -> Version:
+    """Move what was staged into place and make it the current version; `keep` older ones stay to be rolled back to.
+
+    `base` is the version that an update started from: if it is no longer the current one, nothing happens.
+    """
+    root = staged.parent
+    with _locked(root / "lock"):
+        if base is not None and current(root) != base:
+            raise FormatError(f"another build has committed version {current(root)} meanwhile; run the update again")
+        # Only what the version names: a task that was run twice has left a shard that nobody needs.
+        for name in [version.dictionary, *(shard.name for shard in version.shards)]:
+            if (staged / name).exists():
+                (staged / name).rename(root / name)
+        (root / "versions").mkdir(exist_ok=True)
+        number = max(_numbers(root), default=0) + 1
+        _write(_version_file(root, number), asdict(version) | {"version": number})
+        _write(root / CURRENT, {"version": number})
+        _clean(root, keep)
+    return read_version(root, number)
+
+
+def _clean(root: Path, keep: int) -> None:
+    """Forget versions but the current one and the `keep` before it, and what only they referred to."""
+    older = [number for number in _numbers(root) if number < current(root)]
+    for number in older[: max(0, len(older) - keep)]:
+        _version_file(root, number).unlink(missing_ok=True)
+    used = set()
+    for number in _numbers(root):
+        version = read_version(root, number)
+        used |= {version.dictionary, *(shard.name for shard in version.shards)}
+    for entry in root.iterdir():
+        # Shards and dictionaries get their places under the lock that is held here: the unused ones are nobody's.
+        if OWN.fullmatch(entry.name) and entry.name not in used and not _is_staged_in(entry):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _is_staged_in(entry: Path) -> bool:
+    """Does a build that is alive hold the lock of its staging directory?"""
+    if not entry.name.startswith("staging"):
+        return False
+    try:
+        with (entry / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+    except FileNotFoundError:
+        return True  # just being made, or just going away
+    except OSError:
+        return True
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    with file.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def pinned(root: Path, query: str, batch: int) -> int:
+    """The version for a micro-batch of a stream: the current one when first asked, the same for ever after.
+
+    All tasks of a batch agree on it, and so does the batch when it is run again after a crash.
+    """
+    file = root / "pins" / query / f"{batch:012d}"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        aside = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
+        aside.write_text(str(current(root)))
+        try:
+            os.link(aside, file)
+        except FileExistsError:
+            pass  # another task was faster
+        finally:
+            aside.unlink()
+        for old in file.parent.iterdir():
+            if old.name < f"{max(0, batch - PINS):012d}" and not old.name.startswith("."):
+                old.unlink(missing_ok=True)
+    return int(file.read_text())
+
+
+def _version_file(root: Path, version: int) -> Path:
+    return root / "versions" / f"{version:08d}.json"
+
+
+def _numbers(root: Path) -> list[int]:
+    folder = root / "versions"
+    if not folder.is_dir():
+        return []
+    return sorted(int(file.stem) for file in folder.iterdir() if re.fullmatch(r"\d{8}\.json", file.name))
+
+
+def _write(file: Path, body: dict[str, Any]) -> None:
+    body = {"format": FORMAT, **body}
+    replace(file, json.dumps({**body, "crc32": body_checksum(body)}, indent=1))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        body: dict[str, Any] = json.loads(file.read_bytes())
+        version, crc = body["format"], body.pop("crc32")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise FormatError(f"{file} is damaged") from None
+    if isinstance(version, int) and version > FORMAT:
+        raise FormatError(f"{file} has format {version}, this tellwhen reads up to {FORMAT}; upgrade to read it")
+    if crc != body_checksum(body):
+        raise FormatError(f"{file} is damaged: its checksum is wrong")
+    del body["format"]
+    return body
