@@ -24,7 +24,7 @@ from tellwhen.kernels.arrays import I32, I64, NEVER
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.parse import parse
 from tellwhen.schema import Schema
-from tellwhen.spark.warehouse import unique
+from tellwhen.spark.warehouse import fresh
 
 SIZE = 250_000
 """Subscriptions in a block: bounds the memory of a task."""
@@ -67,7 +67,7 @@ class Compiling:
             for pair in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
         )
         while chunk := list(islice(pairs, SIZE)):
-            directory = unique(self._staged, "block")
+            directory = fresh(self._staged, "block")
             write_block(directory, chunk, Schema(self._types))
             yield pa.RecordBatch.from_pydict({"block": [directory.name], "subscriptions": [len(chunk)]})
 

@@ -22,7 +22,7 @@ from tellwhen.spark.blocks import Compiling, read_block
 from tellwhen.spark.dictionary import make_dictionary
 from tellwhen.spark.ingest import INTEGERS
 from tellwhen.spark.shards import SHARD, Building, place, shards_of
-from tellwhen.spark.tasks import Task, run
+from tellwhen.spark.tasks import Task, own_errors, run
 from tellwhen.spark.warehouse import Version, commit, staging
 
 KEEP = 3
@@ -47,7 +47,7 @@ def build(
     types = schema if isinstance(schema, Schema) else Schema(schema or {})  # type: ignore[arg-type]
     spark = subs.sparkSession
     ids = checked_columns(subs)
-    with staging(path) as staged:
+    with staging(path) as staged, own_errors():
         blocks = compiled(subs, staged, types)
         refuse_duplicates(spark, staged, blocks, ids)
         dictionary, attributes = make_dictionary(spark, staged, blocks)

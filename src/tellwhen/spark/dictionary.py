@@ -19,7 +19,7 @@ from tellwhen.compile.merge import LineKey, add_line, line_keys
 from tellwhen.compile.text import Texts
 from tellwhen.spark.blocks import read_block
 from tellwhen.spark.tasks import Task, rows, run
-from tellwhen.spark.warehouse import unique
+from tellwhen.spark.warehouse import fresh
 
 LINE = ["attribute", "kind", "pattern"]
 CONSTANT = "attribute string, kind string, pattern string, zero boolean, text string"
@@ -50,7 +50,7 @@ def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tup
     arrays = _assembled(
         staged, attributes, sorted((r.part, r.place, r.file, r.attribute, r.kind, r.size) for r in runs)
     )
-    directory = unique(staged, "dictionary")
+    directory = fresh(staged, "dictionary")
     persist.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)})
     return directory.name, read_dictionary(directory)
 
@@ -79,7 +79,7 @@ class _Writing:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        directory = unique(self._staged, "constants")
+        directory = fresh(self._staged, "constants")
         texts = Texts()
         runs: list[tuple[tuple[str, str], int]] = []
         for batch in batches:
@@ -159,7 +159,7 @@ def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple
                     attributes = attributes.with_dictionary(after)
                     earlier = moved.get(line)
                     moved[line] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
-    after_directory = unique(staged, "dictionary")
+    after_directory = fresh(staged, "dictionary")
     parts = {"dictionaries": saved.dictionary_arrays(attributes)}
     persist.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)})
     return after_directory.name, read_dictionary(after_directory), moved

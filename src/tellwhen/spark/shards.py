@@ -27,7 +27,7 @@ from tellwhen.schema import Schema
 from tellwhen.spark.blocks import NOWHERE, Block, read_block
 from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.tasks import Task, cores, rows, run
-from tellwhen.spark.warehouse import Shard, unique
+from tellwhen.spark.warehouse import Shard, fresh
 
 EVERY = ""
 """The pivot of subscriptions that any event may satisfy."""
@@ -47,7 +47,7 @@ class Placement(NamedTuple):
         """The shard of every subscription of a block. Those of a split pivot are dealt out in turn."""
         pivots = block.pivots(self.rank)
         places = np.zeros(len(pivots), dtype=np.int64)
-        for pivot in np.unique(pivots).tolist():
+        for pivot in np.fresh(pivots).tolist():
             if pivot != NOWHERE:
                 mine = np.flatnonzero(pivots == pivot)
                 shards = np.array(self.shards[EVERY if pivot < 0 else block.names[pivot]])
@@ -113,7 +113,7 @@ class _Counting(Task):
         if self._rank is None:
             yield rows(COUNT, block.names, np.bincount(block.need, minlength=len(block.names)))
             return
-        pivots, sizes = np.unique(block.pivots(self._rank), return_counts=True)
+        pivots, sizes = np.fresh(block.pivots(self._rank), return_counts=True)
         known = pivots != NOWHERE
         yield rows(COUNT, [EVERY if p < 0 else block.names[p] for p in pivots[known].tolist()], sizes[known])
 
@@ -163,7 +163,7 @@ def index_all(contents: Contents) -> None:
 
 def saved_shard(staged: Path, number: int, contents: Contents) -> pa.RecordBatch:
     """Write a shard; returns the row that describes it."""
-    directory = unique(staged, "shard")
+    directory = fresh(staged, "shard")
     persist.save(directory, contents.arrays(), contents.meta())
     size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
     return rows(SHARD, [number], [directory.name], [len(contents.engine)], [size])

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+
+from tellwhen import errors
 
 
 class Task(ABC):
@@ -34,6 +39,20 @@ def rows(schema: str, *columns: Any) -> pa.RecordBatch:
     kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "boolean": pa.bool_()}
     arrays = [pa.array(column, kinds[kind]) for column, (_, kind) in zip(columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise what went wrong in a worker as what it is, instead of Spark's account of it."""
+    try:
+        yield
+    except PySparkException as error:
+        for line in reversed(str(error).splitlines()):
+            found = re.match(r"tellwhen\.errors\.(\w+): (.*)", line)
+            kind = getattr(errors, found[1], None) if found else None
+            if found and kind is not None:
+                raise kind(found[2]) from None
+        raise
 
 
 def cores(spark: SparkSession) -> int:

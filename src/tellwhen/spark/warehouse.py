@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,9 @@ from tellwhen.persist import body_checksum, replace
 FORMAT = 1
 CURRENT = "current.json"
 OWN = re.compile("(dictionary|shard|staging)-[0-9a-f]{32}")
+STALE = 3600
+"""Seconds after which a staging directory that nobody has locked is taken for dead."""
+
 PINS = 100
 """Batches of a stream whose versions are remembered; only the last one can ever be run again."""
 
@@ -88,9 +92,11 @@ def located(path: str | os.PathLike[str]) -> Path:
     return Path(text).absolute()
 
 
-def unique(folder: Path, kind: str) -> Path:
-    """A directory name that nothing else has."""
-    return folder / f"{kind}-{uuid.uuid4().hex}"
+def fresh(folder: Path, kind: str) -> Path:
+    """A new directory with a name that nothing else has. Fails where the folder has gone: its build has ended."""
+    directory = folder / f"{kind}-{uuid.uuid4().hex}"
+    directory.mkdir()
+    return directory
 
 
 def read_version(path: str | os.PathLike[str], version: int | None = None) -> Version:
@@ -138,8 +144,7 @@ def staging(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FormatError(f"{root} exists and is not an index; choose another place")
     root.mkdir(parents=True, exist_ok=True)
     (root / "lock").touch()
-    directory = unique(root, "staging")
-    directory.mkdir()
+    directory = fresh(root, "staging")
     try:
         with _locked(directory / "lock"):
             yield directory
@@ -192,7 +197,8 @@ def _is_staged_in(entry: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return False
     except FileNotFoundError:
-        return True  # just being made, or just going away
+        # Just being made, or going away; or left by a task that outlived its build.
+        return not entry.exists() or entry.stat().st_mtime > time.time() - STALE
     except OSError:
         return True
 

@@ -1,0 +1,220 @@
+"""`python -m bench.spark`: the figures of the pipeline, each with its rival, in one run.
+
+1. matching against the query that a Spark user would write: explode both sides, join on the attribute, count
+2. matching on Spark against `match_many` in one process, on the same data and cores
+3. ingesting and building from text
+4. the private memory of a worker, for a small and a large index
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from rich.console import Console
+from rich.table import Table
+
+import tellwhen as tw
+from bench import workload
+from bench.measure import Measured, interleaved
+from bench.workload import CARDINALITY, Workload
+from tellwhen import spark as tws
+
+ATTRIBUTES, PRESENT = 400, 15
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a look")
+    parser.add_argument("--only", choices=["rival", "overhead", "memory"], help="one of the measurements")
+    options = parser.parse_args()
+    console = Console(width=120)
+    folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
+    try:
+        for name, measure in {"rival": rival, "overhead": overhead, "memory": memory}.items():
+            if options.only in (None, name):
+                console.print(measure(folder / name, options.scale))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write(work: Workload, folder: Path, files: int = 4) -> None:
+    """Subscriptions as text, their predicates as a table, and events as a map of ints."""
+    count = len(work.start) - 1
+    texts = pa.array(workload.texts(work, count))
+    _parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
+    owner = np.repeat(np.arange(count), np.diff(work.start))
+    bits = (work.mask[:, None] >> np.arange(CARDINALITY, dtype=np.uint64)) & np.uint64(1) != 0
+    members = [np.flatnonzero(row).tolist() if is_set else None for row, is_set in zip(bits, work.is_set, strict=True)]
+    names = pa.array([f"a{a}" for a in range(work.attributes)])
+    _parts(folder / "predicates", pa.table({
+        "id": owner, "attribute": names.take(pa.array(work.attribute)), "low": work.low, "high": work.high,
+        "members": pa.array(members, pa.list_(pa.int64())), "need": np.repeat(np.diff(work.start), np.diff(work.start)),
+    }), files)  # fmt: skip
+    rows, columns = np.nonzero(work.events >= 0)
+    offsets = pa.array(np.searchsorted(rows, np.arange(len(work.events) + 1)).astype(np.int32))
+    values = pa.array(work.events[rows, columns].astype(np.int64))
+    maps = pa.MapArray.from_arrays(offsets, names.take(pa.array(columns)), values)
+    _parts(folder / "events", pa.table({"event_id": np.arange(len(work.events)), "attributes": maps}), files)
+
+
+def _parts(folder: Path, table: pa.Table, files: int) -> None:
+    folder.mkdir(parents=True)
+    size = -(-table.num_rows // files)
+    for part in range(files):
+        pq.write_table(table.slice(part * size, size), folder / f"part-{part}.parquet")
+
+
+def drain(frame: DataFrame) -> None:
+    """Compute all of it, and keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def explode_join_count(spark: SparkSession, folder: Path) -> DataFrame:
+    """What a Spark user writes today."""
+    predicates = spark.read.parquet(str(folder / "predicates"))
+    events = spark.read.parquet(str(folder / "events"))
+    entries = events.select("event_id", F.explode("attributes").alias("attribute", "value"))
+    true = (F.col("value").between(F.col("low"), F.col("high"))) & (
+        F.col("members").isNull() | F.expr("array_contains(members, value)")
+    )
+    joined = entries.join(predicates, "attribute").where(true)
+    counted = joined.groupBy("event_id", "id", "need").count()
+    return counted.where("count = need").select("event_id", F.col("id").alias("subscription_id"))
+
+
+def rival(folder: Path, scale: float) -> Table:
+    """100,000 subscriptions, 50,000 events, 0.1 % matches."""
+    work = workload.make(int(100_000 * scale), int(50_000 * scale), ATTRIBUTES, PRESENT, 0.001)
+    write(work, folder)
+    spark = tws.session("bench")
+    subs = spark.read.parquet(str(folder / "subscriptions"))
+    events = spark.read.parquet(str(folder / "events"))
+    tws.build(subs, folder / "index")
+    matched = lambda: drain(tws.match(events, folder / "index"))  # noqa: E731
+    joined = lambda: drain(explode_join_count(spark, folder))  # noqa: E731
+    same = _equal(tws.match(events, folder / "index"), explode_join_count(spark, folder), int(2000 * scale))
+    matched()
+    found = interleaved({"join": joined, "match": matched}, 2)
+    table = Table("what", "seconds", "noise", "ms / event", title=f"{_sizes(work)}; results equal: {same}")
+    for name, measured in found.items():
+        _row(table, name, measured, len(work.events))
+    table.add_row("join / match", f"{found['join'].median / found['match'].median:.0f}x (target 20x)", "", "")
+    spark.stop()
+    return table
+
+
+def _equal(one: DataFrame, other: DataFrame, events: int) -> bool:
+    one, other = (frame.where(F.col("event_id") < events) for frame in (one, other))
+    return one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()
+
+
+def _row(table: Table, name: str, measured: Measured, events: int) -> None:
+    table.add_row(name, f"{measured.median:.2f}", f"{measured.noise:.0%}", f"{measured.median / events * 1000:.3f}")
+
+
+def _sizes(work: Workload) -> str:
+    return f"{len(work.start) - 1:,} subscriptions, {len(work.events):,} events"
+
+
+def overhead(folder: Path, scale: float) -> Table:
+    """1,000,000 subscriptions, 20,000 events: ingest and build, then Spark against threads of one process."""
+    work = workload.make(int(1_000_000 * scale), int(20_000 * scale), ATTRIBUTES, PRESENT, 0.001)
+    write(work, folder)
+    spark = tws.session("bench")
+    start = time.perf_counter()
+    subs, quarantined = tws.ingest(spark.read.parquet(str(folder / "subscriptions")))
+    ingested = subs.count(), quarantined.count()
+    middle = time.perf_counter()
+    version = tws.build(subs, folder / "index")
+    end = time.perf_counter()
+    subs.unpersist()
+    events = spark.read.parquet(str(folder / "events"))
+    index = tw.Index()
+    for part in sorted((folder / "subscriptions").iterdir()):
+        rows = pq.read_table(part).to_pydict()
+        index.add_many(zip(rows["id"], rows["expression"], strict=True))
+    index.rebuild()
+    counts: dict[str, int] = {}
+
+    def in_process() -> None:
+        files = sorted((folder / "events").iterdir())
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            each = pool.map(lambda file: _matched(index, file), files)
+            counts["in process"] = sum(each)
+
+    def on_spark() -> None:
+        drain(tws.match(events, folder / "index"))
+
+    counts["spark"] = tws.match(events, folder / "index").count()
+    in_process()
+    found = interleaved({"in process": in_process, "spark": on_spark}, 3)
+    title = f"{_sizes(work)}, {version.bytes / 1e6:,.0f} MB; matches equal: {counts['spark'] == counts['in process']}"
+    table = Table("what", "seconds", "noise", "ms / event", title=title)
+    table.add_row(f"ingest ({ingested[0]:,} taken, {ingested[1]:,} not)", f"{middle - start:.1f}", "", "")
+    table.add_row("build", f"{end - middle:.1f}", "", "")
+    table.add_row("both", f"{end - start:.1f} (target 180)", "", "")
+    for name, measured in found.items():
+        _row(table, name, measured, len(work.events))
+    more = found["spark"].median / found["in process"].median - 1
+    table.add_row("overhead of Spark", f"{more:.0%} (target 25%)", "", "")
+    spark.stop()
+    return table
+
+
+def _matched(index: tw.Index, file: Path) -> int:
+    """A file's events in slices, as Spark hands them over, so that the matches never fill the memory."""
+    events = pq.read_table(file).select(["attributes"])
+    return sum(index.match_many(events.slice(at, 10_000)).num_rows for at in range(0, events.num_rows, 10_000))
+
+
+class Probe:
+    """A worker's own memory, in bytes: what is not pages of a file."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            time.sleep(0.5)  # so that every worker gets one
+            lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+            facts = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
+            kilobytes = int(facts["Anonymous"]), int(facts["Rss"])
+            yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "own": [kilobytes[0]], "all": [kilobytes[1]]})
+
+
+def memory(folder: Path, scale: float) -> Table:
+    """The same events matched with an index of 50 MB and one of 500 MB, each by new workers."""
+    table = Table("index MB", "subscriptions", "own memory of a worker, MB", "resident, MB", title="Memory of a worker")
+    own: list[float] = []
+    for size in (int(130_000 * scale), int(1_300_000 * scale)):
+        work = workload.make(size, 4000, ATTRIBUTES, PRESENT, 0.001)
+        here = folder / str(size)
+        write(work, here)
+        spark = tws.session("bench", config={"spark.python.worker.reuse": "true"})
+        version = tws.build(spark.read.parquet(str(here / "subscriptions")), here / "index")
+        spark.stop()
+        spark = tws.session("bench")  # new workers, which have built nothing
+        drain(tws.match(spark.read.parquet(str(here / "events")), here / "index"))
+        rows = spark.range(0, 4, 1, 4).mapInArrow(Probe(), "pid long, own long, all long").collect()
+        worst = max(row.own for row in rows) / 1024
+        own.append(worst)
+        resident = max(row["all"] for row in rows) / 1024
+        table.add_row(f"{version.bytes / 1e6:,.0f}", f"{version.subscriptions:,}", f"{worst:.0f}", f"{resident:.0f}")
+        spark.stop()
+    table.add_row("growth", "", f"{own[1] - own[0]:.0f} (target 20)", "")
+    return table
+
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Is a build whole or absent, balanced, and never silent about what it refuses?"""
+
+import json
+import shutil
+
+import pytest
+
+import tellwhen as tw
+from tellwhen import spark as tws
+from tellwhen.spark.shards import balanced
+from tellwhen.spark.warehouse import current, located
+
+pytestmark = pytest.mark.spark
+
+
+def frame(spark, pairs, kind="string"):
+    return spark.createDataFrame(list(pairs), f"id {kind}, expression string")
+
+
+def events(spark, *rows):
+    return spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
+
+
+def ids(frame):
+    return sorted(row.subscription_id for row in frame.collect())
+
+
+def test_ingest_loses_nothing(spark):
+    rows = [
+        ("a", "x = 1", 0.5), ("a", "x = 1", 0.7), ("a", "x =", 0.1), ("b", "x = 'open", None), ("c", None, 1.0),
+        (None, "x = 1", 1.0), ("d", '{"attribute": "x", "value": 3}', 2.0), ("e", '{"attribute": "x"', 2.0),
+        ("f", '{"and": []}', 2.0), ("g", "y = 'a' AND NOT z", 3.0), ("b", "x = 2", 1.0), ("h", "(" * 5000, 1.0),
+        ("i", "t MATCHES '('", 1.0), ("", "x = 9", None),
+    ]  # fmt: skip
+    raw = spark.createDataFrame(rows, "key string, rule string, weight double").repartition(4)
+    subs, quarantined = tws.ingest(raw, id="key", expression="rule", score="weight")
+    taken = {row.id: (row.expression, row.score) for row in subs.collect()}
+    assert taken.keys() == {"a", "b", "d", "g", ""}
+    assert taken["d"] == ("x = 3", 2.0)
+    assert subs.columns == ["id", "expression", "score"]
+    assert quarantined.columns == ["id", "expression", "position", "reason"]
+    bad = quarantined.collect()
+    assert len(taken) + len(bad) == len(rows)
+    assert sorted(filter(None, (row.id for row in bad))) == ["a", "a", "b", "c", "e", "f", "h", "i"]
+    assert all(row.reason for row in bad)
+    (broken,) = [row for row in bad if row.expression == "x ="]
+    assert broken.position == 3
+    (double,) = [row for row in bad if row.id == "a" and row.position is None]
+    assert "another subscription with this id" in double.reason
+
+
+def test_the_preferred_of_several(spark):
+    rows = [("a", "x = 1", 1), ("a", "x = 3", 3), ("a", "x = ", 9), ("a", "x = 2", 2)]
+    subs, quarantined = tws.ingest(spark.createDataFrame(rows, "id string, expression string, at int"), prefer="at")
+    assert [tuple(row) for row in subs.collect()] == [("a", "x = 3")]
+    assert quarantined.count() == 3
+
+
+def test_ingest_refuses_columns_it_cannot_use(spark):
+    raw = spark.createDataFrame([(1.5, "x = 1")], "id double, expression string")
+    with pytest.raises(tw.SchemaError, match="double"):
+        tws.ingest(raw)
+    with pytest.raises(tw.SchemaError, match="no column 'rule'"):
+        tws.ingest(raw, expression="rule")
+    with pytest.raises(tw.SchemaError, match="not strings"):
+        tws.ingest(spark.createDataFrame([(1, 2)], "id int, expression int"))
+    typed, bad = tws.ingest(
+        spark.createDataFrame([(1, "x = 'a'"), (2, "x = 1")], "id int, expression string"), schema={"x": "int"}
+    )
+    assert [row.id for row in typed.collect()] == [2]
+    assert "declared int" in bad.first().reason
+
+
+def test_build_refuses_what_ingest_would(spark, tmp_path):
+    for rows, error in [
+        ([("a", "x = 1"), ("b", "x =")], tw.ParseError),
+        ([("a", "x = 1"), ("b", None)], tw.TellwhenError),
+        ([("a", "x = 1"), ("b", "x = 'y'")], tw.SchemaError),
+    ]:
+        with pytest.raises(error, match="subscription 'b': "):
+            tws.build(frame(spark, rows), tmp_path / "i", schema={"x": "int"})
+    with pytest.raises(tw.DuplicateId, match="2 subscriptions 'a'"):
+        tws.build(frame(spark, [("a", "x = 1"), ("a", "x = 2"), ("b", "x = 1")]).repartition(2), tmp_path / "i")
+    with pytest.raises(tw.FormatError, match="no index"):
+        tws.versions(tmp_path / "i")
+    assert [p.name for p in (tmp_path / "i").iterdir()] == ["lock"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    with pytest.raises(tw.FormatError, match="not an index"):
+        tws.build(frame(spark, [("a", "x = 1")]), tmp_path / "mine")
+    complex_ = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
+    with pytest.raises(tw.BudgetError, match="'c' is too complex for counting"):
+        tws.build(frame(spark, [("c", complex_)]), tmp_path / "i", engine="counting")
+
+
+def test_versions_and_rollback(spark, tmp_path):
+    path = tmp_path / "i"
+    event = events(spark, {"x": "1"})
+    for number in range(1, 7):
+        version = tws.build(frame(spark, [(f"v{number}", "x = 1")]), path, keep=2)
+        assert version.version == number
+        assert ids(tws.match(event, path)) == [f"v{number}"]
+    assert [version.version for version in tws.versions(path)] == [4, 5, 6]
+    assert len(list(path.glob("shard-*"))) == 3
+    assert len(list(path.glob("dictionary-*"))) == 3
+    assert ids(tws.match(event, path, version=4)) == ["v4"]
+    tws.rollback(path, 5)
+    assert ids(tws.match(event, path)) == ["v5"]
+    assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 7
+    with pytest.raises(tw.FormatError, match="no version 2"):
+        tws.rollback(path, 2)
+
+
+def test_an_index_of_nothing(spark, tmp_path):
+    version = tws.build(frame(spark, []), tmp_path / "i")
+    assert version.subscriptions == 0
+    for plan in ("local", "routed"):
+        assert ids(tws.match(events(spark, {"x": "1"}), tmp_path / "i", plan=plan)) == []
+
+
+def test_ints_stay_ints(spark, tmp_path):
+    tws.build(frame(spark, [(7, "x = 1"), (-(2**62), "x IS NOT NULL")], "long"), tmp_path / "i")
+    found = tws.match(events(spark, {"x": "1"}), tmp_path / "i")
+    assert dict(found.dtypes)["subscription_id"] == "bigint"
+    assert ids(found) == [-(2**62), 7]
+
+
+def test_balance():
+    sizes = {f"a{i}": int(1000 / (i + 1)) + 1 for i in range(300)}
+    placed = balanced(sizes, 8)
+    loads = [0.0] * 8
+    for pivot, shards in placed.items():
+        for shard in shards:
+            loads[shard] += sizes[pivot] / len(shards)
+    assert max(loads) / (sum(loads) / 8) < 1.1
+    assert len(placed["a0"]) >= 2
+    assert all(placed[pivot] for pivot in sizes)
+    assert balanced({}, 3) == {}
+
+
+def test_heavy_pivots_are_split_and_reported(spark, tmp_path):
+    rows = [(f"s{i}", f"x = {i % 10}") for i in range(400)] + [("p", "y = 1"), ("q", "x = 1 OR y = 2")]
+    version = tws.build(frame(spark, rows).repartition(3), tmp_path / "i", shards=4)
+    assert len(version.pivots["x"]) == 4
+    assert version.balance < 1.3
+    for plan in ("local", "routed"):
+        found = ids(tws.match(events(spark, {"x": "3"}, {"y": "2"}, {"z": "1"}), tmp_path / "i", plan=plan))
+        assert found == sorted([f"s{i}" for i in range(3, 400, 10)] + ["q"])
+
+
+def test_pivots_follow_the_profile(spark, tmp_path):
+    class Rare:
+        event_frequency = {"x": 0.001, "y": 0.9}  # noqa: RUF012
+
+    rows = [(f"s{i}", f"x = {i} AND y = 1") for i in range(10)] + [("t", "y = 1")]
+    version = tws.build(frame(spark, rows), tmp_path / "i", shards=2, profile=Rare())
+    assert set(version.pivots) == {"x", "y"}
+    version = tws.build(frame(spark, [*rows, ("u", "y = 2 AND x IS NULL")]), tmp_path / "j", shards=2)
+    assert set(version.pivots) == {"x", "y"}
+
+
+@pytest.mark.parametrize("victim", ["shard", "dictionary"])
+def test_damage_is_found(spark, tmp_path, victim):
+    path = tmp_path / "i"
+    tws.build(frame(spark, [("a", "x = 'one'"), ("b", "x = 'two'")]), path, shards=1)
+    (directory,) = path.glob(f"{victim}-*")
+    file = max(directory.glob("data-*/*.npy"), key=lambda f: f.stat().st_size)
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(bytes(data))
+    with pytest.raises(Exception, match="is damaged: its checksum is wrong"):
+        tws.match(events(spark, {"x": "one"}), path).collect()
+    shutil.rmtree(directory)
+    with pytest.raises(Exception, match=f"no index in .*{victim}"):
+        tws.match(events(spark, {"x": "one"}), path).collect()
+
+
+def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
+    path = tmp_path / "i"
+    tws.build(frame(spark, [("a", "x = 1")]), path)
+    file = path / "versions" / "00000001.json"
+    body = json.loads(file.read_text())
+    file.write_text(json.dumps(body | {"format": 99}))
+    with pytest.raises(tw.FormatError, match="format 99"):
+        tws.match(events(spark, {"x": "1"}), path)
+    file.write_text(json.dumps(body | {"engine": "scan"}))
+    with pytest.raises(tw.FormatError, match="checksum"):
+        tws.match(events(spark, {"x": "1"}), path)
+    file.write_text("{")
+    with pytest.raises(tw.FormatError, match="damaged"):
+        tws.match(events(spark, {"x": "1"}), path)
+    assert current(located(path)) == 1

@@ -1,0 +1,206 @@
+"""Does Spark say what the index in one process says, whatever the plan, the shards and the form of the events?"""
+
+import datetime as dt
+import json
+import random
+
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+from tellwhen import spark as tws
+from tellwhen.checks import random_expression
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = {"price": "float", "n": "int", "genre": "string", "sold": "bool", "day": "date", "at": "timestamp"}
+OPERATORS = ["=", "<>", "CONTAINS", "STARTS WITH", "ENDS WITH", "<"]
+WIDE = "event_id long, price double, n long, genre string, sold boolean, day date, at timestamp, tags array<string>"
+
+
+def expression(rng):
+    parts = [
+        f"price {rng.choice(['<', '>=', '='])} {rng.choice([5, 7.5, 12])}",
+        f"n IN ({rng.randint(0, 5)}, {rng.randint(3, 9)})",
+        f"genre {rng.choice(OPERATORS)} '{rng.choice(['a', 'b', 'ab', 'ü'])}'",
+        rng.choice(["sold", "NOT sold", "sold IS NULL", "genre IS NOT NULL", "NOT genre CONTAINS 'b'"]),
+        f"day <= DATE '2026-01-{rng.randint(1, 28):02d}'",
+        f"at > TIMESTAMP '2026-01-{rng.randint(1, 28):02d} 12:00:00'",
+        f"{rng.choice(['', 'NOT '])}tags = '{rng.choice('xyz')}'",
+    ]
+    joined = rng.choice([" AND ", " AND ", " OR ", " XOR "]).join(rng.sample(parts, k=rng.randint(1, 4)))
+    return rng.choice(["", "", "NOT "]) + f"({joined})"
+
+
+def row(rng):
+    def maybe(value):
+        return value if rng.random() < 0.7 else None
+
+    return {
+        "price": maybe(rng.choice([5.0, 7.5, 12.0, 13.25])),
+        "n": maybe(rng.randint(0, 9)),
+        "genre": maybe(rng.choice(["a", "b", "ab", "zzz", "ü", ""])),
+        "sold": maybe(rng.random() < 0.5),
+        "day": maybe(dt.date(2026, 1, rng.randint(1, 28))),
+        "at": maybe(dt.datetime(2026, 1, rng.randint(1, 28), rng.randint(0, 23))),
+        "tags": maybe(rng.choices("xyzw", k=rng.randint(0, 3))),
+    }
+
+
+def oracle(texts, rows):
+    parsed = {i: tw.parse(text) for i, text in texts.items()}
+    return {(e, i) for e, row in enumerate(rows) for i, x in parsed.items() if x.evaluate(row) is True}
+
+
+FORMS = ["struct", "json", "variant", "map of text", "map of unions", "map of variants", "columns"]
+
+
+@pytest.fixture(scope="module")
+def shop(spark, tmp_path_factory):
+    rng = random.Random(5)
+    texts = {f"s{i}": expression(rng) for i in range(250)}
+    rows = [row(rng) for _ in range(300)]
+    subs = spark.createDataFrame(list(texts.items()), "id string, expression string").repartition(3)
+    paths = {}
+    for shards in (1, 2, 5):
+        paths[shards] = str(tmp_path_factory.mktemp("index") / f"shards{shards}")
+        version = tws.build(subs, paths[shards], shards=shards, schema=SCHEMA)
+        assert len(version.shards) == shards
+        assert version.subscriptions == 250
+    index = tw.Index(schema=SCHEMA).add_many(texts)
+    want = {(e, id_) for e, event in enumerate(rows) for id_ in index.match(event)}
+    assert want == {
+        (e, i) for e, r in enumerate(rows) for i, text in texts.items() if tw.parse(text).evaluate(r) is True
+    }
+    assert 1000 < len(want) < 60_000
+    wide = spark.createDataFrame([(e, *r.values()) for e, r in enumerate(rows)], WIDE)
+    return paths, wide, rows, want, texts
+
+
+def pairs(frame):
+    rows = [tuple(row) for row in frame.collect()]
+    assert len(rows) == len(set(rows))
+    return set(rows)
+
+
+@pytest.mark.parametrize("plan", ["local", "routed"])
+@pytest.mark.parametrize("shards", [1, 2, 5])
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_plans_shards_and_partitions(shop, plan, shards, partitions):
+    paths, wide, _, want, _ = shop
+    events = wide.repartition(partitions)
+    assert pairs(tws.match(events, paths[shards], attributes=None, plan=plan)) == want
+
+
+def as_text(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize(
+    "form", ["struct", "json", "variant", "map of text", "map of unions", "map of variants", "columns"]
+)
+def test_forms_of_events(spark, shop, form):
+    paths, wide, rows, want, texts = shop
+    if form == "columns":
+        names = [name for name in wide.columns if name != "event_id"]
+        assert pairs(tws.match(wide.withColumn("noise", wide.n), paths[2], attributes=names)) == want
+        return
+    if form == "struct":
+        events = wide.selectExpr("event_id", "struct(price, n, genre, sold, day, at, tags) as attributes")
+    else:
+        # Without lists, which a map of scalars cannot hold; the wish is the oracle's on what is left.
+        rows = [{k: v for k, v in r.items() if v is not None and (k != "tags" or "map" not in form)} for r in rows]
+        want = oracle(texts, rows)
+        encoded = [json.dumps(r, default=str) for r in rows]
+        events = spark.createDataFrame(list(enumerate(encoded)), "event_id long, attributes string")
+        if form == "variant":
+            events = events.selectExpr("event_id", "parse_json(attributes) as attributes")
+        elif form == "map of variants":
+            events = events.selectExpr("event_id", "cast(parse_json(attributes) as map<string, variant>) as attributes")
+        elif form == "map of text":
+            maps = [{k: as_text(v) for k, v in r.items()} for r in rows]
+            events = spark.createDataFrame(list(enumerate(maps)), "event_id long, attributes map<string, string>")
+        elif form == "map of unions":
+            union = "struct<i: long, d: double, s: string, b: boolean, t: timestamp, day: date>"
+            kinds = {int: 0, float: 1, str: 2, bool: 3, dt.datetime: 4, dt.date: 5}
+            maps = [
+                {k: tuple(v if kinds[type(v)] == place else None for place in range(6)) for k, v in r.items()}
+                for r in rows
+            ]
+            events = spark.createDataFrame(list(enumerate(maps)), f"event_id long, attributes map<string, {union}>")
+    for plan in ("local", "routed"):
+        assert pairs(tws.match(events.repartition(3), paths[5], plan=plan)) == want
+
+
+def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
+    """All operators and types, events as maps of text, against an index in this process."""
+    rng = random.Random(11)
+    texts = [(i, str(random_expression(rng, depth=3))) for i in range(150)]
+    values = ["", "a", "ab", "abc", "b", "𝒳y", "0", "1", "2.5", "-0.5", "true", "FALSE", "2026-01-01", "é", "zzz"]
+    names = ["a", "b", "c.d", "e f", "ünï", "sold"]
+    rows = [{n: rng.choice(values) for n in names if rng.random() < 0.6} for _ in range(200)]
+    column = pa.array([list(r.items()) for r in rows], pa.map_(pa.string(), pa.string()))
+    index = tw.Index().add_many(texts)
+    table = index.match_many(pa.table({"m": column})).to_pydict()
+    want = set(zip(table["event"], table["subscription"], strict=True))
+    events = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
+    tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
+    for plan in ("local", "routed"):
+        assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == want
+    assert pairs(events.transform(tws.matching(tmp_path / "i"))) == want
+
+
+def test_event_ids_of_any_type(spark, shop):
+    paths, wide, _, want, _ = shop
+    events = wide.selectExpr("named_struct('k', cast(event_id as string)) as key", "* except (event_id)")
+    got = tws.match(events, paths[2], event_id="key", attributes=None, plan="routed")
+    assert {(int(row.key.k), row.subscription_id) for row in got.collect()} == want
+
+
+def test_undefined_values_are_counted(spark, tmp_path):
+    from pyspark.sql import Observation
+
+    subs = spark.createDataFrame([(1, "price < 5"), (2, "sold"), (3, "price IS NOT NULL")], "id int, expression string")
+    tws.build(subs, tmp_path / "i", schema={"price": "float"}, shards=2)
+    rows = [(0, {"price": "cheap", "sold": "true"}), (1, {"price": "3", "sold": "maybe"}), (2, None), (3, {"x": "y"})]
+    events = spark.createDataFrame(rows, "event_id long, attributes map<string, string>")
+    for plan in ("local", "routed"):
+        seen = Observation("seen")
+        assert pairs(tws.match(events, tmp_path / "i", plan=plan, observe=seen)) == {(0, 2), (0, 3), (1, 1), (1, 3)}
+        assert seen.get == {"undefined": 2}
+    texts = [(0, '{"price": 3'), (1, '{"price": 3}'), (2, "[]"), (3, None)]
+    events = spark.createDataFrame(texts, "event_id long, attributes string")
+    seen = Observation("malformed")
+    assert pairs(tws.match(events, tmp_path / "i", observe=seen)) == {(1, 1), (1, 3)}
+    assert seen.get == {"undefined": 2}
+
+
+def test_bad_input_fails_by_name(spark, shop, tmp_path):
+    paths, wide, _, _, _ = shop
+    with pytest.raises(tw.FormatError, match="there is no index in"):
+        tws.match(wide, tmp_path / "nowhere", attributes=None)
+    with pytest.raises(tw.FormatError, match="file system"):
+        tws.match(wide, "s3://bucket/index", attributes=None)
+    with pytest.raises(tw.FormatError, match="no version 77"):
+        tws.match(wide, paths[1], attributes=None, version=77)
+    with pytest.raises(tw.SchemaError, match="'price' is string, but the index declares it float"):
+        tws.match(wide.withColumn("price", wide.price.cast("string")), paths[1], attributes=None)
+    with pytest.raises(tw.SchemaError, match="no column 'attributes'"):
+        tws.match(wide, paths[1])
+    with pytest.raises(tw.SchemaError, match="must be a map"):
+        tws.match(wide, paths[1], attributes="n")
+    with pytest.raises(tw.TellwhenError, match="no plan 'warp'"):
+        tws.match(wide, paths[1], attributes=None, plan="warp")
+
+
+def test_the_plan_is_told(shop, capsys, monkeypatch):
+    paths, wide, _, _, _ = shop
+    tws.match(wide, paths[5], attributes=None, explain=True)
+    assert "local plan, because the index has" in capsys.readouterr().out
+    from importlib import import_module
+
+    monkeypatch.setattr(import_module("tellwhen.spark.match"), "LOCAL", 10)
+    tws.match(wide, paths[5], attributes=None, explain=True)
+    told = capsys.readouterr().out
+    assert "routed plan, because" in told
+    assert "250 subscriptions in 5 shards" in told
