@@ -20,6 +20,22 @@ from tellwhen.spark.build import build
 from tellwhen.spark.ingest import ingest
 from tellwhen.spark.match import match, matching
 from tellwhen.spark.session import session
+from tellwhen.spark.sql import register
+from tellwhen.spark.stream import follow
+from tellwhen.spark.update import update
 from tellwhen.spark.warehouse import Shard, Version, rollback, versions
 
-__all__ = ["Shard", "Version", "build", "ingest", "match", "matching", "rollback", "session", "versions"]
+__all__ = [
+    "Shard",
+    "Version",
+    "build",
+    "follow",
+    "ingest",
+    "match",
+    "matching",
+    "register",
+    "rollback",
+    "session",
+    "update",
+    "versions",
+]

@@ -64,6 +64,7 @@ def build(
             dictionary=dictionary,
             shards=shards_of(built),
             pivots=placement.shards,
+            order=sorted(placement.rank, key=placement.rank.__getitem__),
         )
         return commit(staged, version, None, keep)
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import IntegerType, LongType, ShortType, StringType, StructField, StructType
 
-from tellwhen.errors import ParseError, SchemaError, TellwhenError
+from tellwhen.errors import ParseError, SchemaError, TellwhenError, shown
 from tellwhen.ids import checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.json import from_json
@@ -18,6 +18,7 @@ from tellwhen.lang.parse import parse
 from tellwhen.schema import Schema
 
 EXPRESSION, REASON, POSITION = "_expression", "_reason", "_position"
+ADD, REMOVE = "add", "remove"
 INTEGERS = (ShortType, IntegerType, LongType)
 
 
@@ -27,6 +28,7 @@ def ingest(
     expression: str = "expression",
     score: str | None = None,
     *,
+    operation: str | None = None,
     prefer: str | None = None,
     schema: Schema | dict[str, str] | None = None,
 ) -> tuple[DataFrame, DataFrame]:
@@ -34,12 +36,12 @@ def ingest(
 
     Expressions are text, or JSON objects as text. Of several rows with one id the one with the greatest value in the
     column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
-    quarantine. Both results are cached by Spark when first computed: `unpersist()` either when done.
+    quarantine. With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs
+    no expression. Both results are cached by Spark when first computed: `unpersist()` either when done.
     """
     types = schema if isinstance(schema, Schema) else Schema(schema or {})  # type: ignore[arg-type]
-    names = {"id": id, "expression": expression} | ({} if score is None else {"score": score})
-    for name in [*names.values()] + ([] if prefer is None else [prefer]):
-        if name not in raw.columns:
+    for name in (id, expression, score, operation, prefer):
+        if name is not None and name not in raw.columns:
             raise SchemaError(f"there is no column {name!r}; there are {', '.join(raw.columns)}")
     kind = raw.schema[id].dataType
     if not isinstance(kind, (StringType, *INTEGERS)):
@@ -49,6 +51,7 @@ def ingest(
     chosen = raw.select(
         F.col(id).cast("long" if isinstance(kind, INTEGERS) else "string").alias("id"),
         F.col(expression).alias("expression"),
+        F.lit(ADD).alias("operation") if operation is None else F.lower(F.trim(operation)).alias("operation"),
         *([] if score is None else [F.col(score).cast("double").alias("score")]),
         *([] if prefer is None else [F.col(prefer).alias("_prefer")]),
     )
@@ -64,7 +67,10 @@ def ingest(
     )
     judged = judged.persist()
     taken = judged.where(F.col(REASON).isNull()).select(
-        "id", F.col(EXPRESSION).alias("expression"), *([] if score is None else ["score"])
+        *([] if operation is None else ["operation"]),
+        "id",
+        F.col(EXPRESSION).alias("expression"),
+        *([] if score is None else ["score"]),
     )
     quarantined = judged.where(F.col(REASON).isNotNull()).select(
         "id", "expression", F.col(POSITION).alias("position"), F.col(REASON).alias("reason")
@@ -90,8 +96,8 @@ class _Parsing:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = Schema(self._types)
         for batch in batches:
-            ids, texts = batch.column(0).to_pylist(), batch.column(1).to_pylist()
-            verdicts = [_verdict(id_, text, schema) for id_, text in zip(ids, texts, strict=True)]
+            given = zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True)
+            verdicts = [_verdict(id_, text, operation, schema) for id_, text, operation in given]
             good, positions, reasons = zip(*verdicts, strict=True) if verdicts else ((), (), ())
             columns = [pa.array(good, pa.string()), pa.array(positions, pa.int32()), pa.array(reasons, pa.string())]
             yield pa.RecordBatch.from_arrays(
@@ -99,11 +105,17 @@ class _Parsing:
             )
 
 
-def _verdict(id_: str | int | None, text: str | None, schema: Schema) -> tuple[str | None, int | None, str | None]:
+def _verdict(
+    id_: str | int | None, text: str | None, operation: str | None, schema: Schema
+) -> tuple[str | None, int | None, str | None]:
     try:
         if id_ is None:
             return None, None, "the id is missing"
         checked(id_)
+        if operation == REMOVE:
+            return None, None, None
+        if operation != ADD:
+            return None, None, f"the operation is add or remove, not {shown(operation)}"
         if text is None:
             return None, None, "the expression is missing"
         expression = read_expression(text)

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
@@ -26,9 +25,9 @@ from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.kernels.encode import find_plain
 from tellwhen.spark.events import encoded, prepare
-from tellwhen.spark.serving import Served, serve
+from tellwhen.spark.serving import Served, serve, task_version
 from tellwhen.spark.tasks import cores
-from tellwhen.spark.warehouse import Version, located, pinned, read_version
+from tellwhen.spark.warehouse import Version, located, read_version
 
 Plan = Literal["auto", "local", "routed"]
 LOCAL = 8 << 30
@@ -126,14 +125,7 @@ class _Worker:
         self._root, self._number = root, number
 
     def served(self) -> Served:
-        number = self._number
-        if number is None:
-            context = TaskContext.get()
-            assert context is not None
-            query = context.getLocalProperty("sql.streaming.queryId") or "unknown"
-            batch = context.getLocalProperty("streaming.sql.batchId")
-            number = pinned(self._root, query, int(batch or 0))
-        return serve(self._root, number)
+        return serve(self._root, task_version(self._root) if self._number is None else self._number)
 
 
 class _Local(_Worker):

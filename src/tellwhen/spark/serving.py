@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.engines.base import Reader
@@ -19,7 +21,7 @@ from tellwhen.schema import Schema
 from tellwhen.spark.build import id_column
 from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.shards import EVERY, read_shard
-from tellwhen.spark.warehouse import Version, read_version
+from tellwhen.spark.warehouse import Version, current, pinned, read_version
 
 OPEN = 2
 """Versions that a worker keeps open."""
@@ -101,3 +103,15 @@ def serve(root: Path, number: int) -> Served:
             _served.popitem(last=False)
     _served.move_to_end(key)
     return found
+
+
+def task_version(root: Path) -> int:
+    """The version for the task that is running: one for all tasks of a micro-batch, or of a query."""
+    context = TaskContext.get()
+    if context is None:
+        return current(root)
+    stream, batch = (context.getLocalProperty(name) for name in ("sql.streaming.queryId", "streaming.sql.batchId"))
+    if stream is not None and batch is not None:
+        return pinned(root, stream, int(batch))
+    tags = context.getLocalProperty("spark.job.tags")  # they name the session and the query
+    return current(root) if tags is None else pinned(root, f"query-{hashlib.sha256(tags.encode()).hexdigest()}", 0)

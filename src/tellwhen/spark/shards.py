@@ -27,7 +27,7 @@ from tellwhen.schema import Schema
 from tellwhen.spark.blocks import NOWHERE, Block, read_block
 from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.tasks import Task, cores, rows, run
-from tellwhen.spark.warehouse import Shard, fresh
+from tellwhen.spark.warehouse import Shard, Version, fresh
 
 EVERY = ""
 """The pivot of subscriptions that any event may satisfy."""
@@ -47,7 +47,7 @@ class Placement(NamedTuple):
         """The shard of every subscription of a block. Those of a split pivot are dealt out in turn."""
         pivots = block.pivots(self.rank)
         places = np.zeros(len(pivots), dtype=np.int64)
-        for pivot in np.fresh(pivots).tolist():
+        for pivot in np.unique(pivots).tolist():
             if pivot != NOWHERE:
                 mine = np.flatnonzero(pivots == pivot)
                 shards = np.array(self.shards[EVERY if pivot < 0 else block.names[pivot]])
@@ -73,6 +73,23 @@ def place(
     total = sum(sizes.values())
     size = min(shards or max(cores(spark), -(-total // SIZE)), max(1, total))
     return Placement(rank, balanced(sizes, size), size)
+
+
+def place_more(spark: SparkSession, staged: Path, blocks: list[str], version: Version, names: list[str]) -> Placement:
+    """Where changes go: to the shards their pivots have; a new pivot to the shard that has least."""
+    rank = {name: place for place, name in enumerate(version.order)}
+    # An attribute that was not known before is taken for a rare one.
+    rank |= {name: place - len(names) for place, name in enumerate(name for name in names if name not in rank)}
+    shards = dict(version.pivots)
+    loads = [(shard.subscriptions, number) for number, shard in enumerate(version.shards)]
+    heapq.heapify(loads)
+    sizes = _sums(spark, len(blocks), _Counting(staged, blocks, rank)) if blocks else {}
+    for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        if pivot not in shards:
+            load, number = heapq.heappop(loads)
+            heapq.heappush(loads, (load + size, number))
+            shards[pivot] = [number]
+    return Placement(rank, shards, len(version.shards))
 
 
 def _sums(spark: SparkSession, blocks: int, task: Task) -> dict[str, int]:
@@ -113,7 +130,7 @@ class _Counting(Task):
         if self._rank is None:
             yield rows(COUNT, block.names, np.bincount(block.need, minlength=len(block.names)))
             return
-        pivots, sizes = np.fresh(block.pivots(self._rank), return_counts=True)
+        pivots, sizes = np.unique(block.pivots(self._rank), return_counts=True)
         known = pivots != NOWHERE
         yield rows(COUNT, [EVERY if p < 0 else block.names[p] for p in pivots[known].tolist()], sizes[known])
 

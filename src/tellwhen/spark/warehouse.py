@@ -5,7 +5,7 @@
     index/dictionary-<hex>/         the attributes that all shards share
     index/shard-<hex>/              one shard; versions share the shards that did not change
     index/staging-<hex>/            of a build that is running, or was killed
-    index/pins/<query>/<batch>      the version that a micro-batch of a stream was matched with
+    index/pins/<query>/<batch>      the version that a query, or a micro-batch of a stream, was matched with
 
 A version is committed by renaming `current.json`: a kill at any moment leaves the previous one in place. The directory
 must be on a file system that the driver and all executors share; on one machine, any directory is.
@@ -36,6 +36,9 @@ OWN = re.compile("(dictionary|shard|staging)-[0-9a-f]{32}")
 STALE = 3600
 """Seconds after which a staging directory that nobody has locked is taken for dead."""
 
+DAY = 24 * 3600
+"""Seconds for which the version of a query is remembered."""
+
 PINS = 100
 """Batches of a stream whose versions are remembered; only the last one can ever be run again."""
 
@@ -61,6 +64,7 @@ class Version:
     dictionary: str
     shards: list[Shard]
     pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
+    order: list[str]  # attributes, those that fewest events carry first
     applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
 
     @property
@@ -182,6 +186,9 @@ def _clean(root: Path, keep: int) -> None:
     for number in _numbers(root):
         version = read_version(root, number)
         used |= {version.dictionary, *(shard.name for shard in version.shards)}
+    for pins in (root / "pins").glob("query-*"):
+        if pins.stat().st_mtime < time.time() - DAY:
+            shutil.rmtree(pins, ignore_errors=True)
     for entry in root.iterdir():
         # Shards and dictionaries get their places under the lock that is held here: the unused ones are nobody's.
         if OWN.fullmatch(entry.name) and entry.name not in used and not _is_staged_in(entry):

@@ -1,0 +1,168 @@
+"""DataFrames of subscriptions and events -> one small `Profile`: each is read once, and merged on the way."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType
+
+from tellwhen.errors import EventError, SchemaError, TellwhenError
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.values import flatten
+from tellwhen.profile import Profile, Side
+from tellwhen.spark.events import prepare
+from tellwhen.spark.ingest import read_expression
+
+PARTIALS = 16
+"""Partial profiles that reach the driver; before that, those of all partitions are merged into so many."""
+
+ROWS = 50_000
+"""Events looked at together: for small batches the work for each attribute would cost more than that for its values."""
+
+SIDES: tuple[Side, ...] = ("events", "subscriptions")
+
+
+def profile(
+    subs: DataFrame | None = None,
+    events: DataFrame | None = None,
+    attributes: str | Sequence[str] | None = "attributes",
+    event_id: str | None = None,
+) -> Profile:
+    """The statistics of subscriptions (a column `expression`), of events, or of both.
+
+    Events come in any form that `match` takes; with `event_id` its column is not taken for an attribute. The text of
+    a map<string,string> stays text: only histograms read numbers from it, where all of it is numbers. An event that
+    is no object counts as one without attributes, and as malformed. A subscription that does not parse is an error.
+    """
+    found = Profile()
+    if subs is not None:
+        if "expression" not in subs.columns or not isinstance(subs.schema["expression"].dataType, StringType):
+            raise SchemaError("subscriptions have a column 'expression' of strings; ingest() makes it")
+        found.add(_collected(subs.select("expression").mapInArrow(_subscriptions, "profile binary")))
+    if events is not None:
+        if event_id is None:
+            event_id = "_event"
+            while event_id in events.columns:
+                event_id += "_"
+            events = events.withColumn(event_id, F.lit(0))
+        frame, is_json = prepare(events, event_id, attributes, {})
+        found.add(_collected(frame.mapInArrow(_objects if is_json else _tables, "profile binary")))
+    return found
+
+
+def _collected(partials: DataFrame) -> Profile:
+    merged = partials.repartition(PARTIALS).mapInArrow(_merging, "profile binary")
+    return Profile.merged(_unpacked(bytes(row.profile)) for row in merged.collect())
+
+
+def _subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = Profile()
+    found.add_subscriptions(_read(text) for batch in batches for text in batch.column(0).to_pylist())
+    yield _packed(found)
+
+
+def _read(text: str | None) -> Expr:
+    if text is None:
+        raise TellwhenError("an expression is missing; ingest() sorts such subscriptions out")
+    return read_expression(text)
+
+
+def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Events as columns, after that of their ids."""
+    found, waiting, rows = Profile(), [], 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS:
+            _add_batches(found, waiting)
+            waiting, rows = [], 0
+    if waiting:
+        _add_batches(found, waiting)
+    yield _packed(found)
+
+
+def _add_batches(found: Profile, batches: list[pa.RecordBatch]) -> None:
+    table = pa.Table.from_batches(batches)
+    if table.num_columns == 1:  # without columns a table has no rows either
+        found.events += table.num_rows
+    else:
+        found.add_events(table.drop_columns([table.column_names[0]]))
+
+
+def _objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Events as JSON, after their ids."""
+    found = Profile()
+    found.add_events(_loaded(found, (text for batch in batches for text in batch.column(1).to_pylist())))
+    yield _packed(found)
+
+
+def _loaded(found: Profile, texts: Iterable[str | None]) -> Iterator[dict[str, Any]]:
+    for text in texts:
+        event: Any = {}
+        if text is not None:
+            try:
+                event = flatten(json.loads(text))
+            except (ValueError, RecursionError, EventError):
+                found.malformed += 1
+        yield event
+
+
+def _merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    some = [_unpacked(data) for batch in batches for data in batch.column(0).to_pylist()]
+    if some:
+        yield _packed(Profile.merged(some))
+
+
+def _packed(found: Profile) -> pa.RecordBatch:
+    data = zlib.compress(json.dumps(found.to_json()).encode(), 1)
+    return pa.RecordBatch.from_pydict({"profile": pa.array([data], pa.binary())})
+
+
+def _unpacked(data: bytes) -> Profile:
+    return Profile.from_json(json.loads(zlib.decompress(data)))
+
+
+def frames(profile: Profile, spark: SparkSession) -> dict[str, DataFrame]:
+    """The profile as DataFrames: attributes, heavy_hitters, histograms (of events; times in microseconds), sharing."""
+    names = profile.attributes
+    asked, seen = profile.subscription_frequency, profile.event_frequency
+    attributes = [
+        (
+            name,
+            asked.get(name, 0.0),
+            seen.get(name, 0.0),
+            sorted({family for side in SIDES for family in profile.families(name, side)}),
+        )
+        for name in names
+    ]
+    heavy = [
+        (name, side, str(value), count)
+        for name in names
+        for side in SIDES
+        for value, count in profile.heavy_hitters(name, side)
+    ]
+    histograms = [
+        (name, float(low), float(high), count) for name in names for low, high, count in profile.histogram(name)
+    ]
+    sharing = [(level.level, level.total, level.distinct, level.ratio) for level in profile.sharing()]
+    text, whole, real = pa.string(), pa.int64(), pa.float64()
+    tables = {
+        "attributes": _table(
+            attributes, attribute=text, subscription_frequency=real, event_frequency=real, families=pa.list_(text)
+        ),
+        "heavy_hitters": _table(heavy, attribute=text, side=text, value=text, count=whole),
+        "histograms": _table(histograms, attribute=text, low=real, high=real, count=whole),
+        "sharing": _table(sharing, level=whole, total=whole, distinct=whole, ratio=real),
+    }
+    return {name: spark.createDataFrame(table) for name, table in tables.items()}
+
+
+def _table(rows: Sequence[tuple[Any, ...]], **types: pa.DataType) -> pa.Table:
+    names = list(types)
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], pa.schema(list(types.items())))

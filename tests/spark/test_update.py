@@ -1,0 +1,137 @@
+"""Is an updated index the same as one built anew, and is nothing touched that need not be?"""
+
+import random
+from importlib import import_module
+
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+from tellwhen import spark as tws
+
+pytestmark = pytest.mark.spark
+
+CHANGES = "operation string, id string, expression string"
+
+
+def texts(rng, count, words):
+    parts = [
+        lambda: f"x = '{rng.choice(words)}'",
+        lambda: f"y > '{rng.choice(words)}'",
+        lambda: f"n IN ({rng.randint(0, 9)}, {rng.randint(0, 9)})",
+        lambda: f"NOT z CONTAINS '{rng.choice('abc')}'",
+        lambda: f"w{rng.randint(0, 4)} = {rng.randint(0, 3)}",
+        lambda: "q IS NULL",
+    ]
+    return [
+        rng.choice([" AND ", " OR "]).join(p() for p in rng.sample(parts, k=rng.randint(1, 3))) for _ in range(count)
+    ]
+
+
+def pairs(frame):
+    rows = [tuple(row) for row in frame.collect()]
+    assert len(rows) == len(set(rows))
+    return set(rows)
+
+
+def events(spark, rng, words):
+    names = {"x": words, "y": words, "n": "0123456789", "z": ["a", "bc", "d"], "w1": "0123", "w9": "0123", "q": "1"}
+    rows = [{name: rng.choice(values) for name, values in names.items() if rng.random() < 0.6} for _ in range(120)]
+    return spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
+
+
+@pytest.mark.parametrize("stride", [1 << 40, 8])
+def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
+    """With a small stride labels soon run out, and all shards get new ones."""
+    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", stride)
+    rng = random.Random(stride)
+    words = ["".join(rng.choices("abcdef", k=rng.randint(0, 4))) for _ in range(60)]
+    known = {f"s{i}": text for i, text in enumerate(texts(rng, 150, words[:30]))}
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame(list(known.items()), "id string, expression string"), path, shards=3)
+    looked = events(spark, rng, words)
+    for step in range(3):
+        words = words + ["".join(rng.choices("abcdef", k=5)) for _ in range(10)]
+        gone = rng.sample(sorted(known), 20)
+        replaced = rng.sample(sorted(set(known) - set(gone)), 10)
+        fresh = dict(zip([*replaced, *(f"n{step}-{i}" for i in range(20))], texts(rng, 30, words), strict=True))
+        fresh[f"odd{step}"] = f"w{9 + step} = 1"
+        changes = [("remove", id_, None) for id_ in [*gone, "nobody"]] + [("add", *pair) for pair in fresh.items()]
+        rng.shuffle(changes)
+        version = tws.update(spark.createDataFrame(changes, CHANGES).repartition(2), path)
+        known = {id_: text for id_, text in known.items() if id_ not in gone} | fresh
+        assert version.version == step + 2
+        assert version.subscriptions == len(known)
+        index = tw.Index().add_many(known)
+        rows = looked.collect()
+        maps = pa.array([list(row.attributes.items()) for row in rows], pa.map_(pa.string(), pa.string()))
+        found = index.match_many(pa.table({"m": maps})).to_pydict()
+        want = {(rows[e].event_id, s) for e, s in zip(found["event"], found["subscription"], strict=True)}
+        assert pairs(tws.match(looked, path)) == want
+        assert pairs(tws.match(looked, path, plan="routed")) == want
+
+
+def test_only_touched_shards_are_built(spark, tmp_path):
+    rows = [(i, f"a{i % 8} = {i}") for i in range(80)]
+    first = tws.build(spark.createDataFrame(rows, "id int, expression string"), tmp_path / "i", shards=8)
+    changes = spark.createDataFrame(
+        [("remove", 3, None), ("add", 100, "a3 = 7")], "operation string, id int, expression string"
+    )
+    second = tws.update(changes, tmp_path / "i")
+    same = {shard.name for shard in first.shards} & {shard.name for shard in second.shards}
+    assert len(same) == 7
+    assert second.subscriptions == 80
+    third = tws.update(changes.where("id = 12345"), tmp_path / "i")
+    assert third.shards == second.shards
+    event = spark.createDataFrame([(0, {"a3": "7"}), (1, {"a3": "3"})], "event_id int, attributes map<string, string>")
+    assert pairs(tws.match(event, tmp_path / "i")) == {(0, 100)}
+    assert pairs(tws.match(event, tmp_path / "i", version=1)) == {(1, 3)}
+
+
+def test_changes_that_are_refused(spark, tmp_path):
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path, schema={"x": "int"})
+    for rows, error in [
+        ([("add", "b", "x = 1"), ("remove", "b", None)], tw.DuplicateId),
+        ([("upsert", "b", "x = 1")], tw.SchemaError),
+        ([(None, "b", "x = 1")], tw.SchemaError),
+        ([("add", "b", "x =")], tw.ParseError),
+        ([("add", "b", "x = 'one'")], tw.SchemaError),
+    ]:
+        with pytest.raises(error):
+            tws.update(spark.createDataFrame(rows, CHANGES), path)
+    with pytest.raises(tw.SchemaError, match="ints"):
+        tws.update(spark.createDataFrame([("add", 1, "x = 1")], CHANGES.replace("id string", "id int")), path)
+    assert [version.version for version in tws.versions(path)] == [1]
+
+
+def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
+    module = import_module("tellwhen.spark.update")
+    commit = module.commit
+
+    def slow(*args):
+        monkeypatch.setattr(module, "commit", commit)
+        tws.update(spark.createDataFrame([("add", "quick", "x = 1")], CHANGES), path)
+        return commit(*args)
+
+    monkeypatch.setattr(module, "commit", slow)
+    with pytest.raises(tw.FormatError, match="run the update again"):
+        tws.update(spark.createDataFrame([("add", "slow", "x = 1")], CHANGES), path)
+    event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
+
+
+def test_sql(spark, tmp_path):
+    tws.build(spark.createDataFrame([(1, "x = 1"), (2, "y = 'a'")], "id int, expression string"), tmp_path / "i")
+    tws.register(spark)
+    rows = [(10, {"x": "1"}), (20, {"y": "a", "x": "1"}), (30, None)]
+    spark.createDataFrame(rows, "event_id int, attributes map<string, string>").createOrReplaceTempView("sql_events")
+    query = f"SELECT * FROM tellwhen_match(TABLE(sql_events), '{tmp_path / 'i'}')"
+    assert pairs(spark.sql(query)) == {("10", "1"), ("20", "1"), ("20", "2")}
+    spark.createDataFrame([("e", 1, "a")], "event_id string, x int, y string").createOrReplaceTempView("sql_wide")
+    wide = f"SELECT subscription_id FROM tellwhen_match(TABLE(sql_wide), '{tmp_path / 'i'}') WHERE event_id = 'e'"
+    assert pairs(spark.sql(wide)) == {("1",), ("2",)}
+    with pytest.raises(Exception, match="no column event_id"):
+        spark.sql(f"SELECT * FROM tellwhen_match(TABLE(SELECT 1 AS x), '{tmp_path / 'i'}')").collect()
