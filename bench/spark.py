@@ -13,10 +13,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -213,7 +212,6 @@ def memory(folder: Path, scale: float) -> Table:
         spark.stop()
     table.add_row("growth", "", f"{own[1] - own[0]:.0f} (target 20)", "")
     return table
-
 
 
 if __name__ == "__main__":

@@ -191,6 +191,10 @@ def _written(value: Any) -> str:
 # charts
 
 
+ROOM = 100
+"""Characters that fit side by side under a chart."""
+
+
 def bars(rows: Iterable[Row], x: str, y: str, title: str = "") -> altair.Chart:
     """A bar for each row, in the rows' order; lying when only `x` is a number."""
     alt = _altair()
@@ -200,7 +204,9 @@ def bars(rows: Iterable[Row], x: str, y: str, title: str = "") -> altair.Chart:
         raise ValueError(f"neither {x!r} nor {y!r} is a number in every row: there is nothing to draw bars of")
     across, up = alt.X(field="x", title=x), alt.Y(field="y", title=y)
     names, sizes = (up, across) if lying else (across, up)
-    names = names.type("nominal").sort(None).axis(labelAngle=0)
+    # Names that would run into each other are tilted.
+    tilted = not lying and sum(len(str(row["x"])) + 2 for row in values) > ROOM
+    names = names.type("nominal").sort(None).axis(labelAngle=-35 if tilted else 0)
     sizes = sizes.type("quantitative").axis(tickCount=6, labelExpr=SHORT)
     chart = _chart(alt, values, title).mark_bar()
     return chart.properties(height=alt.Step(36)).encode(sizes, names) if lying else chart.encode(names, sizes)

@@ -31,13 +31,6 @@ PARTITIONS = [1, 3, 20]
 
 
 @pytest.fixture(scope="module")
-def tws(spark):
-    from tellwhen import spark as tws
-
-    return tws
-
-
-@pytest.fixture(scope="module")
 def profile(spark):
     from tellwhen.spark.profile import profile
 
@@ -133,7 +126,9 @@ def test_frames(spark):
     assert all(frame.count() == 0 for frame in frames(Profile(), spark).values())
 
 
-def test_a_profile_places_subscriptions(spark, tws, profile, tmp_path):
+def test_a_profile_places_subscriptions(spark, profile, tmp_path):
+    from tellwhen import spark as tws
+
     subs = spark.createDataFrame(list(enumerate(TEXTS)), "id long, expression string")
     found = profile(subs, wide(spark), attributes=None, event_id="event_id")
     version = tws.build(subs, tmp_path / "index", profile=found, shards=2)

@@ -19,6 +19,7 @@ if find_spec("pyspark") is None:
 from tellwhen.spark.build import build
 from tellwhen.spark.ingest import ingest
 from tellwhen.spark.match import match, matching
+from tellwhen.spark.profile import frames, profile
 from tellwhen.spark.session import session
 from tellwhen.spark.sql import register
 from tellwhen.spark.stream import follow
@@ -30,9 +31,11 @@ __all__ = [
     "Version",
     "build",
     "follow",
+    "frames",
     "ingest",
     "match",
     "matching",
+    "profile",
     "register",
     "rollback",
     "session",

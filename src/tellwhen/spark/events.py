@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -34,9 +34,9 @@ from pyspark.sql.types import (
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.events import encode
 from tellwhen.compile.tables import encode_table
-from tellwhen.errors import SchemaError
+from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
-from tellwhen.lang.values import Family
+from tellwhen.lang.values import Family, flatten
 from tellwhen.schema import FAMILIES, Schema
 
 MALFORMED = ""
@@ -57,6 +57,8 @@ def prepare(
     for name in [event_id] + ([attributes] if isinstance(attributes, str) else list(attributes or [])):
         if name not in events.columns:
             raise SchemaError(f"the events have no column {name!r}; there are {', '.join(events.columns)}")
+    if event_id == "subscription_id":
+        raise SchemaError("the events' ids are in a column 'subscription_id', which the matches need; rename it")
     if not isinstance(attributes, str):
         names = [name for name in events.columns if name != event_id] if attributes is None else list(attributes)
         _refuse_clashes([(name, events.schema[name].dataType) for name in names], types)
@@ -116,23 +118,21 @@ def encoded(
     """The events of a batch as arrays, and how many values of each attribute were of a wrong type."""
     if is_json:
         return _encoded_json(batch.column(1), attributes, schema)
-    table = pa.Table.from_batches([batch]).drop_columns([batch.schema.names[0]])
+    table = pa.Table.from_batches([batch]).remove_column(0)
     return encode_table(table, batch.num_rows, attributes, schema)
 
 
 def _encoded_json(column: pa.Array, attributes: Attributes, schema: Schema) -> tuple[Events, Mapping[str, int]]:
-    events: list[dict[str, Any]] = []
-    malformed = 0
-    for text in column.to_pylist():
-        event: Any = {}
-        if text is not None:
-            try:
-                event = json.loads(text)
-            except (ValueError, RecursionError):
-                event = None
-        if not isinstance(event, dict):
-            malformed += 1
-            event = {}
-        events.append(event)
-    arrays, mismatches = encode(events, attributes, schema)
+    events = list(objects(column))
+    arrays, mismatches = encode([event or {} for event in events], attributes, schema)
+    malformed = events.count(None)
     return arrays, mismatches | {MALFORMED: malformed} if malformed else mismatches
+
+
+def objects(column: pa.Array) -> Iterator[dict[str, Any] | None]:
+    """Events written as JSON, with dotted names; a null has no attributes, and None stands for what is no object."""
+    for text in column.to_pylist():
+        try:
+            yield {} if text is None else flatten(json.loads(text))
+        except (ValueError, RecursionError, EventError):
+            yield None

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from tellwhen.compile.csr import gather
 from tellwhen.errors import TellwhenError
@@ -33,8 +33,8 @@ Plan = Literal["auto", "local", "routed"]
 LOCAL = 8 << 30
 """Bytes of an index that every machine is trusted to hold in its page cache."""
 
-ROWS = 65_536
-"""Matches handed to Spark at a time."""
+ROWS = 1 << 20
+"""Matches handed to Spark at a time, or those of a single event if it has more."""
 
 ENTRY = np.dtype([("line", "<i4"), ("low", "<i8"), ("high", "<i8")])
 """An entry of an event on its way to a shard."""
@@ -68,10 +68,10 @@ def match(
         print(text)
     prepared = prepare(events, event_id, attributes, found.schema)
     number = None if events.isStreaming and version is None else found.version
-    subscription = StringType() if found.ids == "str" else LongType()
+    # A row for an event and all it satisfies in a shard: far fewer rows to hand over and to observe than matches.
     schema = StructType([
         StructField(event_id, prepared.frame.schema[0].dataType),
-        StructField("subscription_id", subscription),
+        StructField(SUBSCRIPTIONS, ArrayType(StringType() if found.ids == "str" else LongType())),
         StructField(UNDEFINED, IntegerType()),
     ])  # fmt: skip
     if chosen == "local":
@@ -87,7 +87,7 @@ def match(
         sent = prepared.frame.mapInArrow(_Sending(root, number, prepared.is_json), packed).repartition(count, "shard")
         matched = sent.mapInArrow(_Arriving(root, number, event_id), schema)
     counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
-    return counted.where(F.col("subscription_id").isNotNull()).drop(UNDEFINED)
+    return counted.select(event_id, F.explode(SUBSCRIPTIONS).alias("subscription_id"))
 
 
 def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
@@ -115,7 +115,7 @@ def described(version: Version) -> str:
     )
 
 
-UNDEFINED = "_undefined"
+SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
 
 
 class _Worker:
@@ -199,35 +199,38 @@ def packed(events: Events, positions: I64) -> pa.Array:
     )
 
 
-def unpacked(column: pa.Array) -> Events:
+def unpacked(column: pa.BinaryArray) -> Events:
     """The events back."""
-    lengths = np.array([len(value) for value in column.to_pylist()], dtype=np.int64) // ENTRY.itemsize
-    entries = np.frombuffer(b"".join(column.to_pylist()), dtype=ENTRY)
-    start = np.concatenate([[0], np.cumsum(lengths)])
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)
+    start = (bounds - bounds[0]) // ENTRY.itemsize
     line, low, high = (np.ascontiguousarray(entries[name]) for name in ("line", "low", "high"))
-    plain = np.empty(len(lengths), dtype=np.uint8)
+    plain = np.empty(len(column), dtype=np.uint8)
     find_plain(start, line, plain)
-    ranges = np.unique(np.repeat(np.arange(len(lengths)), lengths)[low != high])
-    plain[ranges] = 0
+    plain[np.searchsorted(start, np.flatnonzero(low != high), side="right") - 1] = 0
     return Events(start, line, low, high, plain)
 
 
 def _undefined(
     mismatches: Mapping[str, int], kind: pa.DataType, served: Served, event_id: str
 ) -> Iterator[pa.RecordBatch]:
-    """A row without a match that carries the count of undefined values; it is filtered out after it was observed."""
+    """A row without a match that carries the count of undefined values; nothing is left of it after the explosion."""
     if mismatches:
-        subscription = pa.nulls(1, pa.string() if served.version.ids == "str" else pa.int64())
+        lists = pa.nulls(1, pa.list_(pa.string() if served.version.ids == "str" else pa.int64()))
         count = pa.array([sum(mismatches.values())], pa.int32())
-        yield pa.RecordBatch.from_arrays(
-            [pa.nulls(1, kind), subscription, count], [event_id, "subscription_id", UNDEFINED]
-        )
+        yield pa.RecordBatch.from_arrays([pa.nulls(1, kind), lists, count], [event_id, SUBSCRIPTIONS, UNDEFINED])
 
 
-def _rows(ids: pa.Array, positions: I64, subscriptions: pa.Array, event_id: str) -> Iterator[pa.RecordBatch]:
-    for at in range(0, len(positions), ROWS):
-        part = positions[at : at + ROWS]
-        yield pa.RecordBatch.from_arrays(
-            [ids.take(pa.array(part)), subscriptions.slice(at, ROWS), pa.nulls(len(part), pa.int32())],
-            [event_id, "subscription_id", UNDEFINED],
-        )
+def _rows(ids: pa.Array, start: I64, subscriptions: pa.Array, event_id: str) -> Iterator[pa.RecordBatch]:
+    """The events that match anything, with all that they match."""
+    some = np.flatnonzero(np.diff(start))
+    bounds = np.append(start[some], start[-1])
+    at = 0
+    while at < len(some):
+        end = max(at + 1, int(np.searchsorted(bounds, bounds[at] + ROWS, side="right")) - 1)
+        values = subscriptions.slice(bounds[at], bounds[end] - bounds[at])
+        lists = pa.ListArray.from_arrays(pa.array((bounds[at : end + 1] - bounds[at]).astype(np.int32)), values)
+        columns = [ids.take(pa.array(some[at:end])), lists, pa.nulls(end - at, pa.int32())]
+        yield pa.RecordBatch.from_arrays(columns, [event_id, SUBSCRIPTIONS, UNDEFINED])
+        at = end

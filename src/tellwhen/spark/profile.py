@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -12,18 +13,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
-from tellwhen.errors import EventError, SchemaError, TellwhenError
+from tellwhen.errors import SchemaError, TellwhenError
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.values import flatten
 from tellwhen.profile import Profile, Side
-from tellwhen.spark.events import prepare
+from tellwhen.spark.events import objects, prepare
 from tellwhen.spark.ingest import read_expression
 
 PARTIALS = 16
 """Partial profiles that reach the driver; before that, those of all partitions are merged into so many."""
 
-ROWS = 50_000
-"""Events looked at together: for small batches the work for each attribute would cost more than that for its values."""
+BATCHES = 5
+"""Batches looked at together: in one, the work for each attribute may cost more than that for its few values."""
 
 SIDES: tuple[Side, ...] = ("events", "subscriptions")
 
@@ -44,7 +44,7 @@ def profile(
     if subs is not None:
         if "expression" not in subs.columns or not isinstance(subs.schema["expression"].dataType, StringType):
             raise SchemaError("subscriptions have a column 'expression' of strings; ingest() makes it")
-        found.add(_collected(subs.select("expression").mapInArrow(_subscriptions, "profile binary")))
+        found.add(_collected(subs.select("expression"), _subscriptions))
     if events is not None:
         if event_id is None:
             event_id = "_event"
@@ -52,12 +52,13 @@ def profile(
                 event_id += "_"
             events = events.withColumn(event_id, F.lit(0))
         frame, is_json = prepare(events, event_id, attributes, {})
-        found.add(_collected(frame.mapInArrow(_objects if is_json else _tables, "profile binary")))
+        found.add(_collected(frame, _objects if is_json else _tables))
     return found
 
 
-def _collected(partials: DataFrame) -> Profile:
-    merged = partials.repartition(PARTIALS).mapInArrow(_merging, "profile binary")
+def _collected(frame: DataFrame, profiled: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Profile:
+    schema = "profile binary"
+    merged = frame.mapInArrow(profiled, schema).repartition(PARTIALS).mapInArrow(_merging, schema)
     return Profile.merged(_unpacked(bytes(row.profile)) for row in merged.collect())
 
 
@@ -75,42 +76,28 @@ def _read(text: str | None) -> Expr:
 
 def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events as columns, after that of their ids."""
-    found, waiting, rows = Profile(), [], 0
-    for batch in batches:
-        waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= ROWS:
-            _add_batches(found, waiting)
-            waiting, rows = [], 0
-    if waiting:
-        _add_batches(found, waiting)
+    found = Profile()
+    while some := list(islice(batches, BATCHES)):
+        table = pa.Table.from_batches(some)
+        if table.num_columns == 1:  # without columns a table has no rows either
+            found.events += table.num_rows
+        else:
+            found.add_events(table.drop_columns([table.column_names[0]]))
     yield _packed(found)
-
-
-def _add_batches(found: Profile, batches: list[pa.RecordBatch]) -> None:
-    table = pa.Table.from_batches(batches)
-    if table.num_columns == 1:  # without columns a table has no rows either
-        found.events += table.num_rows
-    else:
-        found.add_events(table.drop_columns([table.column_names[0]]))
 
 
 def _objects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events as JSON, after their ids."""
     found = Profile()
-    found.add_events(_loaded(found, (text for batch in batches for text in batch.column(1).to_pylist())))
+    found.add_events(_loaded(found, batches))
     yield _packed(found)
 
 
-def _loaded(found: Profile, texts: Iterable[str | None]) -> Iterator[dict[str, Any]]:
-    for text in texts:
-        event: Any = {}
-        if text is not None:
-            try:
-                event = flatten(json.loads(text))
-            except (ValueError, RecursionError, EventError):
-                found.malformed += 1
-        yield event
+def _loaded(found: Profile, batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for event in objects(batch.column(1)):
+            found.malformed += event is None
+            yield event or {}
 
 
 def _merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

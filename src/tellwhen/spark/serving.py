@@ -43,20 +43,15 @@ class Served:
         self._routes: tuple[I64, I64, I32] | None = None
 
     def match(self, shard: int, events: Events) -> tuple[I64, pa.Array]:
-        """For every match in a shard, the position of its event and the id of its subscription."""
+        """The ids of all that events satisfy in a shard: those of event e are ids[start[e]:start[e+1]]."""
         opened = self._shards.get(shard)
         if opened is None:
             contents = read_shard(self.root / self.version.shards[shard].name, self.attributes)
             if contents.ids.type != self.version.ids and len(contents.ids):
-                raise FormatError(
-                    f"the ids of {self.version.shards[shard].name} are not of the type that the index has"
-                )
+                raise FormatError(f"the ids of {self.version.shards[shard].name} are not of the index's type")
             opened = self._shards[shard] = _Opened(contents.engine.reader(), contents.ids)
         start, slots = opened.reader.match(events)
-        positions = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        if self.version.ids == "int":
-            return positions, pa.array(opened.ids.numbers(slots))
-        return positions, id_column(opened.ids, slots)
+        return start, pa.array(opened.ids.numbers(slots)) if self.version.ids == "int" else id_column(opened.ids, slots)
 
     def shards(self) -> Iterator[int]:
         return iter(range(len(self.version.shards)))

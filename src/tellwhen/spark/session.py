@@ -21,6 +21,7 @@ from tellwhen.errors import SparkSetupError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOGGING = Path(__file__).with_name("log4j2.properties")
 OLDEST_JAVA = 17
 TO_DO = f"install Java {OLDEST_JAVA} or newer, or `pip install tellwhen[spark]`, which brings one"
 
@@ -59,7 +60,8 @@ def session(app: str = "tellwhen", master: str | None = None, config: Mapping[st
         return SparkSession.builder.getOrCreate()
     said = stated(os.environ)
     settings = chosen(said, master, config or {}, os.environ)
-    if not {"spark.pyspark.python", "PYSPARK_PYTHON"} & {*said, *settings, *os.environ}:
+    # On a cluster this path may not exist.
+    if is_local(settings) and not {"spark.pyspark.python", "PYSPARK_PYTHON"} & {*said, *settings, *os.environ}:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if not _has_jvm(settings, os.environ):
@@ -81,16 +83,21 @@ def chosen(
     settings.update(config)
     if not _has_jvm(settings, environ):
         place = settings.setdefault("spark.master", said.get("spark.master", "local[*]"))
-        if re.match(r"local(-cluster)?(\[|$)", place):
+        if is_local(settings):
             settings = {k: v for k, v in local_defaults(place, environ).items() if k not in said} | settings
     return settings
+
+
+def is_local(settings: Mapping[str, str]) -> bool:
+    """Will Spark run on this machine alone?"""
+    return re.match(r"local(-cluster)?(\[|$)", settings.get("spark.master", "")) is not None
 
 
 def local_defaults(master: str, environ: Mapping[str, str]) -> dict[str, str]:
     """A quiet Spark that talks to nobody but this machine."""
     settings = {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
         "spark.driver.memory": "2g",
-        "spark.log.level": "ERROR",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(max(2, 2 * _cores(master))),

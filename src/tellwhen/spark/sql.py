@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import SparkSession
@@ -41,7 +42,8 @@ class _Match:
         arrays, _ = encoded(batch, is_json, served.attributes, served.schema)
         ids = batch.column(0).cast(pa.string())
         for shard in served.shards():
-            positions, subscriptions = served.match(shard, arrays)
+            start, subscriptions = served.match(shard, arrays)
+            positions = np.repeat(np.arange(len(ids)), np.diff(start))
             yield pa.table({
                 "event_id": ids.take(pa.array(positions)), "subscription_id": subscriptions.cast(pa.string()),
             })  # fmt: skip

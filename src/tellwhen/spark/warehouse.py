@@ -32,12 +32,12 @@ from tellwhen.persist import body_checksum, replace
 
 FORMAT = 1
 CURRENT = "current.json"
-OWN = re.compile("(dictionary|shard|staging)-[0-9a-f]{32}")
+OWN = re.compile("(dictionary|shard|staging|dead)-[0-9a-f]{32}")
 STALE = 3600
 """Seconds after which a staging directory that nobody has locked is taken for dead."""
 
-DAY = 24 * 3600
-"""Seconds for which the version of a query is remembered."""
+DAY, WEEK = 24 * 3600, 7 * 24 * 3600
+"""Seconds for which the version of a query, and of the last batch of a stream, is kept for it."""
 
 PINS = 100
 """Batches of a stream whose versions are remembered; only the last one can ever be run again."""
@@ -153,7 +153,10 @@ def staging(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _locked(directory / "lock"):
             yield directory
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        # Moved first: tasks that outlive a failed build find nowhere to write to.
+        dead = root / directory.name.replace("staging", "dead")
+        directory.rename(dead)
+        shutil.rmtree(dead, ignore_errors=True)
 
 
 def commit(staged: Path, version: Version, base: int | None, keep: int) -> Version:
@@ -180,19 +183,32 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
 def _clean(root: Path, keep: int) -> None:
     """Forget versions but the current one and the `keep` before it, and what only they referred to."""
     older = [number for number in _numbers(root) if number < current(root)]
+    needed = _pinned(root)
     for number in older[: max(0, len(older) - keep)]:
-        _version_file(root, number).unlink(missing_ok=True)
+        if number not in needed:
+            _version_file(root, number).unlink(missing_ok=True)
     used = set()
     for number in _numbers(root):
         version = read_version(root, number)
         used |= {version.dictionary, *(shard.name for shard in version.shards)}
-    for pins in (root / "pins").glob("query-*"):
-        if pins.stat().st_mtime < time.time() - DAY:
-            shutil.rmtree(pins, ignore_errors=True)
     for entry in root.iterdir():
         # Shards and dictionaries get their places under the lock that is held here: the unused ones are nobody's.
         if OWN.fullmatch(entry.name) and entry.name not in used and not _is_staged_in(entry):
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def _pinned(root: Path) -> set[int]:
+    """Versions that a stream may need for its last batch again, or a query that is running; old pins go away."""
+    found = set()
+    for pins in (root / "pins").glob("*"):
+        kept = DAY if pins.name.startswith("query-") else WEEK
+        if pins.stat().st_mtime < time.time() - kept:
+            shutil.rmtree(pins, ignore_errors=True)
+            continue
+        last = max((file for file in pins.iterdir() if not file.name.startswith(".")), default=None)
+        if last is not None:
+            found.add(int(last.read_text()))
+    return found
 
 
 def _is_staged_in(entry: Path) -> bool:
@@ -204,7 +220,7 @@ def _is_staged_in(entry: Path) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return False
     except FileNotFoundError:
-        # Just being made, or going away; or left by a task that outlived its build.
+        # Just being made, unless its build was killed at that very moment.
         return not entry.exists() or entry.stat().st_mtime > time.time() - STALE
     except OSError:
         return True

@@ -1,0 +1,118 @@
+"""How often do the attributes occur, and with which values? Of one side: the events, or the subscriptions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from tellwhen.profile.sketches import Heavy, Sample
+from tellwhen.profile.values import FAMILIES
+
+SAMPLED, MOST, LEAST = 1 << 17, 256, 8
+"""Values sampled of all attributes together; and of one, at most and at least."""
+
+PENDING = 1 << 17
+"""Values gathered before the sketches see them, each distinct one once with its count."""
+
+
+class Census:
+    """Values are texts, as `values.py` writes them. After adding, `settle`."""
+
+    def __init__(self) -> None:
+        self.present: Counter[str] = Counter()  # events or subscriptions that have the attribute
+        self.families: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.heavy = Heavy()
+        self._samples: defaultdict[str, Sample] = defaultdict(Sample)
+        self._pending: dict[str, dict[str, int]] = {}
+        self._size = 0  # of what is pending
+
+    def add(self, attribute: str, text: str | None) -> None:
+        """None, a value of no family, is not counted."""
+        if text is not None:
+            counts = self._pending.setdefault(attribute, {})
+            counts[text] = counts.get(text, 0) + 1
+            self._size += 1
+            if self._size > PENDING:
+                self._flush()
+
+    def _flush(self) -> None:
+        for attribute, counts in self._pending.items():
+            self.add_counts(attribute, counts)
+        self._pending, self._size = {}, 0
+
+    def add_counts(self, attribute: str, counts: Mapping[str, int]) -> None:
+        """Distinct values at once."""
+        families = self.families[attribute]
+        for text, count in counts.items():
+            families[FAMILIES[text[0]]] += count
+        self._samples[attribute].add(counts, self._room())
+        self.heavy.add(attribute, counts)
+
+    def settle(self) -> None:
+        """Cut to size, so that equal input gives equal results."""
+        self._flush()
+        room = self._room()
+        for sample in self._samples.values():
+            sample.cut(room)
+        self.heavy.cut()
+
+    def merge(self, other: Census) -> None:
+        self.present.update(other.present)
+        for attribute, families in other.families.items():
+            self.families[attribute].update(families)
+            self._samples[attribute].add(other._samples[attribute].counts, self._room())
+            self.heavy.add(attribute, other.heavy.counts[attribute])
+        self.heavy.error += other.heavy.error
+        self.settle()
+
+    def _room(self) -> int:
+        """Values to sample of an attribute: fewer, the more attributes there are.
+
+        It never grows again, so whatever a part has cut away is cut from the whole too.
+        """
+        return max(LEAST, min(MOST, SAMPLED // max(1, len(self._samples))))
+
+    def _sample(self, attribute: str) -> Sample:
+        return self._samples.get(attribute, Sample())
+
+    def hitters(self, attribute: str) -> dict[str, int]:
+        """All values if few; else the heavy ones."""
+        sample = self._sample(attribute)
+        if sample.is_complete(self._room()):
+            return sample.counts
+        # What counts less than the error may be no heavier than a value that has been dropped.
+        found = {text: count for text, count in self.heavy.counts[attribute].items() if count > self.heavy.error}
+        return {text: sample.counts.get(text, count) for text, count in found.items()}
+
+    def weights(self, attribute: str) -> dict[str, float]:
+        """All values if few; else the heavy ones, and a sample standing for the rest."""
+        hitters: dict[str, float] = dict(self.hitters(attribute))
+        light = {text: count for text, count in self._sample(attribute).counts.items() if text not in hitters}
+        rest = self.families[attribute].total() - sum(hitters.values()) if light else 0
+        if rest <= 0:
+            return hitters
+        scale = rest / sum(light.values())
+        return hitters | {text: count * scale for text, count in light.items()}
+
+    def distinct(self, attribute: str) -> int:
+        return self._sample(attribute).distinct(self._room())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "present": dict(self.present),
+            "families": {attribute: dict(families) for attribute, families in self.families.items()},
+            "samples": {attribute: sample.counts for attribute, sample in self._samples.items()},
+            "heavy": self.heavy.counts,
+            "error": self.heavy.error,
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Census:
+        census = cls()
+        census.present.update(form["present"])
+        for attribute, families in form["families"].items():
+            census.families[attribute].update(families)
+            census._samples[attribute] = Sample(form["samples"][attribute])
+        census.heavy = Heavy(form["heavy"], form["error"])
+        return census

@@ -1,0 +1,245 @@
+"""What can be asked of a profile, and how is one made, merged and kept?"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.values import flatten, is_present, members
+from tellwhen.profile.census import Census
+from tellwhen.profile.histogram import Bucket, histogram
+from tellwhen.profile.sharing import Level, Sharing
+from tellwhen.profile.showing import show
+from tellwhen.profile.tables import carried
+from tellwhen.profile.values import text_of, value_of
+
+Side = Literal["events", "subscriptions"]
+
+
+class Profile:
+    """Statistics of subscriptions, of events, or of both; `|` merges.
+
+    >>> import tellwhen as tw
+    >>> asked = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b < 5", "a = 1", "NOT (b < 5 AND a = 1)"]))
+    >>> seen = Profile.of_events([{"a": 1, "b": 4}, {"a": 1, "b": 9}, {"a": "x"}, {}])
+    >>> both = asked | seen
+    >>> both.event_frequency
+    {'a': 0.75, 'b': 0.5}
+    >>> both.heavy_hitters("a"), both.heavy_hitters("a", "subscriptions")
+    ([(1, 2), ('x', 1)], [(1, 3)])
+    >>> both.histogram("b", buckets=2)
+    [Bucket(low=4, high=4, count=1), Bucket(low=9, high=9, count=1)]
+    >>> print(both)
+    3 subscriptions: 1.7 predicates on average, 2 at most; nested 2 deep at most
+    operators: = 3, < 2
+    4 events: 1.2 attributes on average
+    level  sub-expressions  distinct  sharing
+        1                5         2     2.50
+        2                2         1     2.00
+        3                1         1     1.00
+    attribute  in subscriptions  in events  families        most frequent in events
+    a                   100.0 %     75.0 %  number, string  1 (2), 'x' (1)
+    b                    66.7 %     50.0 %  number          4 (1), 9 (1)
+    """
+
+    def __init__(self) -> None:
+        self.subscriptions = 0
+        self.events = 0
+        self.malformed = 0  # of the events, those that are no object
+        self.operators: Counter[str] = Counter()
+        self.sizes: Counter[int] = Counter()  # predicates in a subscription
+        self.depths: Counter[int] = Counter()
+        self._asked: defaultdict[str, Counter[str]] = defaultdict(Counter)  # families of predicates by attribute
+        self._constants, self._values = Census(), Census()
+        self._sharing = Sharing()
+
+    # making
+
+    @classmethod
+    def of_subscriptions(cls, expressions: Iterable[Expr]) -> Profile:
+        """One pass over expressions."""
+        profile = cls()
+        profile.add_subscriptions(expressions)
+        return profile
+
+    @classmethod
+    def of_events(cls, events: Iterable[Mapping[str, Any]] | pa.Table) -> Profile:
+        """One pass over events: mappings, or an Arrow table of them as `Index.match_many` takes it."""
+        profile = cls()
+        profile.add_events(events)
+        return profile
+
+    @classmethod
+    def merged(cls, profiles: Iterable[Profile]) -> Profile:
+        """One profile of all that the others have seen."""
+        profile = cls()
+        for other in profiles:
+            profile.add(other)
+        return profile
+
+    def __or__(self, other: Profile) -> Profile:
+        return Profile.merged([self, other])
+
+    def add(self, other: Profile) -> None:
+        """Merge another one into this one."""
+        self.subscriptions += other.subscriptions
+        self.events += other.events
+        self.malformed += other.malformed
+        for name, counter in self._counters().items():
+            counter.update(other._counters()[name])
+        for attribute, families in other._asked.items():
+            self._asked[attribute].update(families)
+        self._constants.merge(other._constants)
+        self._values.merge(other._values)
+        self._sharing.merge(other._sharing)
+
+    def _counters(self) -> dict[str, Counter[Any]]:
+        return {"operators": self.operators, "sizes": self.sizes, "depths": self.depths}
+
+    def add_subscriptions(self, expressions: Iterable[Expr]) -> None:
+        """Count these too."""
+        for expression in expressions:
+            self.subscriptions += 1
+            self.sizes[expression.size] += 1
+            self.depths[expression.depth] += 1
+            self._sharing.add(expression)
+            mentioned = set()
+            for predicate in expression.predicates():
+                attribute, family = predicate.attribute, predicate.family
+                mentioned.add(attribute)
+                self.operators[predicate.operator] += 1
+                if family is not None:
+                    self._asked[attribute][family] += 1
+                if predicate.operator in ("=", "IN"):
+                    for constant in predicate.constants:
+                        self._constants.add(attribute, text_of(constant))
+            self._constants.present.update(mentioned)
+        self._constants.settle()
+        self._sharing.settle()
+
+    def add_events(self, events: Iterable[Mapping[str, Any]] | pa.Table) -> None:
+        """Count these too."""
+        if isinstance(events, pa.Table):
+            self.events += events.num_rows
+            for attribute, rows, counts in carried(events):
+                self._values.present[attribute] += rows
+                if counts:
+                    self._values.add_counts(attribute, counts)
+        else:
+            for event in events:
+                self.events += 1
+                for attribute, value in flatten(event).items():
+                    self._add_value(attribute, value)
+        self._values.settle()
+
+    def _add_value(self, attribute: str, value: Any) -> None:
+        text = text_of(value)
+        if text is not None:
+            self._values.present[attribute] += 1
+            self._values.add(attribute, text)
+        elif is_present(value):  # a list, or of no family
+            self._values.present[attribute] += 1
+            for member in members(value):
+                self._values.add(attribute, text_of(member))
+
+    # asking
+
+    @property
+    def subscription_frequency(self) -> dict[str, float]:
+        """The share of the subscriptions that mention an attribute."""
+        return {name: count / self.subscriptions for name, count in sorted(self._constants.present.items())}
+
+    @property
+    def event_frequency(self) -> dict[str, float]:
+        """The share of the events that carry an attribute."""
+        return {name: count / self.events for name, count in sorted(self._values.present.items())}
+
+    @property
+    def attributes(self) -> list[str]:
+        """All that are mentioned or carried."""
+        return sorted(self._constants.present.keys() | self._values.present.keys())
+
+    def families(self, attribute: str, side: Side = "events") -> dict[str, int]:
+        """How many values of the events, or predicates of the subscriptions, are of which family."""
+        by_attribute = self._values.families if side == "events" else self._asked
+        return dict(sorted(by_attribute.get(attribute, {}).items()))
+
+    def heavy_hitters(self, attribute: str, side: Side = "events", top: int = 10) -> list[tuple[Any, int]]:
+        """The most frequent values of the events, or constants of = and IN, with their counts.
+
+        Exact if the attribute has few values; else the counts are too low by at most `heavy_error(side)`, and what
+        is less frequent than that is not listed.
+        """
+        found = self._side(side).hitters(attribute)
+        return [(value_of(text), count) for text, count in sorted(found.items(), key=lambda t: (-t[1], t[0]))[:top]]
+
+    def heavy_error(self, side: Side = "events") -> int:
+        """By how much the counts of heavy hitters may be too low."""
+        return self._side(side).heavy.error
+
+    def distinct(self, attribute: str, side: Side = "events") -> int:
+        """How many values there are: exact if few, else an estimate."""
+        return self._side(side).distinct(attribute)
+
+    def histogram(self, attribute: str, side: Side = "events", buckets: int = 16) -> list[Bucket]:
+        """Numbers or times, whichever are more, in buckets of about equal counts; empty if there are none.
+
+        Text is taken for numbers, or times, only if there is nothing but text and every value sampled reads as one.
+        """
+        return histogram(self._side(side).weights(attribute), buckets)
+
+    def sharing(self) -> list[Level]:
+        """Sub-expressions by level, predicates first."""
+        return self._sharing.levels()
+
+    def _side(self, side: Side) -> Census:
+        return self._values if side == "events" else self._constants
+
+    # keeping
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form: plain dicts, lists and scalars; `from_json` makes an equal profile of it."""
+        return {
+            "subscriptions": self.subscriptions,
+            "events": self.events,
+            "malformed": self.malformed,
+            # As lists of pairs: the keys of JSON objects are strings, sizes are not.
+            **{name: sorted(map(list, counter.items())) for name, counter in self._counters().items()},
+            "asked": {attribute: dict(families) for attribute, families in self._asked.items()},
+            "constants": self._constants.to_json(),
+            "values": self._values.to_json(),
+            "sharing": self._sharing.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Profile:
+        """The profile of which `to_json` made this."""
+        profile = cls()
+        profile.subscriptions, profile.events = form["subscriptions"], form["events"]
+        profile.malformed = form["malformed"]
+        for name, counter in profile._counters().items():
+            counter.update(dict(form[name]))
+        for attribute, families in form["asked"].items():
+            profile._asked[attribute].update(families)
+        profile._constants = Census.from_json(form["constants"])
+        profile._values = Census.from_json(form["values"])
+        profile._sharing = Sharing.from_json(form["sharing"])
+        return profile
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Profile) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return (
+            f"<Profile of {self.subscriptions:,} subscriptions and {self.events:,} events, "
+            f"{len(self.attributes):,} attributes>"
+        )
+
+    def __str__(self) -> str:
+        return show(self)

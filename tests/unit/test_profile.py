@@ -1,0 +1,273 @@
+"""Is a profile right on small data, bounded on large data, and the same however its input was divided?"""
+
+import datetime as dt
+import json
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tellwhen as tw
+from strategies import EVENTS, expressions
+from tellwhen.profile import Bucket, Level, Profile, census, sharing, sketches
+
+
+def asked(*texts):
+    return Profile.of_subscriptions(map(tw.parse, texts))
+
+
+def divided(draw, items):
+    """The same items in another order, in several parts."""
+    items = draw(st.permutations(items))
+    cuts = sorted(draw(st.lists(st.integers(0, len(items)), max_size=4)))
+    return [items[i:j] for i, j in zip([0, *cuts], [*cuts, len(items)], strict=True)]
+
+
+def by_twos(profiles):
+    while len(profiles) > 1:
+        profiles = [Profile.merged(profiles[i : i + 2]) for i in range(0, len(profiles), 2)]
+    return profiles[0]
+
+
+# merging
+
+
+@given(st.data(), st.lists(expressions(), max_size=8))
+def test_subscriptions_in_any_order_and_parts(data, items):
+    whole = Profile.of_subscriptions(items)
+    parts = [Profile.of_subscriptions(part) for part in divided(data.draw, items)]
+    assert Profile.merged(parts) == by_twos(parts) == whole
+    assert str(by_twos(parts)) == str(whole)
+
+
+@given(st.data(), st.lists(EVENTS, max_size=8))
+def test_events_in_any_order_and_parts(data, items):
+    whole = Profile.of_events(items)
+    parts = [Profile.of_events(part) for part in divided(data.draw, items)]
+    assert Profile.merged(parts) == by_twos(parts) == whole
+
+
+@settings(max_examples=25)
+@given(st.data(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 400)), max_size=300))
+def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(census, "MOST", 12)
+        patch.setattr(census, "LEAST", 2)
+        patch.setattr(census, "SAMPLED", 64)
+        patch.setattr(census, "PENDING", 50)
+        patch.setattr(sharing, "DISTINCT", 16)
+        events = [{f"a{name}": value} for name, value in pairs]
+        texts = [tw.parse(f"a{name} = {value} AND b = {value % 7}") for name, value in pairs]
+        whole = Profile.of_events(events) | Profile.of_subscriptions(texts)
+        parts = [Profile.of_events(part) for part in divided(data.draw, events)]
+        parts += [Profile.of_subscriptions(part) for part in divided(data.draw, texts)]
+        assert by_twos(parts) == Profile.merged(reversed(parts)) == whole
+        assert Profile.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+
+
+def test_merging_leaves_the_parts_alone():
+    one, two = asked("a = 1"), asked("a = 1", "b = 2")
+    before = json.dumps([one.to_json(), two.to_json()])
+    both = one | two
+    both.add(two)
+    both.add_events([{"a": 1}])
+    assert json.dumps([one.to_json(), two.to_json()]) == before
+    assert both.subscriptions == 5
+
+
+@given(st.lists(expressions(), max_size=5), st.lists(EVENTS, max_size=5))
+def test_json_round_trip(subscriptions, events):
+    whole = Profile.of_subscriptions(subscriptions) | Profile.of_events(events)
+    again = Profile.from_json(json.loads(json.dumps(whole.to_json())))
+    assert again == whole
+    assert again | whole == whole | whole
+
+
+# small data
+
+
+def test_frequencies():
+    found = asked("a = 1 AND b < 2 OR a = 3", "a > 1", "TRUE", "c IS NULL")
+    assert found.subscription_frequency == {"a": 0.5, "b": 0.25, "c": 0.25}
+    assert found.event_frequency == {}
+    found = Profile.of_events([{"a": 1, "b": None}, {"a": float("nan"), "b": []}, {"c": {"d": [None, 1]}}, {"b": {}}])
+    assert found.event_frequency == {"a": 0.25, "c.d": 0.25}
+    assert found.subscription_frequency == {}
+    assert Profile().event_frequency == Profile().subscription_frequency == {}
+
+
+def test_operators_sizes_depths():
+    found = asked("a = 1 AND b < 2 OR a = 3", "NOT a IN (1, 2)")
+    assert found.operators == {"=": 2, "<": 1, "IN": 1}
+    assert found.sizes == {3: 1, 1: 1}
+    assert found.depths == {2: 1, 1: 1}
+
+
+def test_sharing_by_hand():
+    # Level 1: a, b, c, a, b, c, d; level 2: a AND b twice, in either order; NOT d; level 3: two different ORs.
+    found = asked("a = 1 AND b = 2 OR c = 3", "c = 3.0 OR b = 2 AND a = 1 OR NOT d = 4")
+    assert found.sharing() == [Level(1, 7, 4), Level(2, 3, 2), Level(3, 2, 2)]
+    assert [level.ratio for level in found.sharing()] == [1.75, 1.5, 1.0]
+
+
+def test_sharing_tells_what_differs_and_only_that():
+    def distinct(*texts):
+        return asked(*texts).sharing()[0].distinct
+
+    assert distinct("a = 1", "a = 1.0", "a = 1e0") == 1
+    assert distinct("a IN (1, 2)", "a IN (2, 1, 1)") == 1
+    assert distinct("a = DATE '2024-01-01'", "a = TIMESTAMP '2024-01-01 00:00:00'") == 1
+    assert distinct("a = 1", "a = TRUE", "a = '1'", "b = 1", "a <> 1", "a BETWEEN 1 AND 1", "a IN (1)") == 7
+    assert distinct("a LIKE 'x'", "a LIKE 'x' ESCAPE '!'", "a BETWEEN 1 AND 2", "a BETWEEN 2 AND 1") == 4
+
+
+def test_heavy_hitters_of_constants_are_those_of_equalities():
+    found = asked("a = 1", "a IN (1, 2)", "a > 7", "a <> 8", "NOT a = 1")
+    assert found.heavy_hitters("a", "subscriptions") == [(1, 3), (2, 1)]
+    assert found.families("a", "subscriptions") == {"number": 5}
+    assert found.heavy_hitters("a") == found.histogram("a") == found.heavy_hitters("zzz") == []
+
+
+def test_values_of_every_family():
+    day = dt.datetime(2024, 1, 2)
+    found = Profile.of_events([{"a": [1, 1.0, True, "1", day, day.date()]}, {"a": tw.Interval(1, 2)}, {"a": object()}])
+    assert found.families("a") == {"bool": 1, "number": 2, "string": 1, "time": 2}
+    assert found.heavy_hitters("a") == [(1, 2), (day, 2), (True, 1), ("1", 1)]
+    assert [type(value) for value, _ in found.heavy_hitters("a")] == [int, dt.datetime, bool, str]
+    assert found.distinct("a") == 4
+    assert found.event_frequency == {"a": 1.0}
+
+
+def test_odd_values_are_counted_or_left_out():
+    values = [10**30, 2**63, -(2**62), float("inf"), -0.0, 0, "\ud800", "x" * 10_000, dt.date.max, dt.date.min]
+    found = Profile.of_events([{"a": value} for value in values])
+    assert found.event_frequency == {"a": 1.0}
+    assert found.families("a") == {"number": 6, "string": 1, "time": 2}
+    assert found.distinct("a") == 8
+    assert Profile.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_histogram_has_buckets_of_equal_counts():
+    found = Profile.of_events([{"a": i % 100} for i in range(800)])
+    buckets = found.histogram("a", buckets=4)
+    assert buckets == [Bucket(0, 24, 200), Bucket(25, 49, 200), Bucket(50, 74, 200), Bucket(75, 99, 200)]
+    assert found.histogram("a", buckets=1) == [Bucket(0, 99, 800)]
+
+
+def test_a_histogram_reads_text_only_if_all_of_it_is_numbers_or_times():
+    def histogram(*values):
+        return Profile.of_events([{"a": value} for value in values]).histogram("a", buckets=2)
+
+    assert histogram("1", "2.5", "1") == [Bucket(1, 1, 2), Bucket(2.5, 2.5, 1)]
+    assert histogram("1", "2", "x") == []
+    assert histogram("1", "2", True) == []
+    assert histogram("1970-01-01", "1970-01-02") == [Bucket(0, 0, 1), Bucket(86_400_000_000, 86_400_000_000, 1)]
+    assert histogram("1", "2", 7) == [Bucket(7, 7, 1)]
+
+
+# tables
+
+
+def columns_of(events):
+    """Events as a table with a column for each attribute."""
+    return pa.table({name: [event.get(name) for event in events] for name in ("n", "f", "s", "b", "t", "l")})
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "n": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 5) | st.none(),
+                "f": st.floats() | st.sampled_from([0.0, -0.0, 1.0, 0.5]),
+                "s": st.sampled_from(["", "x", "ü"]) | st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
+                "b": st.booleans(),
+                "t": st.datetimes(),
+                "l": st.lists(st.integers(0, 3) | st.none(), max_size=3),
+            },
+        ),
+        max_size=10,
+    )
+)
+def test_a_table_is_the_same_as_its_rows(events):
+    assert Profile.of_events(columns_of(events)) == Profile.of_events(events)
+
+
+def test_maps_structs_and_dictionaries():
+    events = [{"a": "x", "b": "1"}, {"a": "y"}, {"b": "x"}, {}]
+    expected = Profile.of_events(events)
+    kind = pa.map_(pa.string(), pa.string())
+    maps = pa.array([list(event.items()) for event in events], kind)
+    assert Profile.of_events(pa.table({"m": maps})) == expected
+    assert Profile.of_events(pa.table({"m": pa.chunked_array([maps[:1], maps[1:]])})) == expected
+    assert Profile.of_events(pa.table({"m": pa.concat_arrays([maps, maps])[4:]})) == expected
+    coded = {name: pa.array([event.get(name) for event in events]).dictionary_encode() for name in "ab"}
+    assert Profile.of_events(pa.table(coded)) == expected
+    structs = pa.table({"s": pa.array([{"a": 1, "b": None}, None])})
+    assert Profile.of_events(structs) == Profile.of_events([{"s": {"a": 1}}, {}])
+    union = pa.map_(pa.string(), pa.struct({"i": pa.int64(), "s": pa.string()}))
+    unions = pa.table({"m": pa.array([[("a", {"i": 1}), ("b", {"s": "x"})], [("a", {"s": "y"})], None], union)})
+    assert Profile.of_events(unions) == Profile.of_events([{"a": 1, "b": "x"}, {"a": "y"}, {}])
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_every_unit(unit):
+    moment = dt.datetime(2024, 1, 2, 3, 4, 5)
+    column = pa.array([moment, moment, None], pa.timestamp(unit))
+    assert Profile.of_events(pa.table({"t": column})) == Profile.of_events([{"t": moment}, {"t": moment}, {}])
+    days = pa.table({"t": pa.array([moment.date()], pa.date32()), "u": pa.array([moment.date()], pa.date64())})
+    assert Profile.of_events(days) == Profile.of_events([{"t": moment.date(), "u": moment.date()}])
+
+
+# large data
+
+
+def test_many_values_keep_the_bounds():
+    rows = 200_000
+    numbers = np.random.default_rng(1).permutation(rows)
+    skewed = np.where(numbers % 4 == 0, 7, numbers)  # a quarter is 7
+    table = pa.table({"id": numbers, "skewed": skewed, "few": numbers % 3})
+    parts = [Profile.of_events(table[i : i + 40_000]) for i in range(0, rows, 40_000)]
+    found = Profile.merged(parts)
+    assert len(json.dumps(found.to_json())) < 3_000_000
+    error = found.heavy_error()
+    assert 0 < error <= 3 * rows / (sketches.COUNTERS + 1)
+    assert found.heavy_hitters("few") == [(0, 66_667), (1, 66_667), (2, 66_666)]
+    ((value, count),) = found.heavy_hitters("skewed")
+    assert value == 7
+    assert rows // 4 - error <= count <= rows // 4
+    assert found.heavy_hitters("id") == []
+    assert abs(found.distinct("id") / rows - 1) < 0.3
+    for name in ("id", "skewed"):
+        buckets = found.histogram(name, buckets=8)
+        assert sum(bucket.count for bucket in buckets) == rows
+        for low, high, _ in buckets:
+            exact = np.count_nonzero((table[name].to_numpy() >= low) & (table[name].to_numpy() <= high)) / rows
+            assert exact < 0.125 + (0.25 if low <= 7 else 0) + 0.1
+
+
+def test_many_attributes_keep_little_of_each():
+    draw = random.Random(1)
+    events = [{f"a{draw.randrange(20_000)}": draw.random() for _ in range(20)} for _ in range(8_000)]
+    found = Profile.of_events(events)
+    names = {name for event in events for name in event}
+    assert found.event_frequency.keys() == names
+    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.LEAST
+    assert len(json.dumps(found.to_json())) < 200 * len(names) + 60 * sketches.COUNTERS
+
+
+def test_many_distinct_expressions_are_estimated():
+    found = Profile.of_subscriptions(tw.parse(f"a = {i} AND b = {i % 1_000}") for i in range(20_000))
+    one, two = found.sharing()
+    assert (one.total, two.total) == (40_000, 20_000)
+    assert abs(one.distinct / 21_000 - 1) < 0.1
+    assert abs(two.distinct / 20_000 - 1) < 0.1
+    assert len(json.dumps(found.to_json())) < 3_000_000
+
+
+def test_an_empty_profile_says_so():
+    assert str(Profile()) == "nothing yet"
+    assert repr(asked("a = 1")) == "<Profile of 1 subscriptions and 0 events, 1 attributes>"
