@@ -27,12 +27,24 @@ def interleaved(rivals: dict[str, Callable[[], object]], repeat: int = 9) -> dic
     times: dict[str, list[float]] = {name: [] for name in rivals}
     for _ in range(repeat):
         for name, run in rivals.items():
-            start = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - start)
-    return {name: _measured(found) for name, found in times.items()}
+            times[name].append(timed(run))
+    return {name: measured(found) for name, found in times.items()}
 
 
-def _measured(times: list[float]) -> Measured:
+def timed(run: Callable[[], object]) -> float:
+    """Seconds that it takes, once."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def summed(times: list[float]) -> Measured:
+    """The whole of work that was measured in equal parts, with the spread of the parts scaled up to it."""
+    part = measured(times)
+    return Measured(sum(times), part.spread * len(times))
+
+
+def measured(times: list[float]) -> Measured:
+    """The median of several runs of the same."""
     first, middle, third = statistics.quantiles(times, n=4)
     return Measured(middle, (third - first) / 2)

@@ -32,12 +32,16 @@ Parts = Mapping[str, Mapping[str, np.ndarray]]
 """Arrays by part and name."""
 
 
-def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any]) -> None:
-    """Write the arrays and the JSON-able `meta`; replaces an index that is there."""
+def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *, make: bool = True) -> None:
+    """Write the arrays and the JSON-able `meta`; replaces an index that is there.
+
+    With `make=False` the directory must be there already; one that was taken away is not made again.
+    """
     root = Path(path)
     if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not _is_ours(root))):
         raise FormatError(f"{root} exists and is not a saved index; choose another place")
-    root.mkdir(parents=True, exist_ok=True)
+    if make:
+        root.mkdir(parents=True, exist_ok=True)
     data = root / f"data-{uuid.uuid4().hex}"
     data.mkdir()
     files = {}

@@ -98,7 +98,7 @@ def write_block(directory: Path, pairs: Iterable[tuple[Id, str]], schema: Schema
         "version": store.version,
         "names": list(needs.names),
     }
-    persist.save(directory, parts, meta)
+    persist.save(directory, parts, meta, make=False)
 
 
 def _read(id_: Id, text: str, schema: Schema) -> Expr:

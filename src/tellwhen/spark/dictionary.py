@@ -51,7 +51,7 @@ def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tup
         staged, attributes, sorted((r.part, r.place, r.file, r.attribute, r.kind, r.size) for r in runs)
     )
     directory = fresh(staged, "dictionary")
-    persist.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)})
+    persist.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)}, make=False)
     return directory.name, read_dictionary(directory)
 
 
@@ -92,7 +92,7 @@ class _Writing:
                     runs.append((line, 1))
         if runs:
             start, data = texts.arrays()
-            persist.save(directory, {"texts": {"start": start, "data": data}}, {})
+            persist.save(directory, {"texts": {"start": start, "data": data}}, {}, make=False)
             count = len(runs)
             lines = [line for line, _ in runs]
             yield rows(
@@ -161,5 +161,5 @@ def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple
                     moved[line] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
     after_directory = fresh(staged, "dictionary")
     parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    persist.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)})
+    persist.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
     return after_directory.name, read_dictionary(after_directory), moved

@@ -181,7 +181,7 @@ def index_all(contents: Contents) -> None:
 def saved_shard(staged: Path, number: int, contents: Contents) -> pa.RecordBatch:
     """Write a shard; returns the row that describes it."""
     directory = fresh(staged, "shard")
-    persist.save(directory, contents.arrays(), contents.meta())
+    persist.save(directory, contents.arrays(), contents.meta(), make=False)
     size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
     return rows(SHARD, [number], [directory.name], [len(contents.engine)], [size])
 
