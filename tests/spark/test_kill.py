@@ -102,6 +102,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow  # a minute and a half: a cluster of processes has to start
 def test_a_killed_executor_costs_nothing_but_time(tmp_path):
     (tmp_path / "cluster.py").write_text(CLUSTER)
     done = subprocess.run(
