@@ -14,7 +14,7 @@ SIGNS = ("=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "BETWEEN")
 
 
 class Conjunctions(NamedTuple):
-    """Subscription s has the predicates start[s]:start[s+1]; p has the operands operand[first[p]:first[p+1]], sorted."""
+    """Subscription s has predicates start[s]:start[s+1]; p has operands operand[first[p]:first[p+1]], ascending."""
 
     start: I64
     attribute: I32
@@ -41,11 +41,9 @@ class Conjunctions(NamedTuple):
     def literals(self) -> Predicates:
         """The predicates on int lines, line a for attribute a, value v at the point 2v: ready to be stored."""
         lengths = np.diff(self.first)
-        single = self.operator < IN
-        # IN: a point each. NOT IN, <>: the gaps between points. All others: one interval.
-        counts = np.select(
-            [self.operator == IN, self.operator == NOT_IN, self.operator == NE], [lengths, lengths + 1, 2], 1
-        )
+        outer = (self.operator == NOT_IN) | (self.operator == NE)
+        # IN: a point each. NOT IN, <>: the gaps around the points. All others: one interval.
+        counts = np.select([self.operator == IN, outer], [lengths, lengths + 1], 1)
         start = np.concatenate([[0], np.cumsum(counts)])
         low, high = np.full(start[-1], LOWEST), np.full(start[-1], HIGHEST)
         points = 2 * self.operand
