@@ -21,7 +21,7 @@ from tellwhen.schema import Schema
 from tellwhen.spark.blocks import Compiling, read_block
 from tellwhen.spark.dictionary import make_dictionary
 from tellwhen.spark.ingest import INTEGERS
-from tellwhen.spark.shards import SHARD, Building, place, shards_of
+from tellwhen.spark.shards import SHARD, Building, place, placed, shards_of
 from tellwhen.spark.tasks import Task, own_errors, run
 from tellwhen.spark.warehouse import Version, commit, staging
 
@@ -53,7 +53,8 @@ def build(
         dictionary, attributes = make_dictionary(spark, staged, blocks)
         frequency = None if profile is None else profile.event_frequency
         placement = place(spark, staged, blocks, frequency or None, list(attributes.by_name), shards)
-        work = Building(staged, staged / dictionary, blocks, placement, engine, types)
+        places = placed(spark, staged, blocks, placement)
+        work = Building(staged, staged / dictionary, blocks, places, engine, types)
         built = run(spark, placement.size, work, SHARD).collect()
         version = Version(
             version=0,

@@ -2,8 +2,10 @@
 
 Two plans with equal results:
 
-    local     every worker matches its events with all shards          no event moves
-    routed    an event goes to the shards whose pivots it carries      for an index that no machine could hold
+    local     every worker opens all shards and matches its own events     no event moves
+    routed    an event goes to workers that have the shards it concerns    for an index that no machine could hold
+
+In both an event meets only the shards whose pivots it carries.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ def match(
     """
     root = located(path)
     found = read_version(root, version)
-    chosen, why = choose(found, plan)
-    text = f"{chosen} plan, {why}: {described(found)}"
+    name, why = choose(found, plan)
+    text = f"{name} plan, {why}: {described(found)}"
     log.info("%s", text)
     if explain:
         print(text)
@@ -74,7 +76,7 @@ def match(
         StructField(SUBSCRIPTIONS, ArrayType(StringType() if found.ids == "str" else LongType())),
         StructField(UNDEFINED, IntegerType()),
     ])  # fmt: skip
-    if chosen == "local":
+    if name == "local":
         matched = prepared.frame.mapInArrow(_Local(root, number, prepared.is_json, event_id), schema)
     else:
         packed = StructType([
@@ -140,8 +142,9 @@ class _Local(_Worker):
             events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
             ids = batch.column(0)
             yield from _undefined(mismatches, ids.type, served, self._event_id)
-            for shard in served.shards():
-                yield from _rows(ids, *served.match(shard, events), self._event_id)
+            for shard, positions in served.concerned(events):
+                mine = events if len(positions) == len(ids) else chosen(events, positions)
+                yield from _rows(ids.take(pa.array(positions)), *served.match(shard, mine), self._event_id)
 
 
 class _Sending(_Worker):
@@ -188,11 +191,19 @@ class _Arriving(_Worker):
                 yield from _rows(batch.column(1).take(mine), *served.match(shard, events), self._event_id)
 
 
+def chosen(events: Events, positions: I64) -> Events:
+    """The events at these positions."""
+    start, which = gather(events.start, positions)
+    low = events.low[which]
+    high = low if events.high is events.low else events.high[which]
+    return Events(start, events.line[which], low, high, events.plain[positions])
+
+
 def packed(events: Events, positions: I64) -> pa.Array:
     """The entries of the events at these positions, as bytes."""
-    start, which = gather(events.start, positions)
-    entries = np.empty(len(which), dtype=ENTRY)
-    entries["line"], entries["low"], entries["high"] = events.line[which], events.low[which], events.high[which]
+    start, line, low, high, _ = chosen(events, positions)
+    entries = np.empty(len(line), dtype=ENTRY)
+    entries["line"], entries["low"], entries["high"] = line, low, high
     offsets = (start * ENTRY.itemsize).astype(np.int32)
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(positions), [None, pa.py_buffer(offsets), pa.py_buffer(entries.tobytes())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,8 +54,13 @@ class Served:
         start, slots = opened.reader.match(events)
         return start, pa.array(opened.ids.numbers(slots)) if self.version.ids == "int" else id_column(opened.ids, slots)
 
-    def shards(self) -> Iterator[int]:
-        return iter(range(len(self.version.shards)))
+    def concerned(self, events: Events) -> Iterator[tuple[int, I64]]:
+        """The shards that events concern, each with the positions of these events."""
+        positions, shards = self.routed(events)
+        bounds = np.searchsorted(shards, np.arange(len(self.version.shards) + 1)).tolist()
+        for shard, (begin, end) in enumerate(pairwise(bounds)):
+            if begin < end:
+                yield shard, positions[begin:end]
 
     def routed(self, events: Events) -> tuple[I64, I64]:
         """Which events concern which shards: pairs of an event's position and a shard's number, by shard."""

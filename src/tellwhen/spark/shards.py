@@ -29,11 +29,15 @@ from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.tasks import Task, cores, rows, run
 from tellwhen.spark.warehouse import Shard, Version, fresh
 
+FEW = 10_000
 EVERY = ""
 """The pivot of subscriptions that any event may satisfy."""
 
-SIZE = 250_000
-"""Subscriptions in a shard, unless the user wants another number of shards."""
+SIZE, SMALL, MANY = 250_000, 8_000, 64
+"""Subscriptions in a shard at most; and at least, as long as there are not so many shards.
+
+Many shards are good, since an event concerns only some of them; and bad, since each is twenty files.
+"""
 
 
 class Placement(NamedTuple):
@@ -43,7 +47,7 @@ class Placement(NamedTuple):
     shards: dict[str, list[int]]
     size: int
 
-    def of(self, block: Block, offset: int = 0) -> I64:
+    def of(self, block: Block, offset: int) -> I64:
         """The shard of every subscription of a block. Those of a split pivot are dealt out in turn."""
         pivots = block.pivots(self.rank)
         places = np.zeros(len(pivots), dtype=np.int64)
@@ -71,7 +75,8 @@ def place(
     rank = ranked(frequency, names)
     sizes = _sums(spark, len(blocks), _Counting(staged, blocks, rank))
     total = sum(sizes.values())
-    size = min(shards or max(cores(spark), -(-total // SIZE)), max(1, total))
+    wanted = shards or max(cores(spark), -(-total // SIZE), min(MANY, total // SMALL))
+    size = min(wanted, max(1, total))
     return Placement(rank, balanced(sizes, size), size)
 
 
@@ -135,6 +140,38 @@ class _Counting(Task):
         yield rows(COUNT, [EVERY if p < 0 else block.names[p] for p in pivots[known].tolist()], sizes[known])
 
 
+class Placing(Task):
+    """Notes beside each block which of its subscriptions go to which shard."""
+
+    def __init__(self, staged: Path, blocks: list[str], placement: Placement) -> None:
+        self._staged, self._blocks, self._placement = staged, blocks, placement
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        directory = self._staged / self._blocks[number]
+        places = self._placement.of(read_block(directory), number)
+        order = np.argsort(places, kind="stable").astype(np.int32)
+        bounds = np.searchsorted(places[order], np.arange(self._placement.size + 1))
+        # A directory of its own: a task may be run twice.
+        aside = fresh(self._staged, "places")
+        persist.save(aside, {"shard": {"start": bounds, "slot": order}}, {}, make=False)
+        yield rows(PLACES, [number], [aside.name])
+
+
+PLACES = "number int, name string"
+
+
+def placed(spark: SparkSession, staged: Path, blocks: list[str], placement: Placement) -> list[str]:
+    """Where it is noted, block by block, who goes where."""
+    found = run(spark, len(blocks), Placing(staged, blocks, placement), PLACES).collect()
+    return [row.name for row in sorted(found, key=lambda row: row.number)]
+
+
+def slots_for(staged: Path, places: str, number: int) -> I32:
+    """The subscriptions of a block that go to a shard."""
+    noted = persist.load(staged / places, verify=False)[0]["shard"]
+    return noted["slot"][noted["start"][number] : noted["start"][number + 1]]
+
+
 SHARD = "number int, name string, subscriptions long, bytes long"
 
 
@@ -142,18 +179,16 @@ class Building(Task):
     """Shards built and saved."""
 
     def __init__(
-        self, staged: Path, dictionary: Path, blocks: list[str], placement: Placement, engine: str, schema: Schema
+        self, staged: Path, dictionary: Path, blocks: list[str], places: list[str], engine: str, schema: Schema
     ) -> None:
         self._staged, self._dictionary, self._blocks = staged, dictionary, blocks
-        self._placement, self._engine, self._types = placement, engine, schema.types
+        self._places, self._engine, self._types = places, engine, schema.types
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         contents = Contents.empty(self._engine, Schema(self._types))
         contents.store.attributes = read_dictionary(self._dictionary)
-        for offset, name in enumerate(self._blocks):
-            block = read_block(self._staged / name)
-            mine = np.flatnonzero(self._placement.of(block, offset) == number).astype(np.int32)
-            take_from(contents, block, mine)
+        for name, places in zip(self._blocks, self._places, strict=True):
+            take_from(contents, read_block(self._staged / name), slots_for(self._staged, places, number))
         index_all(contents)
         yield saved_shard(self._staged, number, contents)
 
@@ -175,7 +210,8 @@ def index_all(contents: Contents) -> None:
     if len(refused):
         raise BudgetError(f"subscription {contents.ids[int(refused[0])]!r} is too complex for {contents.engine.name}")
     contents.engine.insert(slots)
-    contents.engine.rebuild()
+    if len(slots) < FEW:
+        contents.engine.rebuild()  # more would have been built at once; of few some may still be loose
 
 
 def saved_shard(staged: Path, number: int, contents: Contents) -> pa.RecordBatch:

@@ -13,6 +13,7 @@ from pyspark.sql.functions import arrow_udtf
 
 from tellwhen.errors import EventError
 from tellwhen.spark.events import encoded
+from tellwhen.spark.match import chosen
 from tellwhen.spark.serving import serve, task_version
 from tellwhen.spark.warehouse import located
 
@@ -36,14 +37,14 @@ class _Match:
         names = events.schema.names
         if "event_id" not in names:
             raise EventError(f"the table has no column event_id; it has {', '.join(names)}")
-        chosen = ["event_id", "attributes"] if "attributes" in names else ["event_id", *names]
-        batch = pa.RecordBatch.from_pydict({name: events.column(name) for name in chosen})
+        wanted = ["event_id", "attributes"] if "attributes" in names else ["event_id", *names]
+        batch = pa.RecordBatch.from_pydict({name: events.column(name) for name in wanted})
         is_json = "attributes" in names and pt.is_string(batch.column(1).type)
         arrays, _ = encoded(batch, is_json, served.attributes, served.schema)
         ids = batch.column(0).cast(pa.string())
-        for shard in served.shards():
-            start, subscriptions = served.match(shard, arrays)
-            positions = np.repeat(np.arange(len(ids)), np.diff(start))
+        for shard, positions in served.concerned(arrays):
+            start, subscriptions = served.match(shard, chosen(arrays, positions))
+            found = np.repeat(positions, np.diff(start))
             yield pa.table({
-                "event_id": ids.take(pa.array(positions)), "subscription_id": subscriptions.cast(pa.string()),
+                "event_id": ids.take(pa.array(found)), "subscription_id": subscriptions.cast(pa.string()),
             })  # fmt: skip

@@ -23,7 +23,17 @@ from tellwhen.spark.blocks import read_block
 from tellwhen.spark.build import KEEP, checked_columns, compiled, id_column
 from tellwhen.spark.dictionary import extend_dictionary, read_dictionary
 from tellwhen.spark.ingest import ADD, REMOVE
-from tellwhen.spark.shards import SHARD, Placement, index_all, place_more, read_shard, saved_shard, shards_of, take_from
+from tellwhen.spark.shards import (
+    SHARD,
+    index_all,
+    place_more,
+    placed,
+    read_shard,
+    saved_shard,
+    shards_of,
+    slots_for,
+    take_from,
+)
 from tellwhen.spark.tasks import Task, own_errors, rows, run
 from tellwhen.spark.warehouse import Version, commit, fresh, read_version, staging
 
@@ -67,7 +77,8 @@ def update(
             names = list(attributes.by_name)
         placement = place_more(spark, staged, blocks, base, names)
         place = staged / dictionary if blocks else root / dictionary
-        work = _Changing(staged, place, base, blocks, gone, placement, moved)
+        places = placed(spark, staged, blocks, placement)
+        work = _Changing(staged, place, base, blocks, places, gone, moved)
         built = run(spark, len(base.shards), work, SHARD).collect()
         version = Version(
             version=0,
@@ -115,21 +126,17 @@ class _Changing(Task):
     """A shard as it is, or built again if a change touches it."""
 
     def __init__(
-        self, staged: Path, dictionary: Path, base: Version, blocks: list[str], gone: list[str], placement: Placement,
+        self, staged: Path, dictionary: Path, base: Version, blocks: list[str], places: list[str], gone: list[str],
         moved: dict[int, Moved],
     ) -> None:  # fmt: skip
         self._staged, self._dictionary, self._base = staged, dictionary, base
-        self._blocks, self._gone, self._placement, self._moved = blocks, gone, placement, moved
+        self._blocks, self._places, self._gone, self._moved = blocks, places, gone, moved
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         shard = self._base.shards[number]
         old = read_shard(self._staged.parent / shard.name, read_dictionary(self._dictionary))
         removed = self._removed(old)
-        blocks = [read_block(self._staged / name) for name in self._blocks]
-        added = [
-            np.flatnonzero(self._placement.of(block, offset) == number).astype(np.int32)
-            for offset, block in enumerate(blocks)
-        ]
+        added = [slots_for(self._staged, places, number) for places in self._places]
         if not self._moved and not len(removed) and not any(len(slots) for slots in added):
             yield rows(SHARD, [number], [shard.name], [shard.subscriptions], [shard.bytes])
             return
@@ -141,8 +148,8 @@ class _Changing(Task):
         after.store.adopt(old.store.extract(kept))
         after.ids.adopt(old.ids, kept)
         after.texts.adopt(old.texts, kept)
-        for block, slots in zip(blocks, added, strict=True):
-            take_from(after, block, slots)
+        for name, slots in zip(self._blocks, added, strict=True):
+            take_from(after, read_block(self._staged / name), slots)
         index_all(after)
         yield saved_shard(self._staged, number, after)
 
