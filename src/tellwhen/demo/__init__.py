@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from rich.console import Console
@@ -13,5 +14,7 @@ FOLDER = Path("tellwhen-demo")
 
 def run(console: Console) -> None:
     """All of it."""
+    with console.status("Compiling the kernels; the first time takes a minute ..."):
+        example.show(Console(file=io.StringIO()))
     example.show(console)
     pipeline.show(console, FOLDER)

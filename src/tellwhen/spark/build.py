@@ -64,7 +64,7 @@ def build(
             ids=ids,
             dictionary=dictionary,
             shards=shards_of(built),
-            pivots=placement.shards,
+            pivots=placement.pivots,
             order=sorted(placement.rank, key=placement.rank.__getitem__),
         )
         return commit(staged, version, None, keep)

@@ -41,21 +41,29 @@ Many shards are good, since an event concerns only some of them; and bad, since 
 
 
 class Placement(NamedTuple):
-    """Where subscriptions go: the rank of every attribute, rare ones first, and the shards of every pivot."""
+    """Where subscriptions go: the rank of every attribute, rare ones first, and the shards of every pivot with the
+    share of its subscriptions that each gets."""
 
     rank: dict[str, int]
-    shards: dict[str, list[int]]
+    shares: dict[str, dict[int, float]]
     size: int
 
+    @property
+    def pivots(self) -> dict[str, list[int]]:
+        return {pivot: list(shares) for pivot, shares in self.shares.items()}
+
     def of(self, block: Block, offset: int) -> I64:
-        """The shard of every subscription of a block. Those of a split pivot are dealt out in turn."""
+        """The shard of every subscription of a block. Those of a split pivot are dealt out by its shards' shares."""
         pivots = block.pivots(self.rank)
         places = np.zeros(len(pivots), dtype=np.int64)
         for pivot in np.unique(pivots).tolist():
             if pivot != NOWHERE:
                 mine = np.flatnonzero(pivots == pivot)
-                shards = np.array(self.shards[EVERY if pivot < 0 else block.names[pivot]])
-                places[mine] = shards[(np.arange(len(mine)) + offset) % len(shards)]
+                shares = self.shares[EVERY if pivot < 0 else block.names[pivot]]
+                # Turned by the golden section from block to block, so that small blocks do not all choose alike.
+                dealt = ((np.arange(len(mine)) + 0.5) / len(mine) + offset * 0.618) % 1
+                shard = np.searchsorted(np.cumsum(list(shares.values())), dealt)
+                places[mine] = np.array(list(shares))[np.minimum(shard, len(shares) - 1)]
         return places
 
 
@@ -68,7 +76,7 @@ def place(
     spark: SparkSession, staged: Path, blocks: list[str], frequency: Mapping[str, float] | None, names: list[str],
     shards: int | None,
 ) -> Placement:  # fmt: skip
-    """Balanced shards: pivots in the order of their size, each to the shard that has least; a heavy one is split."""
+    """Balanced shards; a heavy pivot is split."""
     if frequency is None:
         # No event log: an attribute that few subscriptions need is taken for a rare one.
         frequency = _sums(spark, len(blocks), _Counting(staged, blocks, None))
@@ -85,16 +93,16 @@ def place_more(spark: SparkSession, staged: Path, blocks: list[str], version: Ve
     rank = {name: place for place, name in enumerate(version.order)}
     # An attribute that was not known before is taken for a rare one.
     rank |= {name: place - len(names) for place, name in enumerate(name for name in names if name not in rank)}
-    shards = dict(version.pivots)
+    shares = {pivot: dict.fromkeys(shards, 1 / len(shards)) for pivot, shards in version.pivots.items()}
     loads = [(shard.subscriptions, number) for number, shard in enumerate(version.shards)]
     heapq.heapify(loads)
     sizes = _sums(spark, len(blocks), _Counting(staged, blocks, rank)) if blocks else {}
     for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        if pivot not in shards:
+        if pivot not in shares:
             load, number = heapq.heappop(loads)
             heapq.heappush(loads, (load + size, number))
-            shards[pivot] = [number]
-    return Placement(rank, shards, len(version.shards))
+            shares[pivot] = {number: 1.0}
+    return Placement(rank, shares, len(version.shards))
 
 
 def _sums(spark: SparkSession, blocks: int, task: Task) -> dict[str, int]:
@@ -102,22 +110,25 @@ def _sums(spark: SparkSession, blocks: int, task: Task) -> dict[str, int]:
     return {row.name: row.size for row in found.collect()}
 
 
-def balanced(sizes: Mapping[str, int], count: int) -> dict[str, list[int]]:
-    """The shards of every pivot.
+def balanced(sizes: Mapping[str, int], count: int) -> dict[str, dict[int, float]]:
+    """The shards of every pivot, each with the share of its subscriptions that goes there: shards are filled one after
+    the other, and a pivot that does not fit goes on in the next.
 
-    >>> balanced({"a": 100, "b": 10, "c": 8}, 2)
-    {'a': [0, 1], 'b': [0], 'c': [1]}
+    >>> balanced({"a": 90, "b": 20, "c": 10}, 2)
+    {'a': {0: 0.6666666666666666, 1: 0.3333333333333333}, 'b': {1: 1.0}, 'c': {1: 1.0}}
     """
-    capacity = max(1, -(-sum(sizes.values()) // count))
-    loads = [(0, shard) for shard in range(count)]
-    heapq.heapify(loads)
-    found: dict[str, list[int]] = {}
+    capacity = sum(sizes.values()) / count
+    shard, room = 0, capacity
+    found: dict[str, dict[int, float]] = {}
     for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        pieces = min(count, -(-size // capacity))
-        taken = [heapq.heappop(loads) for _ in range(pieces)]
-        found[pivot] = sorted(shard for _, shard in taken)
-        for load, shard in taken:
-            heapq.heappush(loads, (load + -(-size // pieces), shard))
+        left = float(size)
+        found[pivot] = {}
+        while left > 0:
+            taken = left if shard == count - 1 else min(left, room)
+            found[pivot][shard] = taken / size
+            left, room = left - taken, room - taken
+            if room < 0.5 and shard < count - 1:
+                shard, room = shard + 1, room + capacity
     return found
 
 

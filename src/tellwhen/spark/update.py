@@ -88,7 +88,7 @@ def update(
             ids=base.ids,
             dictionary=dictionary,
             shards=shards_of(built),
-            pivots=placement.shards,
+            pivots=placement.pivots,
             order=sorted(placement.rank, key=placement.rank.__getitem__),
             applied={**base.applied, **(applied or {})},
         )
