@@ -8,7 +8,7 @@ import pytest
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.spark.shards import balanced
-from tellwhen.spark.warehouse import current, located
+from tellwhen.spark.warehouse import current, located, pinned, staging
 
 pytestmark = pytest.mark.spark
 
@@ -192,3 +192,25 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
     with pytest.raises(tw.FormatError, match="damaged"):
         tws.match(events(spark, {"x": "1"}), path)
     assert current(located(path)) == 1
+
+
+def test_a_version_that_a_stream_may_need_stays(spark, tmp_path):
+    path = tmp_path / "i"
+    tws.build(frame(spark, [("a", "x = 1")]), path)
+    assert pinned(path, "stream", 0) == pinned(path, "stream", 0) == 1
+    for _ in range(3):
+        tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
+    assert pinned(path, "stream", 0) == 1
+    assert [version.version for version in tws.versions(path)] == [1, 4]
+    assert pinned(path, "stream", 1) == 4
+    tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
+    assert [version.version for version in tws.versions(path)] == [4, 5]
+
+
+def test_a_build_does_not_touch_one_that_is_alive(spark, tmp_path):
+    path = tmp_path / "i"
+    with staging(path) as alive:
+        (alive / "work").touch()
+        tws.build(frame(spark, [("a", "x = 1")]), path)
+        assert (alive / "work").exists()
+    assert not alive.exists()

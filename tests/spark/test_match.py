@@ -3,7 +3,9 @@
 import datetime as dt
 import json
 import random
+from importlib import import_module
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -197,10 +199,37 @@ def test_the_plan_is_told(shop, capsys, monkeypatch):
     paths, wide, _, _, _ = shop
     tws.match(wide, paths[5], attributes=None, explain=True)
     assert "local plan, because the index has" in capsys.readouterr().out
-    from importlib import import_module
-
     monkeypatch.setattr(import_module("tellwhen.spark.match"), "LOCAL", 10)
     tws.match(wide, paths[5], attributes=None, explain=True)
     told = capsys.readouterr().out
     assert "routed plan, because" in told
     assert "250 subscriptions in 5 shards" in told
+
+
+def test_matches_are_handed_over_in_pieces(monkeypatch):
+    module = import_module("tellwhen.spark.match")
+    monkeypatch.setattr(module, "ROWS", 4)
+    start = np.array([0, 3, 3, 4, 13, 13, 15])
+    batches = list(module._rows(pa.array(list("abcdef")), start, pa.array(range(100, 115)), "event_id"))
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
+        "a": [100, 101, 102], "c": [103], "d": list(range(104, 113)), "f": [113, 114],
+    }  # fmt: skip
+    assert [len(batch) for batch in batches] == [2, 1, 1]
+    assert list(module._rows(pa.array([], pa.string()), np.array([0]), pa.array([], pa.int64()), "event_id")) == []
+
+
+def test_presence_decides_where_an_event_goes(spark, tmp_path):
+    """A value of a wrong type is still there; one that is missing is not, and must not bring an event anywhere."""
+    texts = {
+        "has": "p IS NOT NULL",
+        "lacks": "q IS NULL",
+        "both": "p IS NOT NULL AND q IS NULL AND r = 1",
+        "p": "p = 1",
+    }
+    subs = spark.createDataFrame(list(texts.items()), "id string, expression string")
+    tws.build(subs, tmp_path / "i", shards=4)
+    rows = [{"p": True, "r": 1}, {"q": 1, "r": 1}, {"p": [], "q": None}, {}, {"p": 1, "q": [None]}, {"p": float("nan")}]
+    events = spark.createDataFrame([(e, json.dumps(r)) for e, r in enumerate(rows)], "event_id int, attributes string")
+    for plan in ("local", "routed"):
+        assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == oracle(texts, rows)

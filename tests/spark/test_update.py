@@ -1,5 +1,6 @@
 """Is an updated index the same as one built anew, and is nothing touched that need not be?"""
 
+import json
 import random
 from importlib import import_module
 
@@ -7,7 +8,11 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
+from tellwhen import persist
 from tellwhen import spark as tws
+from tellwhen.compile import saved
+from tellwhen.compile.attributes import Attributes
+from tellwhen.spark.warehouse import fresh
 
 pytestmark = pytest.mark.spark
 
@@ -54,12 +59,12 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
         words = words + ["".join(rng.choices("abcdef", k=5)) for _ in range(10)]
         gone = rng.sample(sorted(known), 20)
         replaced = rng.sample(sorted(set(known) - set(gone)), 10)
-        fresh = dict(zip([*replaced, *(f"n{step}-{i}" for i in range(20))], texts(rng, 30, words), strict=True))
-        fresh[f"odd{step}"] = f"w{9 + step} = 1"
-        changes = [("remove", id_, None) for id_ in [*gone, "nobody"]] + [("add", *pair) for pair in fresh.items()]
+        added = dict(zip([*replaced, *(f"n{step}-{i}" for i in range(20))], texts(rng, 30, words), strict=True))
+        added[f"odd{step}"] = f"w{9 + step} = 1"
+        changes = [("remove", id_, None) for id_ in [*gone, "nobody"]] + [("add", *pair) for pair in added.items()]
         rng.shuffle(changes)
         version = tws.update(spark.createDataFrame(changes, CHANGES).repartition(2), path)
-        known = {id_: text for id_, text in known.items() if id_ not in gone} | fresh
+        known = {id_: text for id_, text in known.items() if id_ not in gone} | added
         assert version.version == step + 2
         assert version.subscriptions == len(known)
         index = tw.Index().add_many(known)
@@ -135,3 +140,54 @@ def test_sql(spark, tmp_path):
     assert pairs(spark.sql(wide)) == {("1",), ("2",)}
     with pytest.raises(Exception, match="no column event_id"):
         spark.sql(f"SELECT * FROM tellwhen_match(TABLE(SELECT 1 AS x), '{tmp_path / 'i'}')").collect()
+
+
+def test_an_update_brings_new_kinds_of_predicates(spark, tmp_path):
+    """Negated patterns, presence, suffixes and other families, on attributes that the index did not know."""
+    known = {"a": "x = 1", "b": "s CONTAINS 'old'"}
+    tws.build(spark.createDataFrame(list(known.items()), "id string, expression string"), tmp_path / "i", shards=2)
+    added = {
+        "c": "NOT s CONTAINS 'old'", "d": "NOT s CONTAINS 'new' AND t IS NULL", "e": "u IS NULL",
+        "f": "v ENDS WITH 'z'", "g": "x = 'one'", "h": "x > 1.5", "i": "NOT (y = 1 XOR y = 2)", "j": "day < DATE '2026-01-01'", "k": "flag",
+    }  # fmt: skip
+    changes = [("add", *pair) for pair in added.items()]
+    tws.update(spark.createDataFrame(changes, CHANGES).repartition(3), tmp_path / "i")
+    rows = [
+        {"s": "old"}, {"s": "new", "u": 1}, {"s": "x", "t": 1}, {"x": "one", "v": "az"}, {"x": 2, "y": 3}, {"x": 1},
+        {"flag": True, "u": "q"}, {"y": 1, "u": 0}, {},
+    ]  # fmt: skip
+    encoded = [(e, json.dumps(row)) for e, row in enumerate(rows)]
+    looked = spark.createDataFrame(encoded, "event_id int, attributes string")
+    parsed = {id_: tw.parse(text) for id_, text in (known | added).items()}
+    want = {(e, i) for e, row in enumerate(rows) for i, x in parsed.items() if x.evaluate(row) is True}
+    for plan in ("local", "routed"):
+        assert pairs(tws.match(looked, tmp_path / "i", plan=plan)) == want
+
+
+def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
+    """Two blocks of changes, each of which uses up the room between the labels."""
+    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", 8)
+    dictionary, blocks = (import_module(f"tellwhen.spark.{name}") for name in ("dictionary", "blocks"))
+    names = []
+    for part in range(3):
+        directory = fresh(tmp_path, "block")
+        texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'") for i in range(12)]
+        blocks.write_block(directory, texts, tw.Schema())
+        names.append(directory.name)
+    first, _, _ = dictionary.extend_dictionary(empty_dictionary(tmp_path), tmp_path, names[:1])
+    before = dictionary.read_dictionary(tmp_path / first).by_name["x"].strings
+    after_name, attributes, moved = dictionary.extend_dictionary(tmp_path / first, tmp_path, names[1:])
+    after = attributes.by_name["x"].strings
+    (moves,) = moved.values()
+    assert moves(before.labels_of(before.keys)).tolist() == after.labels_of(before.keys).tolist()
+    assert after.keys == sorted(after.keys)
+    assert len(after.keys) > len(before.keys)
+    assert after_name != first
+
+
+def empty_dictionary(folder):
+    directory = fresh(folder, "dictionary")
+    attributes = Attributes()
+    parts = {"dictionaries": saved.dictionary_arrays(attributes)}
+    persist.save(directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
+    return directory

@@ -38,8 +38,8 @@ LOCAL = 8 << 30
 ROWS = 1 << 20
 """Matches handed to Spark at a time, or those of a single event if it has more."""
 
-ENTRY = np.dtype([("line", "<i4"), ("low", "<i8"), ("high", "<i8")])
-"""An entry of an event on its way to a shard."""
+ENTRY = np.dtype([("line", "<i4"), ("point", "<i8")])
+"""An entry of an event on its way to a shard. DataFrames have no intervals, so a point is all there is."""
 
 log = logging.getLogger("tellwhen.spark")
 
@@ -194,16 +194,15 @@ class _Arriving(_Worker):
 def chosen(events: Events, positions: I64) -> Events:
     """The events at these positions."""
     start, which = gather(events.start, positions)
-    low = events.low[which]
-    high = low if events.high is events.low else events.high[which]
-    return Events(start, events.line[which], low, high, events.plain[positions])
+    point = events.low[which]
+    return Events(start, events.line[which], point, point, events.plain[positions])
 
 
 def packed(events: Events, positions: I64) -> pa.Array:
     """The entries of the events at these positions, as bytes."""
-    start, line, low, high, _ = chosen(events, positions)
+    start, line, point, _, _ = chosen(events, positions)
     entries = np.empty(len(line), dtype=ENTRY)
-    entries["line"], entries["low"], entries["high"] = line, low, high
+    entries["line"], entries["point"] = line, point
     offsets = (start * ENTRY.itemsize).astype(np.int32)
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(positions), [None, pa.py_buffer(offsets), pa.py_buffer(entries.tobytes())]
@@ -216,11 +215,10 @@ def unpacked(column: pa.BinaryArray) -> Events:
     bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)
     start = (bounds - bounds[0]) // ENTRY.itemsize
-    line, low, high = (np.ascontiguousarray(entries[name]) for name in ("line", "low", "high"))
+    line, point = (np.ascontiguousarray(entries[name]) for name in ("line", "point"))
     plain = np.empty(len(column), dtype=np.uint8)
     find_plain(start, line, plain)
-    plain[np.searchsorted(start, np.flatnonzero(low != high), side="right") - 1] = 0
-    return Events(start, line, low, high, plain)
+    return Events(start, line, point, point, plain)
 
 
 def _undefined(
