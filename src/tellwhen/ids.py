@@ -93,7 +93,7 @@ class Ids:
         """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
         if type == "int":
             return pa.array(self.numbers(slots))
-        texts = self._texts().take(pa.array(slots))
+        texts = self._texts(int(slots.max()) + 1 if len(slots) else 0).take(pa.array(slots))
         if type == "str":
             return texts
         is_int = self._is_int.data[slots]
@@ -104,8 +104,8 @@ class Ids:
         """The ids of slots that all have ints."""
         return self._number.data[slots]
 
-    def _texts(self) -> pa.Array:
-        start, data = self._text.arrays()
+    def _texts(self, count: int) -> pa.Array:
+        start, data = self._text.first(count)
         return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
 
     def align(self, count: int) -> None:

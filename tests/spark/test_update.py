@@ -148,7 +148,8 @@ def test_an_update_brings_new_kinds_of_predicates(spark, tmp_path):
     tws.build(spark.createDataFrame(list(known.items()), "id string, expression string"), tmp_path / "i", shards=2)
     added = {
         "c": "NOT s CONTAINS 'old'", "d": "NOT s CONTAINS 'new' AND t IS NULL", "e": "u IS NULL",
-        "f": "v ENDS WITH 'z'", "g": "x = 'one'", "h": "x > 1.5", "i": "NOT (y = 1 XOR y = 2)", "j": "day < DATE '2026-01-01'", "k": "flag",
+        "f": "v ENDS WITH 'z'", "g": "x = 'one'", "h": "x > 1.5",
+        "i": "NOT (y = 1 XOR y = 2)", "j": "day < DATE '2026-01-01'", "k": "flag",
     }  # fmt: skip
     changes = [("add", *pair) for pair in added.items()]
     tws.update(spark.createDataFrame(changes, CHANGES).repartition(3), tmp_path / "i")

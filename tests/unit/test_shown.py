@@ -1,40 +1,58 @@
 """Does what a user runs first run?"""
 
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
-from tellwhen import demo
 from tellwhen.cli import app
 
 ROOT = Path(__file__).parent.parent.parent
 
 
+SAID = {
+    "quickstart": ["one event: ['mall-42']", "{'event': 0, 'subscription': 'mall-42'}", "loaded: ['ops-7']"],
+    "pipeline": [
+        "in quarantine: [('carl', 'expected a constant, found the end of the text')]",
+        "matches: [(1, 'anna'), (2, 'ben')]",
+        "after the update: [(2, 'ben'), (2, 'dora')]",
+    ],
+}
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.py")), ids=lambda file: file.stem)
-def test_examples(file, capsys):
-    runpy.run_path(str(file), run_name="__main__")
-    out = capsys.readouterr().out
-    assert "one event: ['mall-42']" in out
-    assert "{'event': 0, 'subscription': 'mall-42'}" in out
-    assert "loaded: ['ops-7']" in out
+def test_examples(file):
+    """In a process each: an example of Spark stops its session."""
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for line in SAID[file.stem]:
+        assert line in done.stdout
 
 
-def test_demo(monkeypatch):
-    monkeypatch.setattr(demo, "SUBSCRIPTIONS", 400)
-    monkeypatch.setattr(demo, "EVENTS", 200)
-    console = Console(record=True, width=110, force_terminal=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    demo.run(console)
-    shown = console.export_text()
-    assert "matches ['mall-42']" in shown
-    assert "agrees on 5 events" in shown
-    rows = [line.split("│") for line in shown.splitlines() if line.startswith("│")]
-    found = {row[1].strip(): row[3].strip() for row in rows}
-    assert set(found) == {"auto", "counting", "scan"}
-    assert len(set(found.values())) == 1
-    assert int(found["scan"].replace(",", "")) > 0
+@pytest.mark.spark
+def test_demo(tmp_path):
+    """In a process of its own: it ends by stopping Spark."""
+    code = (
+        "from pathlib import Path; from rich.console import Console; from tellwhen.demo import example, pipeline;"
+        "console = Console(width=110); example.show(console);"
+        f"pipeline.show(console, Path({str(tmp_path / 'out')!r}), 3000, 200)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "matches ['mall-42']" in done.stdout
+    assert "agrees on 20 books" in done.stdout
+    rows = [line.split("│") for line in done.stdout.splitlines() if line.startswith("│")]
+    found = {row[1].strip(): row[2].strip().replace(",", "") for row in rows}
+    assert int(found["subscriptions taken"]) + int(found["rows in quarantine"]) == 3000
+    assert int(found["rows in quarantine"]) > 5
+    assert int(found["matches"]) > 1000
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("<svg") == 5
+    assert "http://" not in page
+    assert "https://" not in page
 
 
 def test_engines_are_listed():

@@ -44,6 +44,11 @@ class Texts:
     def arrays(self) -> tuple[I64, U8]:
         return self._start.view, self._data.view
 
+    def first(self, count: int) -> tuple[I64, U8]:
+        """The first texts, which stay as they are while another thread adds others, or takes them back."""
+        start = self._start.data[: count + 1]
+        return start, self._data.data[: start[count]]
+
     def located(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
         """Where texts would go among the sorted ones begin:end: how many of these are not greater, and whether the
         last of them is the text itself."""
