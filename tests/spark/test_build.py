@@ -192,6 +192,10 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
     with pytest.raises(tw.FormatError, match="damaged"):
         tws.match(events(spark, {"x": "1"}), path)
     assert current(located(path)) == 1
+    # It does not stop the next one, and nothing it may refer to is thrown away.
+    assert tws.build(frame(spark, [("b", "x = 1")]), path, keep=0).version == 2
+    assert ids(tws.match(events(spark, {"x": "1"}), path)) == ["b"]
+    assert len(list(path.glob("shard-*"))) == 2
 
 
 def test_a_version_that_a_stream_may_need_stays(spark, tmp_path):

@@ -187,6 +187,8 @@ def test_bad_input_fails_by_name(spark, shop, tmp_path):
         tws.match(wide, paths[1], attributes=None, version=77)
     with pytest.raises(tw.SchemaError, match="'price' is string, but the index declares it float"):
         tws.match(wide.withColumn("price", wide.price.cast("string")), paths[1], attributes=None)
+    with pytest.raises(tw.SchemaError, match="'n' is a variant"):
+        tws.match(wide.selectExpr("event_id", "parse_json('1') AS n"), paths[1], attributes=None)
     with pytest.raises(tw.SchemaError, match="no column 'attributes'"):
         tws.match(wide, paths[1])
     with pytest.raises(tw.SchemaError, match="must be a map"):

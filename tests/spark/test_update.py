@@ -138,6 +138,14 @@ def test_sql(spark, tmp_path):
     spark.createDataFrame([("e", 1, "a")], "event_id string, x int, y string").createOrReplaceTempView("sql_wide")
     wide = f"SELECT subscription_id FROM tellwhen_match(TABLE(sql_wide), '{tmp_path / 'i'}') WHERE event_id = 'e'"
     assert pairs(spark.sql(wide)) == {("1",), ("2",)}
+    spark.sql("SELECT 1 AS event_id, named_struct('x', 1, 'event_id', 5) AS attributes").createOrReplaceTempView(
+        "sql_one"
+    )
+    one = f"SELECT * FROM tellwhen_match(TABLE(sql_one), '{tmp_path / 'i'}')"
+    assert pairs(spark.sql(one)) == {("1", "1")}
+    spark.sql("SELECT 1 AS event_id, parse_json('{}') AS attributes").createOrReplaceTempView("sql_variant")
+    with pytest.raises(Exception, match="to_json"):
+        spark.sql(one.replace("sql_one", "sql_variant")).collect()
     with pytest.raises(Exception, match="no column event_id"):
         spark.sql(f"SELECT * FROM tellwhen_match(TABLE(SELECT 1 AS x), '{tmp_path / 'i'}')").collect()
 

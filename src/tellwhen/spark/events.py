@@ -90,6 +90,8 @@ def _quoted(name: str) -> str:
 def _refuse_clashes(columns: list[tuple[str, DataType]], types: Mapping[str, Any]) -> None:
     """A column whose values could never be of the declared type is a mistake, not a mismatch."""
     for name, kind in columns:
+        if isinstance(kind, VariantType):
+            raise SchemaError(f"the column {name!r} is a variant; cast it, or put all attributes into one variant")
         declared = types.get(name)
         family = _family(kind)
         if declared is None or family is None:

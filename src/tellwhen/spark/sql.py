@@ -37,9 +37,8 @@ class _Match:
         names = events.schema.names
         if "event_id" not in names:
             raise EventError(f"the table has no column event_id; it has {', '.join(names)}")
-        wanted = ["event_id", "attributes"] if "attributes" in names else ["event_id", *names]
-        batch = pa.RecordBatch.from_pydict({name: events.column(name) for name in wanted})
-        is_json = "attributes" in names and pt.is_string(batch.column(1).type)
+        batch = _selected(events)
+        is_json = "attributes" in batch.schema.names and pt.is_string(batch.column("attributes").type)
         arrays, _ = encoded(batch, is_json, served.attributes, served.schema)
         ids = batch.column(0).cast(pa.string())
         for shard, positions in served.concerned(arrays):
@@ -48,3 +47,21 @@ class _Match:
             yield pa.table({
                 "event_id": ids.take(pa.array(found)), "subscription_id": subscriptions.cast(pa.string()),
             })  # fmt: skip
+
+
+def _selected(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The ids first, then the attributes: a column of them, the fields of a struct, or all other columns."""
+    ids = events.column("event_id")
+    if "attributes" not in events.schema.names:
+        rest = [name for name in events.schema.names if name != "event_id"]
+        return pa.RecordBatch.from_arrays([ids, *map(events.column, rest)], ["event_id", *rest])
+    column = events.column("attributes")
+    kind = column.type.item_type if pt.is_map(column.type) else column.type
+    if pt.is_struct(kind) and {field.name for field in kind} == {"value", "metadata"}:
+        raise EventError(
+            "the attributes are variants, which do not reach a table function; give it to_json(attributes)"
+        )
+    if pt.is_struct(column.type):
+        fields = [field.name for field in column.type]
+        return pa.RecordBatch.from_arrays([ids, *column.flatten()], ["event_id", *fields])
+    return pa.RecordBatch.from_arrays([ids, column], ["event_id", "attributes"])

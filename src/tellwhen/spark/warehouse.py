@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ from urllib.parse import unquote, urlparse
 from tellwhen.errors import FormatError
 from tellwhen.persist import body_checksum, replace
 
+log = logging.getLogger("tellwhen.spark")
 FORMAT = 1
 CURRENT = "current.json"
 OWN = re.compile("(dictionary|shard|staging|dead)-[0-9a-f]{32}")
@@ -176,7 +178,10 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
         number = max(_numbers(root), default=0) + 1
         _write(_version_file(root, number), asdict(version) | {"version": number})
         _write(root / CURRENT, {"version": number})
-        _clean(root, keep)
+        try:
+            _clean(root, keep)
+        except FormatError as error:  # of an older version: its shards are unknown, so nothing is thrown away
+            log.warning("nothing was cleaned up: %s", error)
     return read_version(root, number)
 
 
