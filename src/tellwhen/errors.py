@@ -95,5 +95,9 @@ class FormatError(TellwhenError, ValueError):
     """A saved index that is damaged, incomplete, or of a newer format."""
 
 
+class ConflictError(FormatError):
+    """Another update of the same index was faster; run this one again."""
+
+
 class SparkSetupError(TellwhenError, RuntimeError):
     """Spark cannot start here: PySpark or a Java it runs on is missing."""

@@ -267,6 +267,20 @@ def test_text_is_read_as_all_that_its_attribute_is_compared_with():
     assert matches("16", "2025-01-01") == {(0, "n"), (0, "s"), (1, "d")}
 
 
+def test_unions_by_hand():
+    """Structs in a map: the field that is not null is the value; several of them are several values."""
+    index = tw.Index().add_many(
+        {"one": "x = 1", "not": "NOT x = 1", "half": "x = 2.5", "big": "NOT x > 3", "s": "x = 'a'"}
+    )
+    index.add("null", "x IS NULL")
+    rows = [(1, 2.5, None), (9, 1.0, None), (1, None, None), (None, 2.5, None), (None, None, "a"), (None, None, None)]
+    kind = pa.map_(pa.string(), pa.struct([("i", pa.int64()), ("d", pa.float64()), ("s", pa.string())]))
+    maps = [[("x", dict(zip("ids", row, strict=True)))] for row in rows]
+    want = wanted(index, [{"x": [v for v in row if v is not None]} for row in rows])
+    assert pairs(index.match_many(pa.table({"m": pa.array(maps, kind)}))) == want
+    assert pairs(index.match_many(pa.table({"m": pa.array(maps[2:], kind)}))) == {(e - 2, i) for e, i in want if e >= 2}
+
+
 def test_a_long_dictionary_is_not_read_for_every_block():
     values = pa.array([f"v{i}" for i in range(60_000)]).dictionary_encode()
     index = tw.Index().add("a", "x = 'v5'").add("b", "x = 'v59999'")

@@ -50,6 +50,12 @@ def test_ingest_loses_nothing(spark):
 
 
 def test_the_preferred_of_several(spark):
+    scored = spark.createDataFrame(
+        [("a", "x = 1", "hi"), ("b", "x = 1", "2")], "id string, expression string, score string"
+    )
+    assert sorted(tuple(row) for row in tws.ingest(scored, score="score")[0].collect()) == [
+        ("a", "x = 1", None), ("b", "x = 1", 2.0),
+    ]  # fmt: skip
     rows = [("a", "x = 1", 1), ("a", "x = 3", 3), ("a", "x = ", 9), ("a", "x = 2", 2)]
     subs, quarantined = tws.ingest(spark.createDataFrame(rows, "id string, expression string, at int"), prefer="at")
     assert [tuple(row) for row in subs.collect()] == [("a", "x = 3")]
@@ -109,6 +115,14 @@ def test_versions_and_rollback(spark, tmp_path):
     assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 7
     with pytest.raises(tw.FormatError, match="no version 2"):
         tws.rollback(path, 2)
+    for wrong in (0, -1):
+        with pytest.raises(tw.TellwhenError, match="at least 1 shard"):
+            tws.build(frame(spark, [("new", "x = 1")]), path, shards=wrong)
+    (tmp_path / "file").touch()
+    with pytest.raises(tw.FormatError):
+        tws.build(frame(spark, [("new", "x = 1")]), tmp_path / "file")
+    with pytest.raises(tw.FormatError):
+        tws.versions(tmp_path / "file")
 
 
 def test_an_index_of_nothing(spark, tmp_path):
@@ -193,7 +207,7 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
         tws.match(events(spark, {"x": "1"}), path)
     assert current(located(path)) == 1
     # It does not stop the next one, and nothing it may refer to is thrown away.
-    assert tws.build(frame(spark, [("b", "x = 1")]), path, keep=0).version == 2
+    assert tws.build(frame(spark, [("b", "x = 1")]), path).version == 2
     assert ids(tws.match(events(spark, {"x": "1"}), path)) == ["b"]
     assert len(list(path.glob("shard-*"))) == 2
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+import shutil
 from importlib import import_module
 
 import numpy as np
@@ -235,3 +236,19 @@ def test_presence_decides_where_an_event_goes(spark, tmp_path):
     events = spark.createDataFrame([(e, json.dumps(r)) for e, r in enumerate(rows)], "event_id int, attributes string")
     for plan in ("local", "routed"):
         assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == oracle(texts, rows)
+
+
+def test_an_index_that_was_deleted_and_built_anew(spark, tmp_path):
+    event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    for name in ("old", "new"):
+        shutil.rmtree(tmp_path / "i", ignore_errors=True)
+        tws.build(spark.createDataFrame([(name, "x = 1")], "id string, expression string"), tmp_path / "i", shards=1)
+        assert pairs(tws.match(event, tmp_path / "i")) == {(0, name)}
+
+
+def test_two_matches_in_one_query_and_odd_names(spark, tmp_path):
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), tmp_path / "i")
+    event = spark.createDataFrame([(0, {"x": "1"})], "`the id.` int, attributes map<string, string>")
+    match = event.transform(tws.matching(tmp_path / "i", event_id="the id."))
+    assert match.columns == ["the id.", "subscription_id"]
+    assert match.union(event.transform(tws.matching(tmp_path / "i", event_id="the id."))).count() == 2

@@ -70,8 +70,8 @@ class _TableEncoder:
             attribute = self._attributes.by_name.get(name)
             if attribute is not None:
                 mine = order[begin[code] : begin[code + 1]]
-                for values in _alternatives(items.take(pa.array(mine))):
-                    self._values(attribute, single_values(values, rows[mine]), is_text)
+                for values in _alternatives(items.take(pa.array(mine)), rows[mine]):
+                    self._values(attribute, values, is_text)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found
@@ -203,9 +203,18 @@ def _integers(column: pa.Array) -> pa.Array | None:
         return None
 
 
-def _alternatives(items: pa.Array) -> list[pa.Array]:
+def _alternatives(items: pa.Array, rows: I64) -> list[Values]:
     """The values of a map; where they are structs, a union by hand: whichever fields are not null."""
-    return items.flatten() if pt.is_struct(items.type) else [items]
+    if not pt.is_struct(items.type):
+        return [single_values(items, rows)]
+    fields = items.flatten()
+    there = np.array([field.is_valid().to_numpy(zero_copy_only=False) for field in fields], dtype=bool)
+    if there.sum(axis=0).max(initial=0) <= 1:
+        return [single_values(field, rows) for field in fields]
+    # Several at once are several values, and those of one row must stay together.
+    several = [[value for value in (row or {}).values() if value is not None] for row in objects(items)]
+    kept = np.repeat(rows, [len(values) for values in several])
+    return [Values([value for values in several for value in values], kept)]
 
 
 def _distinct(column: pa.Array) -> tuple[list[Any], I64]:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType
 
-from tellwhen.errors import DuplicateId, SchemaError
+from tellwhen.errors import DuplicateId, SchemaError, TellwhenError
 from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32
 from tellwhen.schema import Schema
@@ -45,6 +45,8 @@ def build(
     chosen by size if not given. A build that is killed leaves the previous version as it was.
     """
     types = schema if isinstance(schema, Schema) else Schema(schema or {})  # type: ignore[arg-type]
+    if shards is not None and shards < 1:
+        raise TellwhenError(f"there is at least 1 shard, not {shards}")
     spark = subs.sparkSession
     ids = checked_columns(subs)
     with staging(path) as staged, own_errors():

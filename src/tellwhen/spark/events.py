@@ -38,6 +38,7 @@ from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.values import Family, flatten
 from tellwhen.schema import FAMILIES, Schema
+from tellwhen.spark.ingest import quoted
 
 MALFORMED = ""
 """Under this name, which no attribute has, events that are no object at all are counted."""
@@ -62,9 +63,9 @@ def prepare(
     if not isinstance(attributes, str):
         names = [name for name in events.columns if name != event_id] if attributes is None else list(attributes)
         _refuse_clashes([(name, events.schema[name].dataType) for name in names], types)
-        return Prepared(events.select(F.col(_quoted(event_id)), *(F.col(_quoted(name)) for name in names)), False)
+        return Prepared(events.select(F.col(quoted(event_id)), *(F.col(quoted(name)) for name in names)), False)
     kind = events.schema[attributes].dataType
-    column = F.col(_quoted(attributes))
+    column = F.col(quoted(attributes))
     is_json = isinstance(kind, StringType | VariantType) or (
         isinstance(kind, MapType) and isinstance(kind.valueType, VariantType)
     )
@@ -78,13 +79,9 @@ def prepare(
         column = F.to_json(column)
     if isinstance(kind, StructType):
         _refuse_clashes([(field.name, field.dataType) for field in kind.fields], types)
-        fields = [F.col(f"{_quoted(attributes)}.{_quoted(field.name)}").alias(field.name) for field in kind.fields]
-        return Prepared(events.select(F.col(_quoted(event_id)).alias("event_id"), *fields), False)
-    return Prepared(events.select(F.col(_quoted(event_id)).alias("event_id"), column.alias("attributes")), is_json)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+        fields = [F.col(f"{quoted(attributes)}.{quoted(field.name)}").alias(field.name) for field in kind.fields]
+        return Prepared(events.select(F.col(quoted(event_id)).alias("event_id"), *fields), False)
+    return Prepared(events.select(F.col(quoted(event_id)).alias("event_id"), column.alias("attributes")), is_json)
 
 
 def _refuse_clashes(columns: list[tuple[str, DataType]], types: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql.types import IntegerType, LongType, ShortType, StringType, Stru
 
 from tellwhen.errors import ParseError, SchemaError, TellwhenError, shown
 from tellwhen.ids import checked
+from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.json import from_json
 from tellwhen.lang.parse import parse
@@ -49,11 +50,13 @@ def ingest(
     if not isinstance(raw.schema[expression].dataType, StringType):
         raise SchemaError(f"the expressions in {expression!r} are not strings")
     chosen = raw.select(
-        F.col(id).cast("long" if isinstance(kind, INTEGERS) else "string").alias("id"),
-        F.col(expression).alias("expression"),
-        F.lit(ADD).alias("operation") if operation is None else F.lower(F.trim(operation)).alias("operation"),
-        *([] if score is None else [F.col(score).cast("double").alias("score")]),
-        *([] if prefer is None else [F.col(prefer).alias("_prefer")]),
+        F.col(quoted(id)).cast("long" if isinstance(kind, INTEGERS) else "string").alias("id"),
+        F.col(quoted(expression)).alias("expression"),
+        F.lit(ADD).alias("operation")
+        if operation is None
+        else F.lower(F.trim(F.col(quoted(operation)))).alias("operation"),
+        *([] if score is None else [F.expr(f"try_cast({quoted(score)} AS DOUBLE)").alias("score")]),
+        *([] if prefer is None else [F.col(quoted(prefer)).alias("_prefer")]),
     )
     parsed = chosen.mapInArrow(_Parsing(types), _with_verdict(chosen.schema))
     # Only among those that parse: a broken row never pushes out a good one.
@@ -76,6 +79,11 @@ def ingest(
         "id", "expression", F.col(POSITION).alias("position"), F.col(REASON).alias("reason")
     )
     return taken, quarantined
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _with_verdict(schema: StructType) -> StructType:
@@ -121,7 +129,10 @@ def _verdict(
         expression = read_expression(text)
         schema.check(expression)
         # JSON becomes text here, so that all that follows reads one form.
-        return (str(expression) if _is_json(text) else text), None, None
+        plain = str(expression) if _is_json(text) else text
+        if len(plain) > limits.TEXT:
+            return None, None, f"as text the expression has more than {limits.TEXT} characters"
+        return plain, None, None
     except ParseError as error:
         return None, error.position, error.message
     except TellwhenError as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -27,6 +28,7 @@ from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.kernels.encode import find_plain
 from tellwhen.spark.events import encoded, prepare
+from tellwhen.spark.ingest import quoted
 from tellwhen.spark.serving import Served, serve, task_version
 from tellwhen.spark.tasks import cores
 from tellwhen.spark.warehouse import Version, located, read_version
@@ -52,14 +54,14 @@ def match(
     attributes: str | Sequence[str] | None = "attributes",
     plan: Plan = "auto",
     version: int | None = None,
-    observe: str | Observation = "tellwhen",
+    observe: str | Observation | None = None,
     explain: bool = False,
 ) -> DataFrame:
     """The matches of all events, as (event_id, subscription_id); `attributes` as in `tellwhen.spark.events`.
 
     A batch is matched with the version that is current now, or the one given. A stream takes the version that is
     current at the start of each micro-batch. Values of a wrong type are undefined; they are counted in the observed
-    metric `undefined`, under the name `observe`. With `explain` the plan is printed.
+    metric `undefined`, under the name `observe` ("tellwhen" for a stream). With `explain` the plan is printed.
     """
     root = located(path)
     found = read_version(root, version)
@@ -70,6 +72,8 @@ def match(
         print(text)
     prepared = prepare(events, event_id, attributes, found.schema)
     number = None if events.isStreaming and version is None else found.version
+    if observe is None:  # a name may occur once in a query, which may match several times
+        observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
     # A row for an event and all it satisfies in a shard: far fewer rows to hand over and to observe than matches.
     schema = StructType([
         StructField(event_id, prepared.frame.schema[0].dataType),
@@ -89,7 +93,7 @@ def match(
         sent = prepared.frame.mapInArrow(_Sending(root, number, prepared.is_json), packed).repartition(count, "shard")
         matched = sent.mapInArrow(_Arriving(root, number, event_id), schema)
     counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
-    return counted.select(event_id, F.explode(SUBSCRIPTIONS).alias("subscription_id"))
+    return counted.select(F.col(quoted(event_id)), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
 
 
 def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
@@ -117,7 +121,13 @@ def described(version: Version) -> str:
     )
 
 
+ENTRIES = 1 << 22
+"""Entries of events sent at a time."""
+
 SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
+
+
+PACKED = ["shard", "event", "entries", UNDEFINED]
 
 
 class _Worker:
@@ -159,15 +169,19 @@ class _Sending(_Worker):
         for batch in batches:
             served = served or self.served()
             events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
-            positions, shards = served.routed(events)
-            ids = batch.column(0).take(pa.array(positions))
-            undefined = np.zeros(len(positions), dtype=np.int32)
-            columns = [pa.array(shards, pa.int32()), ids, packed(events, positions), pa.array(undefined)]
             if mismatches:
-                note = [pa.array([0], pa.int32()), pa.nulls(1, ids.type), pa.nulls(1, pa.binary())]
+                note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
                 note.append(pa.array([sum(mismatches.values())], pa.int32()))
-                yield pa.RecordBatch.from_arrays(note, ["shard", "event", "entries", UNDEFINED])
-            yield pa.RecordBatch.from_arrays(columns, ["shard", "event", "entries", UNDEFINED])
+                yield pa.RecordBatch.from_arrays(note, PACKED)
+            positions, shards = served.routed(events)
+            # In pieces: the bytes of one column must stay below 2 GiB, whatever the events are like.
+            total = np.cumsum(np.diff(events.start)[positions])
+            cuts = np.arange(ENTRIES, total[-1] if len(total) else 0, ENTRIES)
+            pieces = np.searchsorted(total, cuts)
+            for mine, numbers in zip(np.split(positions, pieces), np.split(shards, pieces), strict=True):
+                columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
+                columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
+                yield pa.RecordBatch.from_arrays(columns, PACKED)
 
 
 class _Arriving(_Worker):

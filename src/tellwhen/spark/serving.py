@@ -91,15 +91,17 @@ class Served:
         return self._routes
 
 
-_served: OrderedDict[tuple[str, int], Served] = OrderedDict()
+_served: OrderedDict[tuple[str, str, float], Served] = OrderedDict()
 
 
 def serve(root: Path, number: int) -> Served:
     """The version, opened now or before."""
-    key = str(root), number
+    # Read again every time: the index may have been deleted and built anew, with the same numbers.
+    version = read_version(root, number)
+    key = str(root), version.dictionary, version.created
     found = _served.get(key)
     if found is None:
-        found = _served[key] = Served(root, read_version(root, number))
+        found = _served[key] = Served(root, version)
         while len(_served) > OPEN:
             _served.popitem(last=False)
     _served.move_to_end(key)

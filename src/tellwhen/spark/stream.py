@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tellwhen.errors import ConflictError
 from tellwhen.schema import Schema
 from tellwhen.spark.ingest import ingest
 from tellwhen.spark.update import update
 from tellwhen.spark.warehouse import located, read_version
+
+TRIES = 10
 
 
 def follow(
@@ -22,19 +27,20 @@ def follow(
     id: str = "id",
     expression: str = "expression",
     operation: str = "operation",
-    prefer: str | None = None,
+    prefer: str,
     quarantine: str | os.PathLike[str] | None = None,
     trigger: dict[str, Any] | None = None,
 ) -> StreamingQuery:
     """Apply a stream of changes to the index, a version for each micro-batch that has any.
 
-    Of several changes of one id in a batch the greatest in the column `prefer` counts. Changes that cannot be read go
-    to `quarantine`, by default the folder of that name beside the versions. After a crash the query goes on from its
-    checkpoint; a batch that was already applied is not applied again.
+    Of several changes of one id in a batch the greatest in the column `prefer` counts, a time or a sequence. Changes
+    that cannot be read go to `quarantine`, by default the folder of that name beside the versions. After a crash the
+    query goes on from its checkpoint; a batch that was already applied is not applied again.
     """
     root = located(path)
-    rejected = root / "quarantine" if quarantine is None else located(quarantine)
     name = os.fspath(located(checkpoint))
+    # By stream: another one counts its batches from 0, too.
+    rejected = (root / "quarantine" if quarantine is None else located(quarantine)) / f"stream={crc32(name.encode())}"
     schema = Schema(read_version(root).schema)
 
     def apply(batch: DataFrame, number: int) -> None:
@@ -46,9 +52,20 @@ def follow(
                 # Overwritten by the same batch after a crash, so nothing is in it twice.
                 bad.write.mode("overwrite").parquet(os.fspath(rejected / f"batch={number}"))
             if not taken.isEmpty():
-                update(taken, root, applied={name: number})
+                _insist(taken, root, {name: number})
         finally:
             taken.unpersist()
 
     writer = changes.writeStream.foreachBatch(apply).option("checkpointLocation", name)
     return writer.trigger(**(trigger or {"processingTime": "1 second"})).start()
+
+
+def _insist(changes: DataFrame, root: Path, applied: dict[str, int]) -> None:
+    """Another update may be faster, now and then; not for ever."""
+    for _ in range(TRIES - 1):
+        try:
+            update(changes, root, applied=applied)
+            return
+        except ConflictError:
+            continue
+    update(changes, root, applied=applied)

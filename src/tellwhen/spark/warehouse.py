@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from tellwhen.errors import FormatError
+from tellwhen.errors import ConflictError, FormatError
 from tellwhen.persist import body_checksum, replace
 
 log = logging.getLogger("tellwhen.spark")
@@ -122,7 +122,7 @@ def current(root: Path) -> int:
     """The number of the version that counts."""
     try:
         return int(_read(root / CURRENT)["version"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"there is no index in {root}: {CURRENT} is missing") from None
 
 
@@ -146,18 +146,20 @@ def rollback(path: str | os.PathLike[str], version: int) -> Version:
 def staging(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A directory to build in. It goes away at the end; one of a killed build goes away at the next commit."""
     root = located(path)
-    if root.is_dir() and any(root.iterdir()) and not (root / "lock").exists():
+    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not (root / "lock").exists())):
         raise FormatError(f"{root} exists and is not an index; choose another place")
     root.mkdir(parents=True, exist_ok=True)
-    (root / "lock").touch()
-    directory = fresh(root, "staging")
+    with _locked(root / "lock"):  # so that nobody sees it unlocked, and takes it for dead
+        directory = fresh(root, "staging")
+        held = (directory / "lock").open("w")
+        fcntl.flock(held, fcntl.LOCK_EX)
     try:
-        with _locked(directory / "lock"):
-            yield directory
+        yield directory
     finally:
         # Moved first: tasks that outlive a failed build find nowhere to write to.
         dead = root / directory.name.replace("staging", "dead")
         directory.rename(dead)
+        held.close()
         shutil.rmtree(dead, ignore_errors=True)
 
 
@@ -169,7 +171,7 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
     root = staged.parent
     with _locked(root / "lock"):
         if base is not None and current(root) != base:
-            raise FormatError(f"another build has committed version {current(root)} meanwhile; run the update again")
+            raise ConflictError(f"another build has committed version {current(root)} meanwhile; run the update again")
         # Only what the version names: a task that was run twice has left a shard that nobody needs.
         for name in [version.dictionary, *(shard.name for shard in version.shards)]:
             if (staged / name).exists():
@@ -179,16 +181,16 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
         _write(_version_file(root, number), asdict(version) | {"version": number})
         _write(root / CURRENT, {"version": number})
         try:
-            _clean(root, keep)
+            _clean(root, keep, base)
         except FormatError as error:  # of an older version: its shards are unknown, so nothing is thrown away
             log.warning("nothing was cleaned up: %s", error)
     return read_version(root, number)
 
 
-def _clean(root: Path, keep: int) -> None:
-    """Forget versions but the current one and the `keep` before it, and what only they referred to."""
+def _clean(root: Path, keep: int, base: int | None) -> None:
+    """Forget versions but the current one, its base and the `keep` before it, and what only they referred to."""
     older = [number for number in _numbers(root) if number < current(root)]
-    needed = _pinned(root)
+    needed = _pinned(root) | ({base} if base is not None and keep else set())
     for number in older[: max(0, len(older) - keep)]:
         if number not in needed:
             _version_file(root, number).unlink(missing_ok=True)
@@ -211,8 +213,8 @@ def _pinned(root: Path) -> set[int]:
             shutil.rmtree(pins, ignore_errors=True)
             continue
         last = max((file for file in pins.iterdir() if not file.name.startswith(".")), default=None)
-        if last is not None:
-            found.add(int(last.read_text()))
+        if last is not None and (text := last.read_text()):
+            found.add(int(text))
     return found
 
 
