@@ -53,8 +53,7 @@ def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *,
             out.flush()
             os.fsync(out.fileno())
         files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
-    body = {"format": FORMAT, "data": data.name, "files": files, "meta": meta}
-    replace(root / MANIFEST, json.dumps({**body, "crc32": body_checksum(body)}, indent=1))
+    write_checked(root / MANIFEST, {"data": data.name, "files": files, "meta": meta}, FORMAT)
     for old in root.iterdir():
         if DATA.fullmatch(old.name) and old != data:
             shutil.rmtree(old, ignore_errors=True)
@@ -75,23 +74,31 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, d
 
 def _read_manifest(root: Path) -> dict[str, Any]:
     try:
-        text = (root / MANIFEST).read_text(encoding="utf-8")
+        return read_checked(root / MANIFEST, FORMAT)
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"there is no index in {root}: {MANIFEST} is missing") from None
-    except UnicodeDecodeError:
-        raise FormatError(f"{root / MANIFEST} is damaged") from None
+
+
+def read_checked(file: Path, newest: int) -> dict[str, Any]:
+    """JSON that `write_checked` wrote, if it is whole and of a format that is known here."""
     try:
-        body: dict[str, Any] = json.loads(text)
-        version = body["format"]
-        crc = body.pop("crc32")
+        body: dict[str, Any] = json.loads(file.read_bytes())
+        version, crc = body["format"], body.pop("crc32")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise FormatError(f"{root / MANIFEST} is damaged") from None
+        raise FormatError(f"{file} is damaged") from None
     # The version first: a newer format may well be checked in another way.
-    if isinstance(version, int) and version > FORMAT:
-        raise FormatError(f"{root} has format {version}, this tellwhen reads up to {FORMAT}; upgrade to read it")
-    if crc != body_checksum(body):
-        raise FormatError(f"{root / MANIFEST} is damaged: its checksum is wrong")
+    if isinstance(version, int) and version > newest:
+        raise FormatError(f"{file} has format {version}, this tellwhen reads up to {newest}; upgrade to read it")
+    if crc != _body_checksum(body):
+        raise FormatError(f"{file} is damaged: its checksum is wrong")
+    del body["format"]
     return body
+
+
+def write_checked(file: Path, body: Mapping[str, Any], version: int) -> None:
+    """JSON with a checksum, whole or not there."""
+    body = {"format": version, **body}
+    _replace(file, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
 
 
 def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str, dict[str, np.ndarray]]:
@@ -118,11 +125,11 @@ def _checksum(file: Path) -> int:
     return crc
 
 
-def body_checksum(body: Mapping[str, Any]) -> int:
+def _body_checksum(body: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
 
 
-def replace(file: Path, text: str) -> None:
+def _replace(file: Path, text: str) -> None:
     aside = file.with_suffix(".new")
     with aside.open("w", encoding="utf-8") as out:
         out.write(text)

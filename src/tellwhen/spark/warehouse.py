@@ -14,7 +14,6 @@ must be on a file system that the driver and all executors share; on one machine
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
@@ -29,7 +28,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from tellwhen.errors import ConflictError, FormatError
-from tellwhen.persist import body_checksum, replace
+from tellwhen.persist import read_checked, write_checked
 
 log = logging.getLogger("tellwhen.spark")
 FORMAT = 1
@@ -111,7 +110,7 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
     if version is None:
         version = current(root)
     try:
-        body = _read(_version_file(root, version))
+        body = read_checked(_version_file(root, version), FORMAT)
     except FileNotFoundError:
         known = ", ".join(str(number) for number in _numbers(root)) or "none"
         raise FormatError(f"{root} has no version {version}; there are {known}") from None
@@ -121,7 +120,7 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
 def current(root: Path) -> int:
     """The number of the version that counts."""
     try:
-        return int(_read(root / CURRENT)["version"])
+        return int(read_checked(root / CURRENT, FORMAT)["version"])
     except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"there is no index in {root}: {CURRENT} is missing") from None
 
@@ -138,7 +137,7 @@ def rollback(path: str | os.PathLike[str], version: int) -> Version:
     root = located(path)
     with _locked(root / "lock"):
         found = read_version(root, version)
-        _write(root / CURRENT, {"version": version})
+        write_checked(root / CURRENT, {"version": version}, FORMAT)
     return found
 
 
@@ -178,8 +177,8 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
                 (staged / name).rename(root / name)
         (root / "versions").mkdir(exist_ok=True)
         number = max(_numbers(root), default=0) + 1
-        _write(_version_file(root, number), asdict(version) | {"version": number})
-        _write(root / CURRENT, {"version": number})
+        write_checked(_version_file(root, number), asdict(version) | {"version": number}, FORMAT)
+        write_checked(root / CURRENT, {"version": number}, FORMAT)
         try:
             _clean(root, keep, base)
         except FormatError as error:  # of an older version: its shards are unknown, so nothing is thrown away
@@ -271,22 +270,3 @@ def _numbers(root: Path) -> list[int]:
     if not folder.is_dir():
         return []
     return sorted(int(file.stem) for file in folder.iterdir() if re.fullmatch(r"\d{8}\.json", file.name))
-
-
-def _write(file: Path, body: dict[str, Any]) -> None:
-    body = {"format": FORMAT, **body}
-    replace(file, json.dumps({**body, "crc32": body_checksum(body)}, indent=1))
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        body: dict[str, Any] = json.loads(file.read_bytes())
-        version, crc = body["format"], body.pop("crc32")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise FormatError(f"{file} is damaged") from None
-    if isinstance(version, int) and version > FORMAT:
-        raise FormatError(f"{file} has format {version}, this tellwhen reads up to {FORMAT}; upgrade to read it")
-    if crc != body_checksum(body):
-        raise FormatError(f"{file} is damaged: its checksum is wrong")
-    del body["format"]
-    return body
