@@ -34,6 +34,15 @@ class Line(NamedTuple):
     kind: LineKind
 
 
+class LineKey(NamedTuple):
+    """What a line is, whatever its number. `pattern` is empty for all other kinds."""
+
+    attribute: str
+    kind: LineKind
+    pattern: str
+    zero: bool  # some subscription asks for strings that do not match the pattern
+
+
 class Attribute:
     """The lines of one attribute, -1 or None where there is none yet."""
 
@@ -121,6 +130,27 @@ class Attributes:
             attribute.patterns.lines[pattern] = line
         return line
 
+    def line_keys(self) -> list[LineKey]:
+        """What the lines are, by number."""
+        patterns = {
+            line: (pattern, line in attribute.patterns.zeros)
+            for attribute in self.by_name.values()
+            if attribute.patterns is not None
+            for pattern, line in attribute.patterns.lines.items()
+        }
+        return [LineKey(*line, *patterns.get(number, ("", False))) for number, line in enumerate(self.lines)]
+
+    def add(self, key: LineKey) -> int:
+        """The line that is this, new if need be."""
+        attribute = self.of(key.attribute)
+        if key.kind != "pattern":
+            return self.line(attribute, key.kind)
+        line = self.pattern(attribute, key.pattern)
+        if key.zero:
+            assert attribute.patterns is not None
+            attribute.patterns.zeros.add(line)
+        return line
+
     def _new(self, attribute: Attribute, kind: LineKind) -> int:
         self.lines.append(Line(attribute.name, kind))
         return len(self.lines) - 1
@@ -150,27 +180,14 @@ class Attributes:
         owner = np.repeat(line, np.diff(predicates.start))
         order = np.argsort(owner, kind="stable")
         begin = np.searchsorted(owner[order], np.arange(len(used) + 1))
-        patterns = {
-            line: pattern
-            for attribute in self.by_name.values()
-            if attribute.patterns is not None
-            for pattern, line in attribute.patterns.lines.items()
-        }
-        after = Attributes()
+        after, keys = Attributes(), self.line_keys()
         for number, old in enumerate(used.tolist()):
-            name, kind = self.lines[old]
-            attribute = after.of(name)
-            if kind == "pattern":
-                after.pattern(attribute, patterns[old])
-                zeros = self.by_name[name].patterns.zeros  # type: ignore[union-attr]
-                if old in zeros:
-                    attribute.patterns.zeros.add(number)  # type: ignore[union-attr]
-                continue
-            after.line(attribute, kind)
-            if kind in ROLES:
+            key = keys[old]
+            after.add(key)
+            if key.kind in ROLES:
                 mine = order[begin[number] : begin[number + 1]]
                 ends = np.concatenate([predicates.low[mine], predicates.high[mine]])
-                setattr(attribute, ROLES[kind], self.dictionary(old).trimmed(ends, number))
+                setattr(after.by_name[key.attribute], ROLES[key.kind], self.dictionary(old).trimmed(ends, number))
         return after, predicates._replace(line=line.astype(np.int32))
 
     def rewind(self, lines: int) -> None:

@@ -6,50 +6,16 @@ attributes, so that an event is read once for all of them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tellwhen.compile.attributes import ROLES, Attributes, LineKind
+from tellwhen.compile.attributes import ROLES, Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.kernels.arrays import Predicates
 
 
-class LineKey(NamedTuple):
-    """What a line is, whatever its number. `pattern` is empty for all other kinds."""
-
-    attribute: str
-    kind: LineKind
-    pattern: str
-    zero: bool  # some subscription asks for strings that do not match the pattern
-
-
-def line_keys(attributes: Attributes) -> list[LineKey]:
-    """The lines by number."""
-    patterns = {
-        line: (pattern, line in attribute.patterns.zeros)
-        for attribute in attributes.by_name.values()
-        if attribute.patterns is not None
-        for pattern, line in attribute.patterns.lines.items()
-    }
-    return [LineKey(*line, *patterns.get(number, ("", False))) for number, line in enumerate(attributes.lines)]
-
-
-def add_line(attributes: Attributes, key: LineKey) -> int:
-    """The line that is this, new if need be."""
-    attribute = attributes.of(key.attribute)
-    if key.kind != "pattern":
-        return attributes.line(attribute, key.kind)
-    line = attributes.pattern(attribute, key.pattern)
-    if key.zero:
-        assert attribute.patterns is not None
-        attribute.patterns.zeros.add(line)
-    return line
-
-
 def translated(literals: Predicates, own: Attributes, shared: Attributes) -> Predicates:
     """The literals in the numbers of the shared attributes, which have all their lines and constants."""
-    lines = np.array([add_line(shared, key) for key in line_keys(own)], dtype=np.int32)
+    lines = np.array([shared.add(key) for key in own.line_keys()], dtype=np.int32)
     low, high = literals.low.copy(), literals.high.copy()
     owner = np.repeat(literals.line, np.diff(literals.start))
     order = np.argsort(owner, kind="stable")

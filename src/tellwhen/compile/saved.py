@@ -18,10 +18,7 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
     return {
         "lines": [list(line) for line in attributes.lines],
         "patterns": [
-            [line, pattern, line in attribute.patterns.zeros]
-            for attribute in attributes.by_name.values()
-            if attribute.patterns is not None
-            for pattern, line in attribute.patterns.lines.items()
+            [line, key.pattern, key.zero] for line, key in enumerate(attributes.line_keys()) if key.kind == "pattern"
         ],
     }
 

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen import persist
 from tellwhen.compile import saved
-from tellwhen.compile.attributes import ROLES, Attributes
+from tellwhen.compile.attributes import ROLES, Attributes, LineKey
 from tellwhen.compile.dictionary import Moved, spread
-from tellwhen.compile.merge import LineKey, add_line, line_keys
 from tellwhen.compile.text import Texts
 from tellwhen.spark.blocks import read_block
 from tellwhen.spark.tasks import Task, rows, run
@@ -46,7 +45,7 @@ def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tup
         distinct.unpersist()
     attributes = Attributes()
     for key in sorted(lines):
-        add_line(attributes, key)
+        attributes.add(key)
     arrays = _assembled(
         staged, attributes, sorted((r.part, r.place, r.file, r.attribute, r.kind, r.size) for r in runs)
     )
@@ -63,7 +62,7 @@ class _Constants(Task):
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         attributes = read_block(self._staged / self._blocks[number]).store.attributes
-        for line, key in enumerate(line_keys(attributes)):
+        for line, key in enumerate(attributes.line_keys()):
             texts: list[str | None] = [None]
             if key.kind in ROLES:
                 texts += attributes.dictionary(line).keys
@@ -149,8 +148,8 @@ def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple
     moved: dict[int, Moved] = {}
     for block in blocks:
         own = read_block(staged / block).store.attributes
-        for number, key in enumerate(line_keys(own)):
-            line = add_line(attributes, key)
+        for number, key in enumerate(own.line_keys()):
+            line = attributes.add(key)
             if key.kind in ROLES:
                 dictionary = attributes.dictionary(line)
                 new = dictionary.missing(own.dictionary(number).keys)
