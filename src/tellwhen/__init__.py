@@ -10,6 +10,7 @@
 from tellwhen.engines import EngineInfo, engines
 from tellwhen.errors import (
     BudgetError,
+    ConflictError,
     DuplicateId,
     EngineError,
     EventError,
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BudgetError",
     "Column",
+    "ConflictError",
     "DuplicateId",
     "EngineError",
     "EngineInfo",

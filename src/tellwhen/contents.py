@@ -29,16 +29,15 @@ from tellwhen.errors import (
 )
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32
-from tellwhen.lang import limits
-from tellwhen.lang.ast import Expr, as_expr
-from tellwhen.lang.json import from_json
-from tellwhen.lang.parse import parse
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.read import Given, read
 from tellwhen.schema import Schema
-
-Subscription = str | Expr | Mapping[str, Any]
 
 BLOCK = 1_024
 """Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
+
+FEW = 10_000
+"""More subscriptions than this an engine indexes at once; of fewer it may keep some aside for a while."""
 
 DEAD = 4_096
 """So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
@@ -56,7 +55,7 @@ class Contents:
         store = Store(schema)
         return cls(store, create(engine, store), Ids(), Texts())
 
-    def add(self, pairs: Iterator[tuple[Id, Subscription]], replace: bool) -> None:
+    def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
         """Store all, then index all; of an id that comes twice the last one counts."""
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
@@ -66,12 +65,7 @@ class Contents:
             moved |= self._store_block(block, fresh, replaced, replace)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
-        refused = slots[~self.engine.takes(slots)]
-        if len(refused):
-            raise BudgetError(
-                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: as an OR of "
-                f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
-            )
+        self._refuse_too_complex(slots)
         self._entered = True
         if len(slots) < len(self.store) - first:
             self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
@@ -82,8 +76,24 @@ class Contents:
             self._delete(np.array(sorted(replaced), dtype=np.int32))
         self.slots.update(fresh)
 
+    def index_all(self) -> None:
+        """Index whatever is in the store, after its slots were filled from elsewhere."""
+        slots = self.store.alive()
+        self._refuse_too_complex(slots)
+        self.engine.insert(slots)
+        if len(slots) < FEW:
+            self.engine.rebuild()
+
+    def _refuse_too_complex(self, slots: I32) -> None:
+        refused = slots[~self.engine.takes(slots)]
+        if len(refused):
+            raise BudgetError(
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: as an OR of "
+                f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
+            )
+
     def _store_block(
-        self, block: list[tuple[Id, Subscription]], fresh: dict[Id, int], replaced: set[int], replace: bool
+        self, block: list[tuple[Id, Given]], fresh: dict[Id, int], replaced: set[int], replace: bool
     ) -> bool:
         """Parse and store one block; returns whether stored points have moved."""
         ids: list[Id] = []
@@ -104,30 +114,15 @@ class Contents:
                     raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
                 if id_ in known:
                     replaced.add(known[id_])
-            expression = self._read(id_, given)
+            expression, text = read_subscription(id_, given, self.store.schema)
             fresh[id_] = first + len(ids)
             ids.append(id_)
             expressions.append(expression)
-            text = given if isinstance(given, str) else str(expression)
-            if len(text) > limits.TEXT:
-                raise LimitError(f"subscription {id_!r}: as text it has more than {limits.TEXT} characters")
             texts.append(text)
         _, moved = self.store.append(self.store.compile(expressions))
         self.ids.extend(ids)
         self.texts.extend(texts)
         return moved
-
-    def _read(self, id_: Id, given: Subscription) -> Expr:
-        try:
-            expression = _expression(given)
-            self.store.schema.check(expression)
-            return expression
-        except ParseError as error:
-            raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
-        except SchemaError as error:
-            raise SchemaError(f"subscription {id_!r}: {error}") from None
-        except (ExpressionError, TypeError) as error:
-            raise ExpressionError(f"subscription {id_!r}: {error}") from None
 
     def remove(self, ids: Iterable[Id]) -> None:
         wanted = dict.fromkeys(checked(id_) for id_ in ids)
@@ -218,9 +213,15 @@ class Contents:
         return contents
 
 
-def _expression(given: Subscription) -> Expr:
-    if isinstance(given, str):
-        return parse(given)
-    if isinstance(given, (Mapping, bool)):
-        return from_json(given)
-    return as_expr(given)
+def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]:
+    """Its expression and text; whatever is wrong with it is told with the id."""
+    try:
+        expression, text = read(given)
+        schema.check(expression)
+        return expression, text
+    except ParseError as error:
+        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
+    except (SchemaError, LimitError) as error:
+        raise type(error)(f"subscription {id_!r}: {error}") from None
+    except (ExpressionError, TypeError) as error:
+        raise ExpressionError(f"subscription {id_!r}: {error}") from None

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.text import Texts
 from tellwhen.errors import IdError, shown
-from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.arrays import I32
 from tellwhen.lang.values import is_unicode
 
 Id = str | int
@@ -92,17 +92,13 @@ class Ids:
     def column(self, slots: I32, type: IdType) -> pa.Array:
         """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
         if type == "int":
-            return pa.array(self.numbers(slots))
+            return pa.array(self._number.data[slots])
         texts = self._texts(int(slots.max()) + 1 if len(slots) else 0).take(pa.array(slots))
         if type == "str":
             return texts
         is_int = self._is_int.data[slots]
         kinds = pa.array((1 - is_int).astype(np.int8))
         return pa.UnionArray.from_sparse(kinds, [pa.array(self._number.data[slots]), texts], ["int", "str"])
-
-    def numbers(self, slots: I32) -> I64:
-        """The ids of slots that all have ints."""
-        return self._number.data[slots]
 
     def _texts(self, count: int) -> pa.Array:
         start, data = self._text.first(count)

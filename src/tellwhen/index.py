@@ -20,7 +20,7 @@ from tellwhen.compile.events import EventEncoder, encode
 from tellwhen.compile.frames import as_table_or_dicts
 from tellwhen.compile.subscriptions import StoreMark
 from tellwhen.compile.tables import encode_table
-from tellwhen.contents import Contents, Subscription
+from tellwhen.contents import Contents
 from tellwhen.engines.base import Reader
 from tellwhen.errors import IdError, TellwhenError, UnknownId
 from tellwhen.ids import Id, Ids, IdType, checked
@@ -28,6 +28,7 @@ from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parse import parse
+from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.schema import Schema
 
@@ -67,7 +68,7 @@ class Index:
     """
 
     def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
-        self._schema = schema if isinstance(schema, Schema) else Schema({} if schema is None else schema)
+        self._schema = Schema.of(schema)
         self._state = _state(Contents.empty(engine, self._schema))
         self._undo: tuple[Contents, StoreMark] | None = None
         self._lock = threading.RLock()
@@ -77,12 +78,12 @@ class Index:
 
     # changing
 
-    def add(self, id: Id, expression: Subscription, *, replace: bool = False) -> Index:
+    def add(self, id: Id, expression: Given, *, replace: bool = False) -> Index:
         """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`."""
         return self.add_many([(id, expression)], replace=replace)
 
     def add_many(
-        self, subscriptions: Mapping[Id, Subscription] | Iterable[tuple[Id, Subscription]], *, replace: bool = False
+        self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Id, Given]], *, replace: bool = False
     ) -> Index:
         """Add many at once: all of them, or none when one is faulty. They become visible together."""
         pairs = iter(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)

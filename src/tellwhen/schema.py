@@ -50,6 +50,11 @@ class Schema:
 
         self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
+    @classmethod
+    def of(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
+        """The schema itself, or one of what it maps."""
+        return given if isinstance(given, Schema) else cls({} if given is None else given)
+
     def check(self, expression: Expr) -> None:
         """Raises SchemaError when the constants of a predicate are not of its attribute's declared family."""
         if self.types:

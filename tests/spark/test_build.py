@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from importlib import import_module
 
 import pytest
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.spark.shards import balanced
+from tellwhen.profile import Profile
+from tellwhen.spark.placing import balanced
 from tellwhen.spark.warehouse import current, located, pinned, staging
 
 pytestmark = pytest.mark.spark
@@ -99,7 +101,8 @@ def test_build_refuses_what_ingest_would(spark, tmp_path):
         tws.build(frame(spark, [("c", complex_)]), tmp_path / "i", engine="counting")
 
 
-def test_versions_and_rollback(spark, tmp_path):
+def test_versions_and_rollback(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)  # else those that were used would stay
     path = tmp_path / "i"
     event = events(spark, {"x": "1"})
     for number in range(1, 7):
@@ -115,6 +118,10 @@ def test_versions_and_rollback(spark, tmp_path):
     assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 7
     with pytest.raises(tw.FormatError, match="no version 2"):
         tws.rollback(path, 2)
+    with pytest.raises(tw.FormatError, match="a version is a number, not '7'"):
+        tws.rollback(path, "7")
+    with pytest.raises(tw.TellwhenError, match="a profile is what profile"):
+        tws.build(frame(spark, [("new", "x = 1")]), path, profile=5)
     for wrong in (0, -1):
         with pytest.raises(tw.TellwhenError, match="at least 1 shard"):
             tws.build(frame(spark, [("new", "x = 1")]), path, shards=wrong)
@@ -165,11 +172,10 @@ def test_heavy_pivots_are_split_and_reported(spark, tmp_path):
 
 
 def test_pivots_follow_the_profile(spark, tmp_path):
-    class Rare:
-        event_frequency = {"x": 0.001, "y": 0.9}  # noqa: RUF012
-
+    rare = Profile()
+    rare.add_events([{"x": 1, "y": 1}, {"y": 2}, {"y": 3}])
     rows = [(f"s{i}", f"x = {i} AND y = 1") for i in range(10)] + [("t", "y = 1")]
-    version = tws.build(frame(spark, rows), tmp_path / "i", shards=2, profile=Rare())
+    version = tws.build(frame(spark, rows), tmp_path / "i", shards=2, profile=rare)
     assert set(version.pivots) == {"x", "y"}
     version = tws.build(frame(spark, [*rows, ("u", "y = 2 AND x IS NULL")]), tmp_path / "j", shards=2)
     assert set(version.pivots) == {"x", "y"}

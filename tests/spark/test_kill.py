@@ -33,7 +33,7 @@ def matches(spark, path):
     return tws.match(event, path).groupBy("event_id").count().collect()
 
 
-def test_a_killed_build_leaves_the_previous_version(spark, tmp_path):
+def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch):
     rng = random.Random()
     (tmp_path / "build.py").write_text(BUILD)
     for _ in range(2):
@@ -49,10 +49,11 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path):
         (row,) = matches(spark, tmp_path / "i")
         assert row["count"] == 200
         assert tws.versions(tmp_path / "i")[-1].subscriptions == 20_000
-    # What the dead left behind goes away with the next commit.
+    # What the dead left behind goes away with the next commit; and, once nobody uses them, all older versions.
+    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)
     tws.build(spark.createDataFrame([(1, "x = 7")], "id int, expression string"), tmp_path / "i", keep=0)
     kinds = sorted(p.name.split("-")[0] for p in (tmp_path / "i").iterdir())
-    assert kinds == ["current.json", "dictionary", "lock", "shard", "versions"]
+    assert kinds == ["current.json", "dictionary", "leases", "lock", "shard", "versions"]
 
 
 @pytest.mark.parametrize("step", ["make_dictionary", "place", "run", "commit", "shards_of"])

@@ -9,6 +9,7 @@ from importlib import import_module
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
 from tellwhen import spark as tws
@@ -212,14 +213,27 @@ def test_the_plan_is_told(shop, capsys, monkeypatch):
 def test_matches_are_handed_over_in_pieces(monkeypatch):
     module = import_module("tellwhen.spark.match")
     monkeypatch.setattr(module, "ROWS", 4)
-    start = np.array([0, 3, 3, 4, 13, 13, 15])
-    batches = list(module._rows(pa.array(list("abcdef")), start, pa.array(range(100, 115)), "event_id"))
+
+    class Shard:
+        """Slot n has the id 100 + n."""
+
+        start = np.array([0, 3, 3, 4, 13, 13, 15])
+
+        def match(self, shard, events):
+            return self.start, np.arange(self.start[-1])
+
+        def ids(self, shard, slots):
+            return pa.array(slots + 100)
+
+    worker = module._Local(None, 1, None, "event_id")
+    batches = list(worker.matches(Shard(), 0, None, pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
         "a": [100, 101, 102], "c": [103], "d": list(range(104, 113)), "f": [113, 114],
     }  # fmt: skip
     assert [len(batch) for batch in batches] == [2, 1, 1]
-    assert list(module._rows(pa.array([], pa.string()), np.array([0]), pa.array([], pa.int64()), "event_id")) == []
+    Shard.start = np.array([0, 0])
+    assert list(worker.matches(Shard(), 0, None, pa.array(["a"]))) == []
 
 
 def test_presence_decides_where_an_event_goes(spark, tmp_path):
@@ -252,3 +266,52 @@ def test_two_matches_in_one_query_and_odd_names(spark, tmp_path):
     match = event.transform(tws.matching(tmp_path / "i", event_id="the id."))
     assert match.columns == ["the id.", "subscription_id"]
     assert match.union(event.transform(tws.matching(tmp_path / "i", event_id="the id."))).count() == 2
+
+
+ODD = ["a.b", "a`b", "Price", "price", "event_id", "c1"]
+
+
+@pytest.mark.parametrize("plan", ["local", "routed"])
+def test_names_that_spark_would_take_apart(spark, tmp_path, plan):
+    """As columns and as fields: dots, backticks, names that differ in their case only, and our own."""
+    subs = [(name, f'"{name.replace(chr(34), chr(34) * 2)}" = {i}') for i, name in enumerate(ODD)]
+    tws.build(spark.createDataFrame(subs, "id string, expression string"), tmp_path / "i", shards=3)
+    values = [{name: i for i, name in enumerate(ODD)}, {name: i + 1 for i, name in enumerate(ODD)}]
+    fields = ", ".join(f"`{name.replace('`', '``')}` int" for name in ODD)
+    rows = [(str(n), tuple(event.values())) for n, event in enumerate(values)]
+    wanted = {("0", name) for name in ODD}
+    structs = spark.createDataFrame(rows, f"event_id string, attributes struct<{fields.replace(' int', ': int')}>")
+    assert pairs(tws.match(structs, tmp_path / "i", plan=plan)) == wanted
+    wide = spark.createDataFrame([(n, *event) for n, event in rows], f"`odd.id` string, {fields}")
+    assert pairs(tws.match(wide, tmp_path / "i", event_id="odd.id", attributes=None, plan=plan)) == wanted
+    few = tws.match(wide, tmp_path / "i", event_id="odd.id", attributes=["a.b", "price"], plan=plan)
+    assert pairs(few) == {("0", "a.b"), ("0", "price")}
+    twice = wide.toDF("event_id", "x", "x", "y", "z", "u", "v")
+    with pytest.raises(tw.SchemaError, match="2 columns are called 'x'"):
+        tws.match(twice, tmp_path / "i", attributes=None)
+
+
+def test_a_nested_field_that_clashes(spark, tmp_path):
+    subs = spark.createDataFrame([("a", "user.age > 3")], "id string, expression string")
+    tws.build(subs, tmp_path / "i", schema={"user.age": "int"})
+    events = spark.createDataFrame([(1, ("x",))], "event_id int, user struct<age: string>")
+    with pytest.raises(tw.SchemaError, match=r"'user.age' is string, but the index declares it int"):
+        tws.match(events, tmp_path / "i", attributes=None)
+
+
+def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path, monkeypatch):
+    """Its version stays; without a lease it goes away, and the query says so."""
+    path = tmp_path / "i"
+    subs = spark.createDataFrame([("first", "x = 1")], "id string, expression string")
+    tws.build(subs, path, keep=0)
+    events = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    early = tws.match(events, path)
+    tws.build(subs.withColumn("id", F.lit("second")), path, keep=0)
+    tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
+    assert pairs(early) == {(0, "first")}
+    assert [version.version for version in tws.versions(path)] == [1, 3]
+    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)
+    tws.build(subs, path, keep=0)
+    assert [version.version for version in tws.versions(path)] == [4]
+    with pytest.raises(Exception, match="has no version 1; there are 4"):
+        early.collect()

@@ -102,6 +102,7 @@ def test_changes_that_are_refused(spark, tmp_path):
         ([(None, "b", "x = 1")], tw.SchemaError),
         ([("add", "b", "x =")], tw.ParseError),
         ([("add", "b", "x = 'one'")], tw.SchemaError),
+        ([("remove", None, None)], tw.IdError),
     ]:
         with pytest.raises(error):
             tws.update(spark.createDataFrame(rows, CHANGES), path)
@@ -122,14 +123,52 @@ def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
         return commit(*args)
 
     monkeypatch.setattr(module, "commit", slow)
-    with pytest.raises(tw.FormatError, match="run the update again"):
+    with pytest.raises(tw.FormatError, match="version 2 .* meanwhile; try again"):
         tws.update(spark.createDataFrame([("add", "slow", "x = 1")], CHANGES), path)
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
 
+def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
+    path = tmp_path / "i"
+    subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")
+    tws.build(subs, path)
+    module = import_module("tellwhen.spark.build")
+    compiled = module.compiled
+
+    def slow(*args):
+        monkeypatch.setattr(module, "compiled", compiled)
+        tws.update(
+            spark.createDataFrame([("ADD ", "quick", '{"attribute": "x", "operator": "=", "value": 1}')], CHANGES), path
+        )
+        return compiled(*args)
+
+    monkeypatch.setattr(module, "compiled", slow)
+    with pytest.raises(tw.ConflictError, match="version 2"):
+        tws.build(subs, path)
+    event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
+
+
+def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
+    """A shard that is full gets nothing more, also of a pivot that has been there alone."""
+    monkeypatch.setattr(import_module("tellwhen.spark.placing"), "SIZE", 10)
+    path = tmp_path / "i"
+    before = [(f"b{i}", "x = 1") for i in range(8)]
+    tws.build(spark.createDataFrame(before, "id string, expression string"), path, shards=1)
+    changes = [("add", f"x{i}", "x = 1") for i in range(15)] + [("add", f"y{i}", "y = 1") for i in range(5)]
+    version = tws.update(spark.createDataFrame(changes, CHANGES), path)
+    assert [shard.subscriptions for shard in version.shards] == [10, 10, 8]
+    assert version.pivots == {"x": [0, 1, 2], "y": [2]}
+    event = spark.createDataFrame([(0, {"x": "1", "y": "1"})], "event_id int, attributes map<string, string>")
+    for plan in ("local", "routed"):
+        found = {id_ for _, id_ in pairs(tws.match(event, path, plan=plan))}
+        assert found == {id_ for id_, _ in before} | {id_ for _, id_, _ in changes}
+
+
 def test_sql(spark, tmp_path):
-    tws.build(spark.createDataFrame([(1, "x = 1"), (2, "y = 'a'")], "id int, expression string"), tmp_path / "i")
+    subs = spark.createDataFrame([(1, "x = 1"), (2, "y = 'a'")], "id int, expression string")
+    tws.build(subs, tmp_path / "i", schema={"y": "string"})
     tws.register(spark)
     rows = [(10, {"x": "1"}), (20, {"y": "a", "x": "1"}), (30, None)]
     spark.createDataFrame(rows, "event_id int, attributes map<string, string>").createOrReplaceTempView("sql_events")
@@ -146,6 +185,11 @@ def test_sql(spark, tmp_path):
     spark.sql("SELECT 1 AS event_id, parse_json('{}') AS attributes").createOrReplaceTempView("sql_variant")
     with pytest.raises(Exception, match="to_json"):
         spark.sql(one.replace("sql_one", "sql_variant")).collect()
+    spark.sql("SELECT 1 AS event_id, 2 AS y").createOrReplaceTempView("sql_clash")
+    with pytest.raises(Exception, match="'y' is int, but the index declares it string"):
+        spark.sql(one.replace("sql_one", "sql_clash")).collect()
+    with pytest.raises(Exception, match="the path of an index is a string"):
+        spark.sql("SELECT * FROM tellwhen_match(TABLE(sql_one), NULL)").collect()
     with pytest.raises(Exception, match="no column event_id"):
         spark.sql(f"SELECT * FROM tellwhen_match(TABLE(SELECT 1 AS x), '{tmp_path / 'i'}')").collect()
 

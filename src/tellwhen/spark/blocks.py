@@ -18,19 +18,19 @@ from tellwhen.compile import saved
 from tellwhen.compile.needs import Needs, pivots
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.text import Texts
-from tellwhen.errors import ParseError, SchemaError, TellwhenError
+from tellwhen.contents import BLOCK, read_subscription
+from tellwhen.errors import ExpressionError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, I64, NEVER
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.parse import parse
 from tellwhen.schema import Schema
+from tellwhen.spark.tasks import rows
 from tellwhen.spark.warehouse import fresh
 
 SIZE = 250_000
 """Subscriptions in a block: bounds the memory of a task."""
 
-FEW = 1_024
-"""Subscriptions compiled at a time."""
+BLOCKS = "block string"
 
 NOWHERE = -2
 """The pivot of what can never match."""
@@ -69,19 +69,19 @@ class Compiling:
         while chunk := list(islice(pairs, SIZE)):
             directory = fresh(self._staged, "block")
             write_block(directory, chunk, Schema(self._types))
-            yield pa.RecordBatch.from_pydict({"block": [directory.name], "subscriptions": [len(chunk)]})
+            yield rows(BLOCKS, [directory.name])
 
 
-def write_block(directory: Path, pairs: Iterable[tuple[Id, str]], schema: Schema) -> None:
+def write_block(directory: Path, pairs: Iterable[tuple[Id, str | None]], schema: Schema) -> None:
     """Parse, compile and save."""
     store, ids, texts, needs = Store(schema), Ids(), Texts(), Needs()
     pairs = iter(pairs)
-    while few := list(islice(pairs, FEW)):
-        expressions = [_read(id_, text, schema) for id_, text in few]
+    while few := list(islice(pairs, BLOCK)):
+        expressions, plain = zip(*[_read(id_, text, schema) for id_, text in few], strict=True)
         slots, _ = store.append(store.compile(expressions))
-        needs.note(store, slots, expressions)
+        needs.note(store, slots, list(expressions))
         ids.extend([id_ for id_, _ in few])
-        texts.extend([text for _, text in few])
+        texts.extend(plain)
     need_start, need = needs.arrays(store)
     start, data = texts.arrays()
     parts: dict[str, dict[str, np.ndarray]] = {
@@ -101,20 +101,11 @@ def write_block(directory: Path, pairs: Iterable[tuple[Id, str]], schema: Schema
     persist.save(directory, parts, meta, make=False)
 
 
-def _read(id_: Id, text: str, schema: Schema) -> Expr:
-    try:
-        checked(id_)
-        if not isinstance(text, str):
-            raise TellwhenError("the expression is missing")
-        expression = parse(text)
-        schema.check(expression)
-        return expression
-    except ParseError as error:
-        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
-    except SchemaError as error:
-        raise SchemaError(f"subscription {id_!r}: {error}") from None
-    except TellwhenError as error:
-        raise TellwhenError(f"subscription {id_!r}: {error}") from None
+def _read(id_: Id, text: str | None, schema: Schema) -> tuple[Expr, str]:
+    checked(id_)
+    if text is None:
+        raise ExpressionError(f"subscription {id_!r}: the expression is missing")
+    return read_subscription(id_, text, schema)
 
 
 def read_block(directory: Path) -> Block:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -38,57 +38,72 @@ from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.values import Family, flatten
 from tellwhen.schema import FAMILIES, Schema
-from tellwhen.spark.ingest import quoted
+from tellwhen.spark.columns import require, unique
 
 MALFORMED = ""
 """Under this name, which no attribute has, events that are no object at all are counted."""
 
 
+class Form(NamedTuple):
+    """How the attributes lie in a batch, after the event's id."""
+
+    kind: Literal["columns", "struct", "map", "json"]
+    names: list[str]  # of columns or fields: Spark would take some of them apart, or for one another
+
+    def table(self, batch: pa.RecordBatch) -> pa.Table:
+        """The attributes under their names, if they are not JSON."""
+        columns = batch.column(1).flatten() if self.kind == "struct" else batch.columns[1:]
+        return pa.Table.from_arrays(columns, self.names)
+
+
 class Prepared(NamedTuple):
-    """The events as (event id, attributes ...), and whether the attributes are JSON."""
+    """The events as (event id, attributes ...), and how to read them."""
 
     frame: DataFrame
-    is_json: bool
+    form: Form
 
 
 def prepare(
     events: DataFrame, event_id: str, attributes: str | Sequence[str] | None, types: Mapping[str, Any]
 ) -> Prepared:
-    """Select what matching needs, the event id first."""
-    for name in [event_id] + ([attributes] if isinstance(attributes, str) else list(attributes or [])):
-        if name not in events.columns:
-            raise SchemaError(f"the events have no column {name!r}; there are {', '.join(events.columns)}")
+    """Select what matching needs, the event id first; columns by their places, since names may be odd."""
+    require(events, event_id, *([attributes] if isinstance(attributes, str) else attributes or []))
     if event_id == "subscription_id":
         raise SchemaError("the events' ids are in a column 'subscription_id', which the matches need; rename it")
+    given, fields = events.columns, events.schema.fields
+    if isinstance(attributes, str):
+        names = [attributes]
+    else:
+        names = unique([name for name in given if name != event_id] if attributes is None else list(attributes))
+    places = [given.index(name) for name in [event_id, *names]]
+    chosen = events.toDF(*(f"c{place}" for place in range(len(given)))).select(*(f"c{place}" for place in places))
+    kinds = [fields[place].dataType for place in places[1:]]
     if not isinstance(attributes, str):
-        names = [name for name in events.columns if name != event_id] if attributes is None else list(attributes)
-        _refuse_clashes([(name, events.schema[name].dataType) for name in names], types)
-        return Prepared(events.select(F.col(quoted(event_id)), *(F.col(quoted(name)) for name in names)), False)
-    kind = events.schema[attributes].dataType
-    column = F.col(quoted(attributes))
-    is_json = isinstance(kind, StringType | VariantType) or (
-        isinstance(kind, MapType) and isinstance(kind.valueType, VariantType)
-    )
+        refuse_clashes(names, kinds, types)
+        return Prepared(chosen, Form("columns", names))
+    kind = kinds[0]
+    if isinstance(kind, StructType):
+        inner = unique(kind.fieldNames())
+        refuse_clashes(inner, [field.dataType for field in kind.fields], types)
+        return Prepared(chosen, Form("struct", inner))
     if isinstance(kind, MapType) and not isinstance(kind.keyType, StringType):
         raise SchemaError(f"the keys of {attributes!r} are {kind.keyType.simpleString()}; they must be strings")
-    if not is_json and not isinstance(kind, MapType | StructType):
-        raise SchemaError(
-            f"the column {attributes!r} is {kind.simpleString()}; it must be a map, struct, variant or JSON"
-        )
-    if is_json and not isinstance(kind, StringType):
-        column = F.to_json(column)
-    if isinstance(kind, StructType):
-        _refuse_clashes([(field.name, field.dataType) for field in kind.fields], types)
-        fields = [F.col(f"{quoted(attributes)}.{quoted(field.name)}").alias(field.name) for field in kind.fields]
-        return Prepared(events.select(F.col(quoted(event_id)).alias("event_id"), *fields), False)
-    return Prepared(events.select(F.col(quoted(event_id)).alias("event_id"), column.alias("attributes")), is_json)
+    if isinstance(kind, VariantType) or (isinstance(kind, MapType) and isinstance(kind.valueType, VariantType)):
+        return Prepared(chosen.select(chosen.columns[0], F.to_json(chosen.columns[1])), Form("json", []))
+    if isinstance(kind, StringType):
+        return Prepared(chosen, Form("json", []))
+    if isinstance(kind, MapType):
+        return Prepared(chosen, Form("map", names))
+    raise SchemaError(f"the column {attributes!r} is {kind.simpleString()}; it must be a map, struct, variant or JSON")
 
 
-def _refuse_clashes(columns: list[tuple[str, DataType]], types: Mapping[str, Any]) -> None:
+def refuse_clashes(names: Sequence[str], kinds: Sequence[DataType], types: Mapping[str, Any]) -> None:
     """A column whose values could never be of the declared type is a mistake, not a mismatch."""
-    for name, kind in columns:
+    for name, kind in zip(names, kinds, strict=True):
         if isinstance(kind, VariantType):
             raise SchemaError(f"the column {name!r} is a variant; cast it, or put all attributes into one variant")
+        if isinstance(kind, StructType):
+            refuse_clashes([f"{name}.{f.name}" for f in kind.fields], [f.dataType for f in kind.fields], types)
         declared = types.get(name)
         family = _family(kind)
         if declared is None or family is None:
@@ -112,13 +127,12 @@ def _family(kind: DataType) -> Family | None:
 
 
 def encoded(
-    batch: pa.RecordBatch, is_json: bool, attributes: Attributes, schema: Schema
+    batch: pa.RecordBatch, form: Form, attributes: Attributes, schema: Schema
 ) -> tuple[Events, Mapping[str, int]]:
     """The events of a batch as arrays, and how many values of each attribute were of a wrong type."""
-    if is_json:
+    if form.kind == "json":
         return _encoded_json(batch.column(1), attributes, schema)
-    table = pa.Table.from_batches([batch]).remove_column(0)
-    return encode_table(table, batch.num_rows, attributes, schema)
+    return encode_table(form.table(batch), batch.num_rows, attributes, schema)
 
 
 def _encoded_json(column: pa.Array, attributes: Attributes, schema: Schema) -> tuple[Events, Mapping[str, int]]:

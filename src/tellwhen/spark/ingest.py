@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
-from pyspark.sql.types import IntegerType, LongType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from tellwhen.errors import ParseError, SchemaError, TellwhenError, shown
+from tellwhen.errors import ParseError, TellwhenError, shown
 from tellwhen.ids import checked
-from tellwhen.lang import limits
-from tellwhen.lang.ast import Expr
-from tellwhen.lang.json import from_json
-from tellwhen.lang.parse import parse
+from tellwhen.lang.read import read
 from tellwhen.schema import Schema
+from tellwhen.spark.columns import ADD, REMOVE, column, id_type, operation_column, require, subscription_columns
 
 EXPRESSION, REASON, POSITION = "_expression", "_reason", "_position"
-ADD, REMOVE = "add", "remove"
-INTEGERS = (ShortType, IntegerType, LongType)
 
 
 def ingest(
@@ -40,23 +35,15 @@ def ingest(
     quarantine. With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs
     no expression. Both results are cached by Spark when first computed: `unpersist()` either when done.
     """
-    types = schema if isinstance(schema, Schema) else Schema(schema or {})  # type: ignore[arg-type]
-    for name in (id, expression, score, operation, prefer):
-        if name is not None and name not in raw.columns:
-            raise SchemaError(f"there is no column {name!r}; there are {', '.join(raw.columns)}")
-    kind = raw.schema[id].dataType
-    if not isinstance(kind, (StringType, *INTEGERS)):
-        raise SchemaError(f"the ids in {id!r} are {kind.simpleString()}; they must be integers or strings")
-    if not isinstance(raw.schema[expression].dataType, StringType):
-        raise SchemaError(f"the expressions in {expression!r} are not strings")
+    types = Schema.of(schema)
+    ids = subscription_columns(raw, id, expression)
+    require(raw, score, operation, prefer)
     chosen = raw.select(
-        F.col(quoted(id)).cast("long" if isinstance(kind, INTEGERS) else "string").alias("id"),
-        F.col(quoted(expression)).alias("expression"),
-        F.lit(ADD).alias("operation")
-        if operation is None
-        else F.lower(F.trim(F.col(quoted(operation)))).alias("operation"),
-        *([] if score is None else [F.expr(f"try_cast({quoted(score)} AS DOUBLE)").alias("score")]),
-        *([] if prefer is None else [F.col(quoted(prefer)).alias("_prefer")]),
+        column(id).cast(id_type(ids)).alias("id"),
+        column(expression).alias("expression"),
+        (F.lit(ADD) if operation is None else operation_column(operation)).alias("operation"),
+        *([] if score is None else [column(score).try_cast("double").alias("score")]),
+        *([] if prefer is None else [column(prefer).alias("_prefer")]),
     )
     parsed = chosen.mapInArrow(_Parsing(types), _with_verdict(chosen.schema))
     # Only among those that parse: a broken row never pushes out a good one.
@@ -79,11 +66,6 @@ def ingest(
         "id", "expression", F.col(POSITION).alias("position"), F.col(REASON).alias("reason")
     )
     return taken, quarantined
-
-
-def quoted(name: str) -> str:
-    """A column's name as SQL takes it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _with_verdict(schema: StructType) -> StructType:
@@ -126,31 +108,11 @@ def _verdict(
             return None, None, f"the operation is add or remove, not {shown(operation)}"
         if text is None:
             return None, None, "the expression is missing"
-        expression = read_expression(text)
-        schema.check(expression)
         # JSON becomes text here, so that all that follows reads one form.
-        plain = str(expression) if _is_json(text) else text
-        if len(plain) > limits.TEXT:
-            return None, None, f"as text the expression has more than {limits.TEXT} characters"
+        expression, plain = read(text)
+        schema.check(expression)
         return plain, None, None
     except ParseError as error:
         return None, error.position, error.message
     except TellwhenError as error:
         return None, None, str(error)
-
-
-def _is_json(text: str) -> bool:
-    return text.lstrip()[:1] == "{"
-
-
-def read_expression(text: str) -> Expr:
-    """Text, or a JSON object as text: no expression starts with a brace."""
-    if not _is_json(text):
-        return parse(text)
-    try:
-        form = json.loads(text)
-    except ValueError as error:
-        raise ParseError(f"this is no JSON: {error}", text, getattr(error, "pos", 0)) from None
-    except RecursionError:
-        raise ParseError("the JSON is nested too deeply", text, 0) from None
-    return from_json(form)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -21,17 +22,17 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StructField, StructType
 
 from tellwhen.compile.csr import gather
 from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.kernels.encode import find_plain
-from tellwhen.spark.events import encoded, prepare
-from tellwhen.spark.ingest import quoted
+from tellwhen.spark.columns import column, id_type
+from tellwhen.spark.events import Form, encoded, prepare
 from tellwhen.spark.serving import Served, serve, task_version
 from tellwhen.spark.tasks import cores
-from tellwhen.spark.warehouse import Version, located, read_version
+from tellwhen.spark.warehouse import Version, lease, located, read_version
 
 Plan = Literal["auto", "local", "routed"]
 LOCAL = 8 << 30
@@ -70,30 +71,33 @@ def match(
     log.info("%s", text)
     if explain:
         print(text)
-    prepared = prepare(events, event_id, attributes, found.schema)
+    frame, form = prepare(events, event_id, attributes, found.schema)
     number = None if events.isStreaming and version is None else found.version
+    if number is not None:
+        lease(root, number)  # until the first task is there to renew it
     if observe is None:  # a name may occur once in a query, which may match several times
         observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
     # A row for an event and all it satisfies in a shard: far fewer rows to hand over and to observe than matches.
+    kind = frame.schema[0].dataType
     schema = StructType([
-        StructField(event_id, prepared.frame.schema[0].dataType),
-        StructField(SUBSCRIPTIONS, ArrayType(StringType() if found.ids == "str" else LongType())),
+        StructField(event_id, kind),
+        StructField(SUBSCRIPTIONS, ArrayType(id_type(found.ids))),
         StructField(UNDEFINED, IntegerType()),
     ])  # fmt: skip
     if name == "local":
-        matched = prepared.frame.mapInArrow(_Local(root, number, prepared.is_json, event_id), schema)
+        matched = frame.mapInArrow(_Local(root, number, form, event_id), schema)
     else:
         packed = StructType([
             StructField("shard", IntegerType()),
-            StructField("event", prepared.frame.schema[0].dataType),
+            StructField("event", kind),
             StructField("entries", BinaryType()),
             StructField(UNDEFINED, IntegerType()),
         ])  # fmt: skip
         count = max(len(found.shards), cores(events.sparkSession))
-        sent = prepared.frame.mapInArrow(_Sending(root, number, prepared.is_json), packed).repartition(count, "shard")
-        matched = sent.mapInArrow(_Arriving(root, number, event_id), schema)
+        sent = frame.mapInArrow(_Sending(root, number, form, event_id), packed).repartition(count, "shard")
+        matched = sent.mapInArrow(_Arriving(root, number, form, event_id), schema)
     counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
-    return counted.select(F.col(quoted(event_id)), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
+    return counted.select(column(event_id), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
 
 
 def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
@@ -130,79 +134,99 @@ SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
 PACKED = ["shard", "event", "entries", UNDEFINED]
 
 
-class _Worker:
-    """What both plans need on an executor."""
+class _Worker(ABC):
+    """A callable for mapInArrow that has the index at hand."""
 
-    def __init__(self, root: Path, number: int | None) -> None:
+    def __init__(self, root: Path, number: int | None, form: Form, event_id: str) -> None:
         self._root, self._number = root, number
-
-    def served(self) -> Served:
-        return serve(self._root, task_version(self._root) if self._number is None else self._number)
-
-
-class _Local(_Worker):
-    def __init__(self, root: Path, number: int | None, is_json: bool, event_id: str) -> None:
-        super().__init__(root, number)
-        self._is_json, self._event_id = is_json, event_id
+        self._form, self._event_id = form, event_id
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         served = None
         for batch in batches:
-            served = served or self.served()
-            events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
-            ids = batch.column(0)
-            yield from _undefined(mismatches, ids.type, served, self._event_id)
-            for shard, positions in served.concerned(events):
-                mine = events if len(positions) == len(ids) else chosen(events, positions)
-                yield from _rows(ids.take(pa.array(positions)), *served.match(shard, mine), self._event_id)
+            if served is None:
+                served = serve(self._root, task_version(self._root) if self._number is None else self._number)
+            served.renew()
+            yield from self.run(served, batch)
+
+    @abstractmethod
+    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows that come of a batch."""
+
+    def undefined(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
+        """A row without a match that carries the count of undefined values; the explosion leaves nothing of it."""
+        lists = pa.nulls(1, pa.list_(pa.string() if served.version.ids == "str" else pa.int64()))
+        columns = [pa.nulls(1, kind), lists, pa.array([count], pa.int32())]
+        return pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
+
+    def matches(self, served: Served, shard: int, events: Events, ids: pa.Array) -> Iterator[pa.RecordBatch]:
+        """The events that match anything in a shard, with all that they match there."""
+        start, slots = served.match(shard, events)
+        for first, last in pieces(start):
+            some = first + np.flatnonzero(np.diff(start[first : last + 1]))
+            bounds = np.append(start[some], start[last]) - start[first]
+            subscriptions = served.ids(shard, slots[start[first] : start[last]])
+            lists = pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), subscriptions)
+            columns = [ids.take(pa.array(some)), lists, pa.nulls(len(some), pa.int32())]
+            yield pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
+
+
+class _Local(_Worker):
+    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
+        ids = batch.column(0)
+        if mismatches:
+            yield self.undefined(sum(mismatches.values()), ids.type, served)
+        for shard, positions in served.concerned(events):
+            mine = events if len(positions) == len(ids) else chosen(events, positions)
+            yield from self.matches(served, shard, mine, ids.take(pa.array(positions)))
 
 
 class _Sending(_Worker):
     """Events packed for the shards they concern."""
 
-    def __init__(self, root: Path, number: int | None, is_json: bool) -> None:
-        super().__init__(root, number)
-        self._is_json = is_json
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        served = None
-        for batch in batches:
-            served = served or self.served()
-            events, mismatches = encoded(batch, self._is_json, served.attributes, served.schema)
-            if mismatches:
-                note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
-                note.append(pa.array([sum(mismatches.values())], pa.int32()))
-                yield pa.RecordBatch.from_arrays(note, PACKED)
-            positions, shards = served.routed(events)
-            # In pieces: the bytes of one column must stay below 2 GiB, whatever the events are like.
-            total = np.cumsum(np.diff(events.start)[positions])
-            cuts = np.arange(ENTRIES, total[-1] if len(total) else 0, ENTRIES)
-            pieces = np.searchsorted(total, cuts)
-            for mine, numbers in zip(np.split(positions, pieces), np.split(shards, pieces), strict=True):
-                columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
-                columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
-                yield pa.RecordBatch.from_arrays(columns, PACKED)
+    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
+        if mismatches:
+            note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
+            note.append(pa.array([sum(mismatches.values())], pa.int32()))
+            yield pa.RecordBatch.from_arrays(note, PACKED)
+        positions, shards = served.routed(events)
+        # In pieces: the bytes of one column must stay below 2 GiB, whatever the events are like.
+        total = np.cumsum(np.diff(events.start)[positions])
+        cuts = np.searchsorted(total, np.arange(ENTRIES, total[-1] if len(total) else 0, ENTRIES))
+        for mine, numbers in zip(np.split(positions, cuts), np.split(shards, cuts), strict=True):
+            columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
+            columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
+            yield pa.RecordBatch.from_arrays(columns, PACKED)
 
 
 class _Arriving(_Worker):
     """Packed events matched with the shards they were sent to."""
 
-    def __init__(self, root: Path, number: int | None, event_id: str) -> None:
-        super().__init__(root, number)
-        self._event_id = event_id
+    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        shards = batch.column(0).to_numpy()
+        noted = sum(batch.column(3).to_pylist())
+        if noted:
+            yield self.undefined(noted, batch.column(1).type, served)
+        for shard in np.unique(shards).tolist():
+            mine = pa.array(np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False)))
+            events = unpacked(batch.column(2).take(mine))
+            yield from self.matches(served, shard, events, batch.column(1).take(mine))
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        served = None
-        for batch in batches:
-            served = served or self.served()
-            shards = batch.column(0).to_numpy()
-            noted = sum(batch.column(3).to_pylist())
-            if noted:
-                yield from _undefined({"": noted}, batch.column(1).type, served, self._event_id)
-            for shard in np.unique(shards).tolist():
-                mine = pa.array(np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False)))
-                events = unpacked(batch.column(2).take(mine))
-                yield from _rows(batch.column(1).take(mine), *served.match(shard, events), self._event_id)
+
+def pieces(start: I64) -> Iterator[tuple[int, int]]:
+    """Events in runs of at most ROWS matches, or of a single event that has more; those without any left out.
+
+    >>> list(pieces(np.array([0, 0, 3, 3, ROWS, ROWS + 5])))
+    [(0, 4), (4, 5)]
+    """
+    first, count = 0, len(start) - 1
+    while first < count and start[first] < start[count]:
+        last = max(first + 1, int(np.searchsorted(start, start[first] + ROWS, side="right")) - 1)
+        if start[last] > start[first]:
+            yield first, last
+        first = last
 
 
 def chosen(events: Events, positions: I64) -> Events:
@@ -233,27 +257,3 @@ def unpacked(column: pa.BinaryArray) -> Events:
     plain = np.empty(len(column), dtype=np.uint8)
     find_plain(start, line, plain)
     return Events(start, line, point, point, plain)
-
-
-def _undefined(
-    mismatches: Mapping[str, int], kind: pa.DataType, served: Served, event_id: str
-) -> Iterator[pa.RecordBatch]:
-    """A row without a match that carries the count of undefined values; nothing is left of it after the explosion."""
-    if mismatches:
-        lists = pa.nulls(1, pa.list_(pa.string() if served.version.ids == "str" else pa.int64()))
-        count = pa.array([sum(mismatches.values())], pa.int32())
-        yield pa.RecordBatch.from_arrays([pa.nulls(1, kind), lists, count], [event_id, SUBSCRIPTIONS, UNDEFINED])
-
-
-def _rows(ids: pa.Array, start: I64, subscriptions: pa.Array, event_id: str) -> Iterator[pa.RecordBatch]:
-    """The events that match anything, with all that they match."""
-    some = np.flatnonzero(np.diff(start))
-    bounds = np.append(start[some], start[-1])
-    at = 0
-    while at < len(some):
-        end = max(at + 1, int(np.searchsorted(bounds, bounds[at] + ROWS, side="right")) - 1)
-        values = subscriptions.slice(bounds[at], bounds[end] - bounds[at])
-        lists = pa.ListArray.from_arrays(pa.array((bounds[at : end + 1] - bounds[at]).astype(np.int32)), values)
-        columns = [ids.take(pa.array(some[at:end])), lists, pa.nulls(end - at, pa.int32())]
-        yield pa.RecordBatch.from_arrays(columns, [event_id, SUBSCRIPTIONS, UNDEFINED])
-        at = end

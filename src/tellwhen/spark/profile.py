@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -15,9 +16,9 @@ from pyspark.sql.types import StringType
 
 from tellwhen.errors import SchemaError, TellwhenError
 from tellwhen.lang.ast import Expr
+from tellwhen.lang.read import read
 from tellwhen.profile import Profile, Side
-from tellwhen.spark.events import objects, prepare
-from tellwhen.spark.ingest import read_expression
+from tellwhen.spark.events import Form, objects, prepare
 
 PARTIALS = 16
 """Partial profiles that reach the driver; before that, those of all partitions are merged into so many."""
@@ -51,8 +52,8 @@ def profile(
             while event_id in events.columns:
                 event_id += "_"
             events = events.withColumn(event_id, F.lit(0))
-        frame, is_json = prepare(events, event_id, attributes, {})
-        found.add(_collected(frame, _objects if is_json else _tables))
+        frame, form = prepare(events, event_id, attributes, {})
+        found.add(_collected(frame, _objects if form.kind == "json" else partial(_tables, form)))
     return found
 
 
@@ -71,18 +72,17 @@ def _subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _read(text: str | None) -> Expr:
     if text is None:
         raise TellwhenError("an expression is missing; ingest() sorts such subscriptions out")
-    return read_expression(text)
+    return read(text)[0]
 
 
-def _tables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _tables(form: Form, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events as columns, after that of their ids."""
     found = Profile()
     while some := list(islice(batches, BATCHES)):
-        table = pa.Table.from_batches(some)
-        if table.num_columns == 1:  # without columns a table has no rows either
-            found.events += table.num_rows
+        if not form.names:  # without columns a table has no rows either
+            found.events += sum(batch.num_rows for batch in some)
         else:
-            found.add_events(table.drop_columns([table.column_names[0]]))
+            found.add_events(pa.concat_tables(form.table(batch) for batch in some))
     yield _packed(found)
 
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
-from tellwhen.kernels.arrays import I32, I64, Events
+from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.schema import Schema
-from tellwhen.spark.build import id_column
+from tellwhen.spark.columns import id_column
 from tellwhen.spark.dictionary import read_dictionary
-from tellwhen.spark.shards import EVERY, read_shard
-from tellwhen.spark.warehouse import Version, current, pinned, read_version
+from tellwhen.spark.placing import EVERY
+from tellwhen.spark.shards import read_shard
+from tellwhen.spark.warehouse import QUERY, Version, current, lease, pinned, read_version
 
 OPEN = 2
 """Versions that a worker keeps open."""
@@ -33,6 +37,15 @@ class _Opened(NamedTuple):
     ids: Ids
 
 
+class _Routes(NamedTuple):
+    """By line: its attribute's number, and whether it only tells of presence. By attribute: its shards, as lists."""
+
+    attribute: I64
+    is_presence: NDArray[np.bool_]
+    start: I64
+    shard: I64
+
+
 class Served:
     """A version, its shards opened as they are needed."""
 
@@ -41,18 +54,19 @@ class Served:
         self.schema = Schema(version.schema)
         self.attributes: Attributes = read_dictionary(root / version.dictionary)
         self._shards: dict[int, _Opened] = {}
-        self._routes: tuple[I64, I64, I32] | None = None
 
-    def match(self, shard: int, events: Events) -> tuple[I64, pa.Array]:
-        """The ids of all that events satisfy in a shard: those of event e are ids[start[e]:start[e+1]]."""
-        opened = self._shards.get(shard)
-        if opened is None:
+    def match(self, shard: int, events: Events) -> Matches:
+        """The slots of all that events satisfy in a shard."""
+        if shard not in self._shards:
             contents = read_shard(self.root / self.version.shards[shard].name, self.attributes)
             if contents.ids.type != self.version.ids and len(contents.ids):
                 raise FormatError(f"the ids of {self.version.shards[shard].name} are not of the index's type")
-            opened = self._shards[shard] = _Opened(contents.engine.reader(), contents.ids)
-        start, slots = opened.reader.match(events)
-        return start, pa.array(opened.ids.numbers(slots)) if self.version.ids == "int" else id_column(opened.ids, slots)
+            self._shards[shard] = _Opened(contents.engine.reader(), contents.ids)
+        return self._shards[shard].reader.match(events)
+
+    def ids(self, shard: int, slots: I32) -> pa.Array:
+        """The ids of slots that `match` found in the shard."""
+        return id_column(self._shards[shard].ids, self.version.ids, slots)
 
     def concerned(self, events: Events) -> Iterator[tuple[int, I64]]:
         """The shards that events concern, each with the positions of these events."""
@@ -64,31 +78,32 @@ class Served:
 
     def routed(self, events: Events) -> tuple[I64, I64]:
         """Which events concern which shards: pairs of an event's position and a shard's number, by shard."""
-        lines, start, shards = self._routing()
+        routes = self._routes
         owner = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start))
         # An attribute that is told to be absent is not carried.
-        known = (events.line < len(lines)) & ~(self._presence[events.line] & (events.high == 0))
-        owner, pivot = owner[known], lines[events.line[known]]
-        count = start[pivot + 1] - start[pivot]
-        total = int(count.sum())
-        which = np.repeat(start[pivot] - (np.cumsum(count) - count), count) + np.arange(total)
-        pairs = shards[which].astype(np.int64) << 40 | np.repeat(owner, count)
+        carried = ~(routes.is_presence[events.line] & (events.high == 0))
+        first, which = gather(routes.start, routes.attribute[events.line[carried]])
+        pairs = routes.shard[which] << 40 | np.repeat(owner[carried], np.diff(first))
         always = np.array(self.version.pivots.get(EVERY, []), dtype=np.int64)
         every = (always[:, None] << 40 | np.arange(len(events.start) - 1)[None, :]).ravel()
         pairs = np.unique(np.concatenate([pairs, every]))
         return pairs & ((1 << 40) - 1), pairs >> 40
 
-    def _routing(self) -> tuple[I64, I64, I32]:
-        """By line: its attribute's number; by attribute: where its shards begin, and the shards."""
-        if self._routes is None:
-            numbers = {name: i for i, name in enumerate(self.attributes.by_name)}
-            lines = np.array([numbers[line.attribute] for line in self.attributes.lines], dtype=np.int64)
-            self._presence = np.array([line.kind == "presence" for line in self.attributes.lines], dtype=bool)
-            found = [self.version.pivots.get(name, []) for name in numbers]
-            start = np.concatenate([[0], np.cumsum([len(shards) for shards in found])]).astype(np.int64)
-            flat = np.array([shard for shards in found for shard in shards], dtype=np.int32)
-            self._routes = lines, start, flat
-        return self._routes
+    @cached_property
+    def _routes(self) -> _Routes:
+        numbers = {name: number for number, name in enumerate(self.attributes.by_name)}
+        lines = self.attributes.lines
+        found = [self.version.pivots.get(name, []) for name in numbers]
+        return _Routes(
+            attribute=np.array([numbers[line.attribute] for line in lines], dtype=np.int64),
+            is_presence=np.array([line.kind == "presence" for line in lines], dtype=np.bool_),
+            start=np.concatenate([[0], np.cumsum([len(shards) for shards in found])]).astype(np.int64),
+            shard=np.array([shard for shards in found for shard in shards], dtype=np.int64),
+        )
+
+    def renew(self) -> None:
+        """The version is still needed."""
+        lease(self.root, self.version.version)
 
 
 _served: OrderedDict[tuple[str, str, float], Served] = OrderedDict()
@@ -117,4 +132,4 @@ def task_version(root: Path) -> int:
     if stream is not None and batch is not None:
         return pinned(root, stream, int(batch))
     tags = context.getLocalProperty("spark.job.tags")  # they name the session and the query
-    return current(root) if tags is None else pinned(root, f"query-{hashlib.sha256(tags.encode()).hexdigest()}", 0)
+    return current(root) if tags is None else pinned(root, QUERY + hashlib.sha256(tags.encode()).hexdigest(), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udtf
+from pyspark.sql.pandas.types import from_arrow_type
 
-from tellwhen.errors import EventError
-from tellwhen.spark.events import encoded
-from tellwhen.spark.match import chosen
+from tellwhen.errors import EventError, FormatError
+from tellwhen.spark.events import Form, encoded, refuse_clashes
+from tellwhen.spark.match import chosen, pieces
 from tellwhen.spark.serving import serve, task_version
 from tellwhen.spark.warehouse import located
 
@@ -23,8 +24,9 @@ NAME = "tellwhen_match"
 def register(spark: SparkSession, name: str = NAME) -> None:
     """Make the table function known to the session.
 
-    It takes a table with a column `event_id`, and either a column `attributes` (a map or JSON) or a column for each
-    attribute; and the path of an index. Both ids come back as strings, as a table function has one type for all.
+    It takes a table with a column `event_id`, and either a column `attributes` (a map, a struct or JSON) or a column
+    for each attribute; and the path of an index, an absolute one on a cluster. Both ids come back as strings, as a
+    table function has one type for all. Values of a wrong type are undefined, and not counted: nothing could tell.
     """
     function: Any = arrow_udtf(_Match, returnType="event_id string, subscription_id string")
     spark.udtf.register(name, function)
@@ -32,36 +34,54 @@ def register(spark: SparkSession, name: str = NAME) -> None:
 
 class _Match:
     def eval(self, events: pa.RecordBatch, path: Any) -> Iterator[pa.Table]:
-        root = located(path[0].as_py() if isinstance(path, pa.Array | pa.ChunkedArray) else str(path))
+        given = path[0].as_py() if isinstance(path, pa.Array | pa.ChunkedArray) else path
+        if not isinstance(given, str):
+            raise FormatError(f"the path of an index is a string, not {given}")
+        root = located(given)
         served = serve(root, task_version(root))
-        names = events.schema.names
-        if "event_id" not in names:
-            raise EventError(f"the table has no column event_id; it has {', '.join(names)}")
-        batch = _selected(events)
-        is_json = "attributes" in batch.schema.names and pt.is_string(batch.column("attributes").type)
-        arrays, _ = encoded(batch, is_json, served.attributes, served.schema)
+        served.renew()
+        batch, form = _selected(events, served.version.schema)
+        arrays, _ = encoded(batch, form, served.attributes, served.schema)
         ids = batch.column(0).cast(pa.string())
         for shard, positions in served.concerned(arrays):
-            start, subscriptions = served.match(shard, chosen(arrays, positions))
-            found = np.repeat(positions, np.diff(start))
-            yield pa.table({
-                "event_id": ids.take(pa.array(found)), "subscription_id": subscriptions.cast(pa.string()),
-            })  # fmt: skip
+            start, slots = served.match(shard, chosen(arrays, positions))
+            for first, last in pieces(start):
+                found = np.repeat(positions[first:last], np.diff(start[first : last + 1]))
+                subscriptions = served.ids(shard, slots[start[first] : start[last]])
+                yield pa.table({
+                    "event_id": ids.take(pa.array(found)), "subscription_id": subscriptions.cast(pa.string()),
+                })  # fmt: skip
 
 
-def _selected(events: pa.RecordBatch) -> pa.RecordBatch:
-    """The ids first, then the attributes: a column of them, the fields of a struct, or all other columns."""
-    ids = events.column("event_id")
-    if "attributes" not in events.schema.names:
-        rest = [name for name in events.schema.names if name != "event_id"]
-        return pa.RecordBatch.from_arrays([ids, *map(events.column, rest)], ["event_id", *rest])
-    column = events.column("attributes")
-    kind = column.type.item_type if pt.is_map(column.type) else column.type
-    if pt.is_struct(kind) and {field.name for field in kind} == {"value", "metadata"}:
+def _selected(events: pa.RecordBatch, types: Mapping[str, Any]) -> tuple[pa.RecordBatch, Form]:
+    """The ids first, then the attributes: a column of them, or all other columns."""
+    names = events.schema.names
+    if "event_id" not in names:
+        raise EventError(f"the table has no column event_id; it has {', '.join(names)}")
+    if "attributes" in names:
+        form = _form(events.schema.field("attributes").type)
+        chosen = ["attributes"]
+    else:
+        chosen = [name for name in names if name != "event_id"]
+        form = Form("columns", chosen)
+    batch = events.select(["event_id", *chosen])
+    if form.kind in ("columns", "struct"):
+        fields = list(batch.schema.field(1).type) if form.kind == "struct" else list(batch.schema)[1:]
+        refuse_clashes(form.names, [from_arrow_type(field.type) for field in fields], types)
+    return batch, form
+
+
+def _form(kind: pa.DataType) -> Form:
+    """How a column of attributes is read."""
+    inner = kind.item_type if pt.is_map(kind) else kind
+    if pt.is_struct(inner) and {field.name for field in inner} == {"value", "metadata"}:
         raise EventError(
             "the attributes are variants, which do not reach a table function; give it to_json(attributes)"
         )
-    if pt.is_struct(column.type):
-        fields = [field.name for field in column.type]
-        return pa.RecordBatch.from_arrays([ids, *column.flatten()], ["event_id", *fields])
-    return pa.RecordBatch.from_arrays([ids, column], ["event_id", "attributes"])
+    if pt.is_struct(kind):
+        return Form("struct", [field.name for field in kind])
+    if pt.is_map(kind):
+        return Form("map", ["attributes"])
+    if pt.is_string(kind):
+        return Form("json", [])
+    raise EventError(f"the column attributes is {kind}; it must be a map, a struct or JSON")

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tellwhen.errors import ConflictError
 from tellwhen.schema import Schema
+from tellwhen.spark.build import KEEP
 from tellwhen.spark.ingest import ingest
 from tellwhen.spark.update import update
 from tellwhen.spark.warehouse import located, read_version
@@ -29,13 +30,15 @@ def follow(
     operation: str = "operation",
     prefer: str,
     quarantine: str | os.PathLike[str] | None = None,
+    keep: int = KEEP,
     trigger: dict[str, Any] | None = None,
 ) -> StreamingQuery:
     """Apply a stream of changes to the index, a version for each micro-batch that has any.
 
     Of several changes of one id in a batch the greatest in the column `prefer` counts, a time or a sequence. Changes
     that cannot be read go to `quarantine`, by default the folder of that name beside the versions. After a crash the
-    query goes on from its checkpoint; a batch that was already applied is not applied again.
+    query goes on from its checkpoint; a batch that was already applied is not applied again. `keep` older versions
+    stay to be rolled back to.
     """
     root = located(path)
     name = os.fspath(located(checkpoint))
@@ -52,7 +55,7 @@ def follow(
                 # Overwritten by the same batch after a crash, so nothing is in it twice.
                 bad.write.mode("overwrite").parquet(os.fspath(rejected / f"batch={number}"))
             if not taken.isEmpty():
-                _insist(taken, root, {name: number})
+                _insist(taken, root, {name: number}, keep)
         finally:
             taken.unpersist()
 
@@ -60,12 +63,12 @@ def follow(
     return writer.trigger(**(trigger or {"processingTime": "1 second"})).start()
 
 
-def _insist(changes: DataFrame, root: Path, applied: dict[str, int]) -> None:
+def _insist(changes: DataFrame, root: Path, applied: dict[str, int], keep: int) -> None:
     """Another update may be faster, now and then; not for ever."""
     for _ in range(TRIES - 1):
         try:
-            update(changes, root, applied=applied)
+            update(changes, root, applied=applied, keep=keep)
             return
         except ConflictError:
             continue
-    update(changes, root, applied=applied)
+    update(changes, root, applied=applied, keep=keep)

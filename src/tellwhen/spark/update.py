@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +17,23 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.contents import Contents
-from tellwhen.errors import DuplicateId, SchemaError
+from tellwhen.errors import DuplicateId, IdError, SchemaError
 from tellwhen.kernels.arrays import I32
 from tellwhen.schema import Schema
 from tellwhen.spark.blocks import read_block
-from tellwhen.spark.build import KEEP, checked_columns, compiled, id_column
-from tellwhen.spark.dictionary import extend_dictionary, read_dictionary
-from tellwhen.spark.ingest import ADD, REMOVE
-from tellwhen.spark.shards import (
-    SHARD,
-    index_all,
-    place_more,
-    placed,
-    read_shard,
-    saved_shard,
-    shards_of,
-    slots_for,
-    take_from,
+from tellwhen.spark.build import KEEP, compiled
+from tellwhen.spark.columns import (
+    ADD,
+    REMOVE,
+    id_column,
+    id_type,
+    operation_column,
+    require,
+    subscription_columns,
 )
+from tellwhen.spark.dictionary import extend_dictionary, read_dictionary
+from tellwhen.spark.placing import place_more, placed, slots_for
+from tellwhen.spark.shards import SHARD, read_shard, saved_shard, shards_of, take_from
 from tellwhen.spark.tasks import Task, own_errors, rows, run
 from tellwhen.spark.warehouse import Version, commit, fresh, read_version, staging
 
@@ -50,22 +50,27 @@ def update(
     """Apply changes (operation, id, expression) and make the result the current version.
 
     "add" adds a subscription, or replaces the one with its id; "remove" removes it, if there is one. An id occurs once
-    in a set of changes: `ingest(..., operation=..., prefer=...)` sorts them out. All of it happens, or nothing.
+    in a set of changes: `ingest(..., operation=..., prefer=...)` sorts them out. All of it happens, or nothing:
+    ConflictError when another version was committed meanwhile.
     """
     base = read_version(path)
     _check(changes, base)
     spark = changes.sparkSession
     with staging(path) as staged, own_errors():
         root = staged.parent
-        changes = changes.persist()  # read three times
+        # Read three times, so kept.
+        changes = changes.withColumn("operation", operation_column("operation")).persist()
         try:
-            wrong = changes.where(~F.coalesce(F.col("operation").isin(ADD, REMOVE), F.lit(False))).limit(1).collect()
+            known = F.col("operation").isin(ADD, REMOVE)
+            wrong = changes.where(F.col("id").isNull() | ~F.coalesce(known, F.lit(False))).limit(1).collect()
+            if wrong and wrong[0].id is None:
+                raise IdError(f"a change ({wrong[0].operation}) has no id")
             if wrong:
                 raise SchemaError(f"the operation of {wrong[0].id!r} is {wrong[0].operation!r}, not add or remove")
             twice = changes.groupBy("id").count().where("count > 1").limit(1).collect()
             if twice:
                 raise DuplicateId(f"there are {twice[0]['count']} changes of {twice[0].id!r}; ingest() sorts them out")
-            ids = changes.select(F.col("id").cast("string" if base.ids == "str" else "long"))
+            ids = changes.select(F.col("id").cast(id_type(base.ids)))
             gone = [row.file for row in ids.mapInArrow(_Ids(staged), "file string").collect()]
             blocks = compiled(changes.where(F.col("operation") == ADD), staged, Schema(base.schema))
         finally:
@@ -79,17 +84,14 @@ def update(
         place = staged / dictionary if blocks else root / dictionary
         places = placed(spark, staged, blocks, placement)
         work = _Changing(staged, place, base, blocks, places, gone, moved)
-        built = run(spark, len(base.shards), work, SHARD).collect()
-        version = Version(
-            version=0,
+        built = run(spark, placement.size, work, SHARD).collect()
+        version = replace(
+            base,
             created=time.time(),
-            engine=base.engine,
-            schema=base.schema,
-            ids=base.ids,
             dictionary=dictionary,
             shards=shards_of(built),
             pivots=placement.pivots,
-            order=sorted(placement.rank, key=placement.rank.__getitem__),
+            order=placement.order,
             applied={**base.applied, **(applied or {})},
         )
         after = commit(staged, version, base.version, keep)
@@ -99,9 +101,8 @@ def update(
 
 
 def _check(changes: DataFrame, base: Version) -> None:
-    if "operation" not in changes.columns:
-        raise SchemaError("changes have the columns operation, id and expression; 'operation' is missing")
-    ids = checked_columns(changes)
+    require(changes, "operation")
+    ids = subscription_columns(changes)
     if ids != base.ids:
         raise SchemaError(f"the ids of the changes are {ids}s, those of the index are {base.ids}s")
 
@@ -133,24 +134,22 @@ class _Changing(Task):
         self._blocks, self._places, self._gone, self._moved = blocks, places, gone, moved
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        shard = self._base.shards[number]
-        old = read_shard(self._staged.parent / shard.name, read_dictionary(self._dictionary))
-        removed = self._removed(old)
         added = [slots_for(self._staged, places, number) for places in self._places]
-        if not self._moved and not len(removed) and not any(len(slots) for slots in added):
-            yield rows(SHARD, [number], [shard.name], [shard.subscriptions], [shard.bytes])
-            return
-        for line, moves in self._moved.items():
-            old.store.move(line, moves)
         after = Contents.empty(self._base.engine, Schema(self._base.schema))
-        after.store.attributes = old.store.attributes
-        kept = np.setdiff1d(old.store.alive(), removed).astype(np.int32)
-        after.store.adopt(old.store.extract(kept))
-        after.ids.adopt(old.ids, kept)
-        after.texts.adopt(old.texts, kept)
+        after.store.attributes = read_dictionary(self._dictionary)
+        if number < len(self._base.shards):
+            shard = self._base.shards[number]
+            old = read_shard(self._staged.parent / shard.name, after.store.attributes)
+            removed = self._removed(old)
+            if not self._moved and not len(removed) and not any(len(slots) for slots in added):
+                yield rows(SHARD, [number], [shard.name], [shard.subscriptions], [shard.bytes])
+                return
+            for line, moves in self._moved.items():
+                old.store.move(line, moves)
+            take_from(after, old, np.setdiff1d(old.store.alive(), removed).astype(np.int32))
         for name, slots in zip(self._blocks, added, strict=True):
             take_from(after, read_block(self._staged / name), slots)
-        index_all(after)
+        after.index_all()
         yield saved_shard(self._staged, number, after)
 
     def _removed(self, contents: Contents) -> I32:
@@ -159,6 +158,5 @@ class _Changing(Task):
             return np.zeros(0, dtype=np.int32)
         tables = [pa.ipc.open_file(pa.memory_map(file)).read_all() for file in self._gone]
         ids = pa.concat_tables(tables).column(0).combine_chunks()
-        return np.flatnonzero(pc.is_in(id_column(contents.ids), value_set=ids).to_numpy(zero_copy_only=False)).astype(
-            np.int32
-        )
+        is_gone = pc.is_in(id_column(contents.ids, self._base.ids), value_set=ids)
+        return np.flatnonzero(is_gone.to_numpy(zero_copy_only=False)).astype(np.int32)

@@ -6,6 +6,7 @@
     index/shard-<hex>/              one shard; versions share the shards that did not change
     index/staging-<hex>/            of a build that is running, or was killed
     index/pins/<query>/<batch>      the version that a query, or a micro-batch of a stream, was matched with
+    index/leases/<version>          touched by whoever matches with the version
 
 A version is committed by renaming `current.json`: a kill at any moment leaves the previous one in place. The directory
 must be on a file system that the driver and all executors share; on one machine, any directory is.
@@ -21,13 +22,14 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from tellwhen.errors import ConflictError, FormatError
+from tellwhen.errors import ConflictError, FormatError, shown
+from tellwhen.ids import IdType
 from tellwhen.persist import read_checked, write_checked
 
 log = logging.getLogger("tellwhen.spark")
@@ -37,8 +39,14 @@ OWN = re.compile("(dictionary|shard|staging|dead)-[0-9a-f]{32}")
 STALE = 3600
 """Seconds after which a staging directory that nobody has locked is taken for dead."""
 
-DAY, WEEK = 24 * 3600, 7 * 24 * 3600
-"""Seconds for which the version of a query, and of the last batch of a stream, is kept for it."""
+LEASE = 3600
+"""Seconds for which a version stays after it was last used, however many have been committed since."""
+
+WEEK = 7 * 24 * 3600
+"""Seconds for which the version of the last batch of a stream is kept, should that batch be run again."""
+
+QUERY = "query-"
+"""Pins of queries that are not streams begin so."""
 
 PINS = 100
 """Batches of a stream whose versions are remembered; only the last one can ever be run again."""
@@ -61,7 +69,7 @@ class Version:
     created: float
     engine: str
     schema: dict[str, Any]
-    ids: str  # "int" or "str"
+    ids: IdType
     dictionary: str
     shards: list[Shard]
     pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
@@ -134,6 +142,8 @@ def versions(path: str | os.PathLike[str]) -> list[Version]:
 
 def rollback(path: str | os.PathLike[str], version: int) -> Version:
     """Make an earlier version the one that counts."""
+    if not isinstance(version, int):
+        raise FormatError(f"a version is a number, not {shown(version)}")
     root = located(path)
     with _locked(root / "lock"):
         found = read_version(root, version)
@@ -162,15 +172,23 @@ def staging(path: str | os.PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(dead, ignore_errors=True)
 
 
+def started_from(root: Path) -> int | None:
+    """The current version, for `commit`; None where there is none that can be read."""
+    try:
+        return current(root)
+    except FormatError:
+        return None
+
+
 def commit(staged: Path, version: Version, base: int | None, keep: int) -> Version:
     """Move what was staged into place and make it the current version; `keep` older ones stay to be rolled back to.
 
-    `base` is the version that an update started from: if it is no longer the current one, nothing happens.
+    `base` was the current version at the start: if it no longer is, nothing happens.
     """
     root = staged.parent
     with _locked(root / "lock"):
-        if base is not None and current(root) != base:
-            raise ConflictError(f"another build has committed version {current(root)} meanwhile; run the update again")
+        if started_from(root) != base:
+            raise ConflictError(f"version {current(root)} of {root} has become the current one meanwhile; try again")
         # Only what the version names: a task that was run twice has left a shard that nobody needs.
         for name in [version.dictionary, *(shard.name for shard in version.shards)]:
             if (staged / name).exists():
@@ -189,10 +207,11 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
 def _clean(root: Path, keep: int, base: int | None) -> None:
     """Forget versions but the current one, its base and the `keep` before it, and what only they referred to."""
     older = [number for number in _numbers(root) if number < current(root)]
-    needed = _pinned(root) | ({base} if base is not None and keep else set())
+    needed = _pinned(root) | _leased(root) | ({base} if base is not None and keep else set())
     for number in older[: max(0, len(older) - keep)]:
         if number not in needed:
             _version_file(root, number).unlink(missing_ok=True)
+            _lease_file(root, number).unlink(missing_ok=True)
     used = set()
     for number in _numbers(root):
         version = read_version(root, number)
@@ -204,17 +223,25 @@ def _clean(root: Path, keep: int, base: int | None) -> None:
 
 
 def _pinned(root: Path) -> set[int]:
-    """Versions that a stream may need for its last batch again, or a query that is running; old pins go away."""
+    """Versions that a stream may need for its last batch again; old pins go away, and those of single queries."""
     found = set()
     for pins in (root / "pins").glob("*"):
-        kept = DAY if pins.name.startswith("query-") else WEEK
-        if pins.stat().st_mtime < time.time() - kept:
+        is_query = pins.name.startswith(QUERY)
+        if _age(pins) > (LEASE if is_query else WEEK):
             shutil.rmtree(pins, ignore_errors=True)
             continue
         last = max((file for file in pins.iterdir() if not file.name.startswith(".")), default=None)
         if last is not None and (text := last.read_text()):
             found.add(int(text))
     return found
+
+
+def _leased(root: Path) -> set[int]:
+    return {int(file.name) for file in (root / "leases").glob("*") if _age(file) <= LEASE}
+
+
+def _age(file: Path) -> float:
+    return time.time() - file.stat().st_mtime
 
 
 def _is_staged_in(entry: Path) -> bool:
@@ -259,6 +286,18 @@ def pinned(root: Path, query: str, batch: int) -> int:
             if old.name < f"{max(0, batch - PINS):012d}" and not old.name.startswith("."):
                 old.unlink(missing_ok=True)
     return int(file.read_text())
+
+
+def lease(root: Path, version: int) -> None:
+    """The version is needed now: it stays for a while."""
+    with suppress(OSError):  # whoever may only read has to take what is there
+        file = _lease_file(root, version)
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+
+
+def _lease_file(root: Path, version: int) -> Path:
+    return root / "leases" / f"{version:08d}"
 
 
 def _version_file(root: Path, version: int) -> Path:

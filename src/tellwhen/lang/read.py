@@ -1,0 +1,26 @@
+"""Whatever a user may give for an expression -> Expr, and the text that stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tellwhen.errors import LimitError
+from tellwhen.lang import limits
+from tellwhen.lang.ast import Expr, as_expr
+from tellwhen.lang.json import from_json
+from tellwhen.lang.parse import parse
+
+Given = str | Expr | Mapping[str, Any]
+"""Text, JSON as text or as read, or an expression."""
+
+
+def read(given: Given) -> tuple[Expr, str]:
+    """The expression, and its text: the user's own, where there is one."""
+    if isinstance(given, str) and not given.lstrip().startswith("{"):  # no text of an expression starts with a brace
+        return parse(given), given
+    expression = from_json(given) if isinstance(given, str | Mapping | bool) else as_expr(given)
+    text = str(expression)
+    if len(text) > limits.TEXT:
+        raise LimitError(f"as text the expression has more than {limits.TEXT} characters")
+    return expression, text

@@ -1,0 +1,63 @@
+"""Which columns does a DataFrame have, and can they be used?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
+from pyspark.sql.types import DataType, IntegerType, LongType, ShortType, StringType
+
+from tellwhen.errors import SchemaError
+from tellwhen.ids import Ids, IdType
+from tellwhen.kernels.arrays import I32
+
+INTEGERS = (ShortType, IntegerType, LongType)
+ADD, REMOVE = "add", "remove"
+
+
+def column(name: str) -> Column:
+    """The column of exactly this name, whatever is in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def require(frame: DataFrame, *names: str | None) -> None:
+    """Raises SchemaError where a column is missing; None stands for one that is not asked for."""
+    for name in names:
+        if name is not None and name not in frame.columns:
+            raise SchemaError(f"there is no column {name!r}; there are {', '.join(frame.columns)}")
+
+
+def subscription_columns(frame: DataFrame, id: str = "id", expression: str = "expression") -> IdType:
+    """Raises SchemaError where they hold no subscriptions; returns what the ids are."""
+    require(frame, id, expression)
+    kind = frame.schema[id].dataType
+    if not isinstance(kind, (StringType, *INTEGERS)):
+        raise SchemaError(f"the ids in {id!r} are {kind.simpleString()}; they must be integers or strings")
+    if not isinstance(frame.schema[expression].dataType, StringType):
+        raise SchemaError(f"the expressions in {expression!r} are not strings")
+    return "str" if isinstance(kind, StringType) else "int"
+
+
+def unique(names: list[str]) -> list[str]:
+    """The names, if each occurs once."""
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"{names.count(name)} columns are called {name!r}; rename them")
+    return names
+
+
+def id_type(ids: IdType) -> DataType:
+    """The one type that ids of this kind have in Spark."""
+    return StringType() if ids == "str" else LongType()
+
+
+def operation_column(name: str) -> Column:
+    """What a change does, however it is written."""
+    return F.lower(F.trim(column(name)))
+
+
+def id_column(ids: Ids, type: IdType, slots: I32 | None = None) -> pa.Array:
+    """The ids of the slots, or of all, as Spark takes them: its strings are not large ones."""
+    found = ids.column(np.arange(len(ids), dtype=np.int32) if slots is None else slots, type)
+    return found.cast(pa.string()) if type == "str" else found
