@@ -1,6 +1,9 @@
-"""The command line: `tellwhen demo`, `tellwhen engines`."""
+"""The command line: `tellwhen demo`, `tellwhen engines`, `tellwhen bench`."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import typer
 from rich.console import Console
@@ -30,6 +33,19 @@ def engines() -> None:
     for info in tw.engines():
         table.add_row(info.name, info.summary, ", ".join(sorted(info.supports)))
     Console().print(table)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
+def bench(context: typer.Context) -> None:
+    """Run the experiments of the papers: list, run, report, compare."""
+    # They live beside the package, in a checkout of the source.
+    checkout = Path(__file__).parents[2]
+    if not (checkout / "bench" / "commands.py").exists():
+        raise typer.BadParameter("the experiments come with the source: clone it, `make setup`, and run this there")
+    sys.path.append(str(checkout))
+    from bench.commands import app as commands
+
+    commands(context.args, prog_name="tellwhen bench")
 
 
 if __name__ == "__main__":

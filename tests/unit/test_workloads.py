@@ -1,70 +1,168 @@
 """Do generators make what they are asked for, and the same on every machine?"""
 
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.compile.events import encode
-from tellwhen.compile.subscriptions import Store
 from tellwhen.engines import create
-from tellwhen.workloads import BEGen
+from tellwhen.profile import Profile
+from tellwhen.workloads import (
+    BLOCK,
+    WORKLOADS,
+    ABEGen,
+    Ads,
+    BEGen,
+    Catalogue,
+    Flights,
+    Keywords,
+    Prefixes,
+    Products,
+    QGrams,
+    Ranked,
+    taken,
+    taken_events,
+)
+from tellwhen.workloads.base import ArrayWorkload
 from tellwhen.workloads.begen import CLASSES
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
-from tellwhen.workloads.draws import Draws, zipf
+from tellwhen.workloads.draws import Draws, Hashed, zipf, zipf_ranks
+from tellwhen.workloads.loading import encoded, stored
+from tellwhen.workloads.trees import distinct, pool_for
 
 
-def as_events(work, block, count):
-    attributes, values = work.events(block, count)
-    return [
-        {f"a{a}": v for a, v in zip(names, found, strict=True)}
-        for names, found in zip(attributes.tolist(), values.tolist(), strict=True)
-    ]
-
-
-def indexed(work, made, name):
-    """An engine over the arrays, without a detour through text."""
-    store = Store()
-    for attribute in work.names:
-        store.attributes.line(store.attributes.of(attribute), "int")
-    count = len(made.start) - 1
-    code = np.arange(len(made.attribute), dtype=np.int32)
-    slots = store.append_arrays(made.literals(), np.zeros(count, np.uint8), made.start.copy(), code)
-    engine = create(name, store)
+def matches(work, count, events):
+    """Matches per event, found by an engine over the whole workload."""
+    store, slots = stored(work, count)
+    engine = create("auto", store)
     engine.insert(slots)
-    return engine, store
+    return np.diff(engine.reader().match(encoded(work, events, store)).start)
 
 
-CHECKSUM = 3908254498
-"""Of two hundred subscriptions, as text."""
+def slope(counts):
+    """Of the counts by rank, on logarithmic axes; over the ranks that are common enough to have one."""
+    ranked = np.sort(np.array(list(counts)))[::-1]
+    ranked = ranked[: max(5, np.count_nonzero(ranked >= 30))]
+    return np.polyfit(np.log(np.arange(1, len(ranked) + 1)), np.log(ranked), 1)[0]
 
 
-def test_the_same_bytes_everywhere():
+# numbers
+
+
+def test_the_same_numbers_everywhere():
     assert Draws(7, "test", 3).integers(0, 1000, 5).tolist() == [500, 279, 831, 355, 284]
-    work = BEGen(seed=5, operators="high", skew=1.0)
-    text = "\n".join(work.subscriptions(2, 200).texts(work.names))
-    assert zlib.crc32(text.encode()) == CHECKSUM
-    assert text != "\n".join(work.subscriptions(3, 200).texts(work.names))
-    assert text != "\n".join(BEGen(seed=6).subscriptions(2, 200).texts(work.names))
+    assert Hashed(7, "test").integers(0, 1000, np.arange(5), 3).tolist() == [65, 652, 94, 436, 276]
 
 
-@pytest.mark.parametrize("skew", [0.0, 1.0, 2.0])
-def test_subsets_are_distinct_and_weighted(skew):
-    weights = zipf(50, skew)
+def test_hashed_numbers_are_uniform_and_independent():
+    keys = np.arange(100_000)
+    first, second = (Hashed(1, "x").uniform(keys, column) for column in (0, 1))
+    for found in (first, second):
+        assert np.abs(np.histogram(found, bins=20, range=(0, 1))[0] / 5000 - 1).max() < 0.08
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.015
+    assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.015
+    assert (Hashed(2, "x").uniform(keys) != first).all()
+
+
+@pytest.mark.parametrize("places", [50, 5000])
+@pytest.mark.parametrize("skew", [0.0, 1.0, 2.0, 5.0])
+def test_subsets_are_distinct_and_weighted(places, skew):
+    weights = zipf(places, skew)
     rows = Draws(1, "subsets").subsets(weights, 5, 4000)
     assert all(len(set(row)) == 5 for row in rows.tolist())
-    first = np.bincount(rows[:, 0], minlength=50) / 4000
+    first = np.bincount(rows[:, 0], minlength=places) / 4000
     assert np.abs(first - weights / weights.sum()).max() < 0.03
-    slope = np.polyfit(np.log(np.arange(1, 11)), np.log(first[:10] + 1e-9), 1)[0]
-    assert abs(slope + skew) < 0.25
+    if skew == 5 or places == 5000:
+        return
+    assert abs(np.polyfit(np.log(np.arange(1, 11)), np.log(first[:10] + 1e-9), 1)[0] + skew) < 0.25
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.6, 1.0, 2.0])
+def test_zipf_without_a_table(skew):
+    ranks = zipf_ranks(Draws(1, "ranks").uniform(200_000), 100, skew)
+    assert ranks.min() == 0
+    assert ranks.max() <= 99
+    found = np.bincount(ranks, minlength=100)
+    # Rank r weighs as much as the curve between r+1 and r+2.
+    places = np.arange(1, 102.0)
+    area = np.log(places) if skew == 1 else places ** (1 - skew) / (1 - skew)
+    wanted = np.diff(area) / (area[-1] - area[0]) * 200_000
+    assert (np.abs(found - wanted) < 5 * np.sqrt(wanted) + 1).all()
+
+
+def test_a_pool_is_as_large_as_its_sharing_needs():
+    rng = np.random.default_rng(1)
+    for skew in (0.0, 0.6, 1.0):
+        pool = pool_for(20_000, 100_000, skew)
+        hit = len(np.unique(zipf_ranks(rng.random(100_000), pool, skew)))
+        assert abs(hit / 20_000 - 1) < 0.05
+        assert abs(distinct(pool, 100_000, skew) / 20_000 - 1) < 0.02
+
+
+# all of them
+
+
+SMALL = {
+    "abegen": ABEGen(total=20_000), "ads": Ads(total=20_000), "begen": BEGen(operators="high", skew=1.0),
+    "catalogue": Catalogue(), "flights": Flights(), "keywords": Keywords(form="split", length=20),
+    "prefixes": Prefixes(), "products": Products(), "qgrams": QGrams(), "ranked": Ranked(dimensions=2),
+}  # fmt: skip
+
+CHECKSUMS = {
+    "abegen": 2715514033, "ads": 3882637418, "begen": 1332838324, "catalogue": 1401445959, "flights": 3927043195,
+    "keywords": 3539098656, "prefixes": 444193497, "products": 478548468, "qgrams": 2037467702, "ranked": 540643826,
+}  # fmt: skip
+"""Of a block of subscriptions and a block of events, as text."""
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_every_workload_is_the_same_everywhere_and_readable(name):
+    work = SMALL[name]
+    assert type(work) is WORKLOADS[name]
+    subscriptions, events = work.subscriptions(1), work.events(1)
+    assert len(subscriptions) == len(events) == BLOCK
+    text = "\n".join([*subscriptions, *map(repr, events)])
+    assert zlib.crc32(text.encode()) == CHECKSUMS[name]
+    assert subscriptions != work.subscriptions(0)
+    again = type(work)(**{**vars_of(work), "seed": 2})
+    assert subscriptions != again.subscriptions(1)
+    # The oracle and an engine read them alike.
+    few, given = subscriptions[:300], events[:20]
+    index = tw.Index().add_many(enumerate(few))
+    parsed = [tw.parse(expression) for expression in few]
+    for event in given:
+        assert sorted(index.match(event)) == [i for i, one in enumerate(parsed) if one.evaluate(event) is True]
+
+
+def vars_of(work):
+    return {name: getattr(work, name) for name in work.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    "work", [w for w in SMALL.values() if isinstance(w, ArrayWorkload)], ids=lambda w: type(w).__name__
+)
+def test_arrays_and_text_mean_the_same(work):
+    count = 12_000  # more than a block
+    store, slots = stored(work, count)
+    engine = create("scan", store)
+    engine.insert(slots)
+    events = encoded(work, 10, store)
+    start, slot = engine.reader().match(events)
+    index = tw.Index("scan").add_many(enumerate(taken(work, count)))
+    for e, event in enumerate(taken_events(work, 10)):
+        assert sorted(slot[start[e] : start[e + 1]].tolist()) == sorted(index.match(event))
+
+
+# BEGen
 
 
 @pytest.mark.parametrize("match", [0.1, 0.01, 0.002])
 @pytest.mark.parametrize("operators", ["min", "low", "med", "high"])
-def test_match_probability_and_sizes(match, operators):
+def test_begen_hits_its_match_probability_and_sizes(match, operators):
     work = BEGen(match=match, operators=operators)
-    made = work.subscriptions(0, 20_000)
+    made = work.conjunctions(0)
     sizes = np.diff(made.start)
     assert sizes.min() >= 1
     assert abs(sizes.mean() - work.size) < 0.1
@@ -75,31 +173,27 @@ def test_match_probability_and_sizes(match, operators):
         assert abs(share[EQ] - work.equality) < 0.02
         each = (1 - work.equality) / len(CLASSES[operators])
         assert all(abs(share[operator] - each) < 0.02 for operator in CLASSES[operators])
-    engine, store = indexed(work, made, "counting")
-    events, _ = encode(as_events(work, 0, 400), store.attributes, tw.Schema())
-    found = len(engine.reader().match(events).slot) / 400 / 20_000
-    assert abs(found / match - 1) < 0.1
+    assert abs(matches(work, 20_000, 400).mean() / 20_000 / match - 1) < 0.1
 
 
-def test_arrays_and_text_mean_the_same():
-    work = BEGen(operators="high", dimensions=16, event_size=12, cardinality=10, match=0.05)
-    made = work.subscriptions(1, 500)
-    texts = made.texts(work.names)
-    index = tw.Index("scan").add_many(enumerate(texts))
-    engine, store = indexed(work, made, "scan")
-    given = as_events(work, 0, 40)
-    events, _ = encode(given, store.attributes, tw.Schema())
-    start, slot = engine.reader().match(events)
-    parsed = [tw.parse(text) for text in texts]
-    for e, event in enumerate(given):
-        want = [i for i, expression in enumerate(parsed) if expression.evaluate(event) is True]
-        assert sorted(slot[start[e] : start[e + 1]].tolist()) == want == index.match(event)
+@pytest.mark.parametrize("match", [0.001, 0.05])
+@pytest.mark.parametrize("dimensions", [100, 30_000])
+def test_begen_in_the_ranges_of_the_ps_tree(dimensions, match):
+    work = BEGen(dimensions=dimensions, cardinality=100, size=5, event_size=30, equality=0.2, match=match)
+    assert abs(matches(work, 20_000, 400).mean() / 20_000 / match - 1) < 0.1
+
+
+def test_more_chance_than_was_asked_for():
+    """With few attributes and values nearly everything matches: bases are as many as can be, not more."""
+    work = BEGen(dimensions=15, cardinality=4, match=0.001)
+    assert work.chance > 0.001
+    assert len(work.bases[0]) == 10_000
+    assert work.chance * 0.8 < matches(work, 10_000, 100).mean() / 10_000 < work.chance * 1.3 + 0.001
 
 
 def test_ranges_have_the_width_asked_for():
     for share in (0.06, 0.12, 0.5):
-        work = BEGen(range=share, cardinality=1000)
-        made = work.subscriptions(0, 20_000)
+        made = BEGen(range=share, cardinality=1000).conjunctions(0)
         between = np.flatnonzero(made.operator == BETWEEN)
         low, high = made.operand[made.first[between]], made.operand[made.first[between] + 1]
         assert abs((high - low + 1).mean() / 1000 / share - 1) < 0.05
@@ -107,7 +201,144 @@ def test_ranges_have_the_width_asked_for():
         assert 1 <= members.min() <= members.max() <= 6
 
 
+# trees
+
+
+def test_abegen_hits_its_operators_and_shape():
+    work = ABEGen(total=10_000, depth=3, children=5)
+    parsed = [tw.parse(text) for text in work.subscriptions(0)]
+    kinds = Counter(type(one).__name__ for one in parsed)
+    # NOT of one operand may vanish into what it negates; the others show at the root.
+    assert abs(kinds["And"] / 10_000 - 0.4) < 0.05
+    assert abs(kinds["Or"] / 10_000 - 0.4) < 0.05
+    assert kinds["Xor"] + kinds["Xnor"] + kinds["Not"] > 1_500
+    assert max(len(list(one.predicates())) for one in parsed) == 25
+    sizes = [len(event) for event in work.events(0)]
+    assert set(sizes) == {20}
+
+
+def test_abegen_shares_as_asked():
+    """Section 6.1: a sub-expression about 4.33 times, a predicate 18.35 times, at the usual skew."""
+
+    def shared(skew):
+        work = ABEGen(total=100_000, skew=skew)
+        _, _, _, middle = work.nodes(3, np.arange(100_000))
+        distinct, times = np.unique(middle, return_counts=True)
+        _, owner, _, leaf = work.nodes(2, distinct)
+        return len(middle) / len(distinct), times[owner].sum() / len(np.unique(leaf))
+
+    middle, leaf = shared(0.6)
+    assert abs(middle / 4.33 - 1) < 0.1
+    assert abs(leaf / 18.35 - 1) < 0.1
+    assert shared(0.0)[0] < 1.01
+    assert shared(1.0)[0] > 1.5 * middle
+
+
+def test_ads_are_as_published():
+    """Section 6.2: 1 to 56 predicates, up to 9 levels, 122 attributes, 20 in an event; sharing from 68.76 to 2.88."""
+    work = Ads(total=20_000)
+    parsed = [tw.parse(text) for text in taken(work, 20_000)]
+    sizes = [len(list(one.predicates())) for one in parsed]
+    assert min(sizes) == 1
+    assert 25 <= max(sizes) <= 56
+    assert 5 < np.mean(sizes) < 11
+    assert len({p.attribute for one in parsed for p in one.predicates()}) in range(118, 123)
+    assert {len(event) for event in work.events(0)} == {20}
+    profile = Profile()
+    profile.add_subscriptions(parsed)
+    shared = {level.level: level.ratio for level in profile.sharing()}
+    assert max(shared) >= 8
+    assert abs(shared[1] / 68.76 - 1) < 0.3
+    assert shared[1] > shared[2] > shared[4] > shared[7] > 1.5
+
+
+# products, words, flights, boxes
+
+
+def test_products_hit_their_parameters():
+    work = Products(size=12, event_size=60, equality=0.6, skew=1.0)
+    made = work.conjunctions(0)
+    sizes = np.diff(made.start)
+    assert (sizes.min(), sizes.max()) == (1, 12)
+    assert abs(sizes.mean() - 6.5) < 0.2
+    assert abs((made.operator == EQ).mean() - 0.6) < 0.02
+    assert all(len(set(made.attribute[a:b])) == b - a for a, b in zip(made.start[:500], made.start[1:501], strict=True))
+    singles = made.attribute[made.start[:-1]]
+    assert abs(slope(np.bincount(singles)) + 1) < 0.15
+    assert np.diff(work.pairs(0).start).max() == 60
+
+
+def test_the_catalogue_is_as_skewed_as_the_crawled_one():
+    work = Catalogue()
+    carried = np.bincount(work.pairs(0).attribute, minlength=10_204)
+    assert carried.argmax() == 0
+    assert abs(slope(carried) + 0.87) < 0.2
+    asked = np.bincount(work.conjunctions(0).attribute, minlength=10_204)
+    # By the logarithm: far less skewed than what products carry.
+    assert asked[:10].sum() / asked.sum() < 0.05 < carried[:10].sum() / carried.sum()
+    assert matches(work, 20_000, 200).sum() > 0
+
+
+def test_prefixes_have_share_and_length():
+    texts = Prefixes(prefix=0.7, length=4).subscriptions(0)
+    parts = [part for text in texts for part in text.split(" AND ")]
+    prefixes = [part for part in parts if "STARTS WITH" in part]
+    assert abs(len(prefixes) / len(parts) - 0.7) < 0.03
+    assert {len(part.split("'")[1]) for part in prefixes} == {4}
+
+
+def test_words_have_their_real_frequencies():
+    words = Counter(word for event in Keywords(length=123).events(0) for word in event)
+    assert [word for word, _ in words.most_common(3)] == ["the", "to", "and"]
+    lengths = [sum(event.values()) for event in Keywords(length=123).events(0)]
+    assert abs(np.mean(lengths) / 123 - 1) < 0.05
+    asked = Keywords().subscriptions(0)
+    assert not any(text.startswith("the >=") for text in asked)
+    sizes = [text.count(" AND ") + 1 for text in asked]
+    assert (min(sizes), max(sizes)) == (1, 5)
+    assert matches(Keywords(), 10_000, 100).mean() > 1
+
+
+def test_grams_of_names_and_titles():
+    sizes = {
+        of: np.mean([text.count(" AND ") + 1 for text in QGrams(of=of).subscriptions(0)]) for of in ("names", "titles")
+    }
+    assert 6 < sizes["names"] < 12
+    assert 25 < sizes["titles"] < 45
+    assert matches(QGrams(), 10_000, 300).min() >= 1  # every name finds itself
+
+
+def test_flights_are_real_and_alerts_fit_them():
+    work = Flights()
+    event = work.events(0)[0]
+    assert event["origin"] in {"EWR", "JFK", "LGA"}
+    assert work.events(40)[0] in work.events(40 + 0)
+    found = matches(work, 10_000, 300)
+    assert 5 < found.mean() < 1_000
+
+
+def test_boxes_shrink_with_their_skew():
+    wide, narrow = (Ranked(skew_length=skew).boxes(0) for skew in (0.0, 1.5))
+    assert (wide[1] - wide[0]).mean() > 2 * (narrow[1] - narrow[0]).mean()
+    low, high, score = narrow
+    assert np.allclose(score, 1 - (high - low) / 2)
+    work = Ranked(dimensions=3)
+    points = np.array([list(event.values()) for event in work.events(0)])
+    assert points.min() >= 0
+    assert points.max() < 1
+    # Points crowd: ten regions of a twentieth of the space hold all of them.
+    cells = len({tuple(cell) for cell in np.floor(points * 10).astype(int).tolist()})
+    assert cells < 500
+    assert len(work.scores(0)) == BLOCK
+    assert matches(work, 10_000, 100).mean() > 1
+
+
 def test_parameters_that_cannot_be():
-    for wrong in ({"size": 20}, {"event_size": 500}, {"operators": "all"}, {"match": 0}, {"cardinality": 1}):
+    for make, wrong in [
+        (BEGen, {"size": 20}), (BEGen, {"event_size": 500}), (BEGen, {"operators": "all"}), (BEGen, {"match": 0}),
+        (BEGen, {"cardinality": 1}), (ABEGen, {"operators": (1, 1, 0, 0, 0)}), (ABEGen, {"children": 1}),
+        (Products, {"size": 0}), (Keywords, {"form": "other"}), (QGrams, {"of": "cats"}), (Ranked, {"dimensions": 0}),
+        (Prefixes, {"prefix": 2}),
+    ]:  # fmt: skip
         with pytest.raises(ValueError):
-            BEGen(**wrong)
+            make(**wrong)

@@ -43,6 +43,10 @@ class Reader(ABC):
     def match(self, events: Events) -> Matches:
         """All slots that each event satisfies, exactly."""
 
+    @abstractmethod
+    def candidates(self, events: Events) -> int:
+        """How many subscriptions matching looks at, all events together: the measure of the papers. Not fast."""
+
 
 class Engine(ABC):
     """Base of all engines. A subclass with a `name` registers itself and is found by the conformance suite."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tellwhen.compile.batch import one_by_one
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows, Translator
@@ -139,6 +140,7 @@ class _CountingReader(Reader):
         view = engine.store.view()
         self._scratch = engine.scratch
         stabbing, *rows = engine._index
+        self._need, self._loose = engine._index.need, engine._loose.count
         self._arguments = (
             *stabbing, *rows, engine._row_count, view.subscriptions.died, view.version, view.removed,
         )  # fmt: skip
@@ -154,3 +156,14 @@ class _CountingReader(Reader):
         matches = fill(count, events, *self._arguments, *arrays.values())
         self._scratch.give(arrays)
         return self._completion(matches, events)
+
+    def candidates(self, events: Events) -> int:
+        """Rows of which a predicate was satisfied, and those that are loose."""
+        found = 0
+        for event in one_by_one(events):
+            arrays = self._scratch.take(self._sizes)
+            fill(count, event, *self._arguments, *arrays.values())
+            left = arrays["remaining"][: len(self._need)].view(np.uint8)
+            found += int(np.count_nonzero(left != self._need.view(np.uint8))) + self._loose
+            self._scratch.give(arrays)
+        return found

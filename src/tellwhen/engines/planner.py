@@ -109,3 +109,6 @@ class _Union(Reader):
             slot[where] = matches.slot
             at += length
         return Matches(start, slot)
+
+    def candidates(self, events: Events) -> int:
+        return sum(reader.candidates(events) for reader in self._readers)

@@ -112,7 +112,7 @@ def _heads(view: View, rows: I32) -> I32:
 class _ScanReader(Reader):
     def __init__(self, engine: Scan) -> None:
         view = engine.store.view()
-        self._scratch, self._view = engine.scratch, view
+        self._scratch, self._view, self._live = engine.scratch, view, len(engine)
         self._arguments = (
             engine._rows.view, engine._head.view, engine._others.view, *engine._stabbing, engine._grouped, view.version,
         )  # fmt: skip
@@ -130,3 +130,6 @@ class _ScanReader(Reader):
         )
         self._scratch.give(arrays)
         return matches
+
+    def candidates(self, events: Events) -> int:
+        return self._live * (len(events.start) - 1)

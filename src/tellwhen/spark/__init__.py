@@ -17,6 +17,7 @@ if find_spec("pyspark") is None:
 
 
 from tellwhen.spark.build import build
+from tellwhen.spark.generate import generate
 from tellwhen.spark.ingest import ingest
 from tellwhen.spark.match import match, matching
 from tellwhen.spark.profile import frames, profile
@@ -32,6 +33,7 @@ __all__ = [
     "build",
     "follow",
     "frames",
+    "generate",
     "ingest",
     "match",
     "matching",

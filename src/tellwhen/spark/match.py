@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StructField, StructType
 
-from tellwhen.compile.csr import gather
+from tellwhen.compile.batch import chosen
 from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.kernels.encode import find_plain
@@ -227,13 +227,6 @@ def pieces(start: I64) -> Iterator[tuple[int, int]]:
         if start[last] > start[first]:
             yield first, last
         first = last
-
-
-def chosen(events: Events, positions: I64) -> Events:
-    """The events at these positions."""
-    start, which = gather(events.start, positions)
-    point = events.low[which]
-    return Events(start, events.line[which], point, point, events.plain[positions])
 
 
 def packed(events: Events, positions: I64) -> pa.Array:

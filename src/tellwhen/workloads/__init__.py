@@ -1,5 +1,42 @@
 """Subscriptions and events to measure with: seeded, the same bytes on every machine, in blocks that anyone can make."""
 
+from tellwhen.workloads.abegen import ABEGen
+from tellwhen.workloads.ads import Ads
+from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, taken, taken_events
 from tellwhen.workloads.begen import BEGen
+from tellwhen.workloads.flights import Flights
+from tellwhen.workloads.keywords import Keywords, QGrams
+from tellwhen.workloads.products import Catalogue, Prefixes, Products
+from tellwhen.workloads.ranked import Ranked
 
-__all__ = ["BEGen"]
+WORKLOADS: dict[str, type[Workload]] = {
+    "abegen": ABEGen,
+    "ads": Ads,
+    "begen": BEGen,
+    "catalogue": Catalogue,
+    "flights": Flights,
+    "keywords": Keywords,
+    "prefixes": Prefixes,
+    "products": Products,
+    "qgrams": QGrams,
+    "ranked": Ranked,
+}
+
+__all__ = [
+    "BLOCK",
+    "WORKLOADS",
+    "ABEGen",
+    "Ads",
+    "ArrayWorkload",
+    "BEGen",
+    "Catalogue",
+    "Flights",
+    "Keywords",
+    "Prefixes",
+    "Products",
+    "QGrams",
+    "Ranked",
+    "Workload",
+    "taken",
+    "taken_events",
+]

@@ -11,6 +11,9 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 
+DENSE = 2_048
+"""Up to so many places, subsets are drawn by looking at all of them."""
+
 
 class Draws:
     """A stream of random numbers, named by a seed, a purpose and a block."""
@@ -35,15 +38,42 @@ class Draws:
 
     def subsets(self, weights: np.ndarray, size: int, count: int) -> I64:
         """`count` rows of `size` distinct places, drawn one after the other without return."""
-        # The smallest of exponential waiting times (Efraimidis and Spirakis), a block of rows at a time.
+        if len(weights) <= DENSE:
+            return self._by_waiting(
+                weights, size, np.empty((count, 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
+            )
+        # With return, and what came before left out: of many places few come twice.
+        drawn = self.chosen(weights, count, size + size // 2 + 4)
+        order = np.argsort(drawn, axis=1, kind="stable")
+        ranked = np.take_along_axis(drawn, order, axis=1)
+        again = np.zeros(drawn.shape, dtype=bool)
+        np.put_along_axis(again, order[:, 1:], ranked[:, 1:] == ranked[:, :-1], axis=1)
+        first = np.take_along_axis(drawn, np.argsort(again, axis=1, kind="stable"), axis=1)[:, :size]
+        found = np.minimum(size, np.count_nonzero(~again, axis=1))
+        few = found < size
+        first[few] = self._by_waiting(weights, size, first[few], found[few])
+        return first
+
+    def _by_waiting(self, weights: np.ndarray, size: int, begun: I64, found: I64) -> I64:
+        """Go on from the first `found` places of each row: the others with the smallest of exponential waiting times
+        (Efraimidis and Spirakis), some rows at a time."""
         rows = [np.zeros((0, size), dtype=np.int64)]
-        for begin in range(0, count, 1024):
-            waits = -np.log1p(-self.uniform(min(1024, count - begin), len(weights))) / weights
+        step = max(1, (1 << 22) // len(weights))
+        for at in range(0, len(begun), step):
+            mine, known = begun[at : at + step], found[at : at + step]
+            waits = -np.log1p(-self.uniform(len(mine), len(weights))) / weights
+            row, column = np.nonzero(np.arange(mine.shape[1]) < known[:, None])
+            waits[row, mine[row, column]] = np.inf
             near = (
                 np.argpartition(waits, size - 1, axis=1)[:, :size] if size < len(weights) else np.argsort(waits, axis=1)
             )
             order = np.argsort(np.take_along_axis(waits, near, axis=1), axis=1)
-            rows.append(np.take_along_axis(near, order, axis=1))
+            near = np.take_along_axis(near, order, axis=1)
+            place = np.arange(size)
+            later = np.take_along_axis(near, np.maximum(place - known[:, None], 0), axis=1)
+            earlier = np.zeros_like(near)
+            earlier[:, : mine.shape[1]] = mine
+            rows.append(np.where(place < known[:, None], earlier, later))
         return np.concatenate(rows)
 
 
@@ -54,3 +84,44 @@ def zipf(count: int, skew: float) -> np.ndarray:
     [1.0, 0.5, 0.33, 0.25]
     """
     return 1.0 / np.arange(1, count + 1, dtype=np.float64) ** skew
+
+
+class Hashed:
+    """Random numbers by key instead of by turn: that of key 7 is the same whoever asks for it, and whenever."""
+
+    def __init__(self, seed: int, purpose: str) -> None:
+        self._seed = np.uint64((seed << 32 | zlib.crc32(purpose.encode())) & (1 << 64) - 1)
+
+    def uniform(self, keys: I64, column: int = 0) -> np.ndarray:
+        """A double in [0, 1) for each key."""
+        with np.errstate(over="ignore"):
+            # Two rounds of splitmix64, whose output for neighbouring states is as good as random.
+            state = _mixed(keys.astype(np.uint64) ^ _mixed(np.full(1, self._seed + np.uint64(column))))
+        return (_mixed(state) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def integers(self, low: int, high: int, keys: I64, column: int = 0) -> I64:
+        """An integer in low..high-1 for each key."""
+        return low + np.floor(self.uniform(keys, column) * (high - low)).astype(np.int64)
+
+
+def _mixed(state: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        state = state + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))
+
+
+def zipf_ranks(uniform: np.ndarray, count: float, skew: float) -> I64:
+    """Ranks 0 to count-1 with weights (rank+1)^-skew, from uniform numbers and without a table, so `count` may be
+    huge. Continuous: rank r has the weight of the integral from r+1 to r+2.
+
+    >>> zipf_ranks(np.array([0.0, 0.5, 0.999]), 100, 1.0).tolist()
+    [0, 9, 99]
+    """
+    if abs(skew - 1) < 1e-9:
+        found = np.exp(uniform * np.log(count + 1))
+    else:
+        power = 1 - skew
+        found = (uniform * ((count + 1) ** power - 1) + 1) ** (1 / power)
+    return np.clip(np.floor(found).astype(np.int64) - 1, 0, int(count) - 1)

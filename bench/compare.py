@@ -1,0 +1,61 @@
+"""Two runs -> what has become faster or slower, beyond the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from bench.claims import Row
+from bench.results import Results, load_all
+
+LEAST = 0.03
+"""A change of less than this is never told from noise."""
+
+
+class Change(NamedTuple):
+    """One figure in both runs. `delta` is the change as a share of the first; `noise` that of the noisier run."""
+
+    experiment: str
+    variant: str
+    x: Any
+    engine: str
+    before: float | None
+    after: float | None
+    delta: float | None
+    noise: float | None
+    verdict: Literal["same", "faster", "slower", "only in A", "only in B", "broken", "mended", "not comparable"]
+
+
+def compare(first: Path, second: Path) -> Iterator[Change]:
+    """Every figure that either run has, by its matching time."""
+    before = {found.experiment: found for found in load_all(first)}
+    after = {found.experiment: found for found in load_all(second)}
+    for name in sorted(before.keys() | after.keys()):
+        yield from _experiment(name, before.get(name), after.get(name))
+
+
+def _experiment(name: str, before: Results | None, after: Results | None) -> Iterator[Change]:
+    old, new = _rows(before), _rows(after)
+    alike = before is None or after is None or before.scale == after.scale
+    for key in [*old, *(key for key in new if key not in old)]:
+        yield _change(name, key, old.get(key), new.get(key), alike)
+
+
+def _rows(found: Results | None) -> dict[tuple[str, Any, str], Row]:
+    return {(row["variant"], row["x"], row["engine"]): row for row in (found.rows if found else [])}
+
+
+def _change(name: str, key: tuple[str, Any, str], old: Row | None, new: Row | None, alike: bool) -> Change:
+    a, b = (None if row is None else row.get("match") for row in (old, new))
+    if old is None or new is None:
+        return Change(name, *key, a, b, None, None, "only in B" if old is None else "only in A")
+    if not alike:
+        return Change(name, *key, a, b, None, None, "not comparable")
+    if a is None or b is None:
+        verdict: Any = "same" if a is None and b is None else "broken" if b is None else "mended"
+        return Change(name, *key, a, b, None, None, verdict)
+    delta, noise = b / a - 1, max(old["match_noise"], new["match_noise"])
+    if abs(delta) <= max(LEAST, 2 * noise):
+        return Change(name, *key, a, b, delta, noise, "same")
+    return Change(name, *key, a, b, delta, noise, "slower" if delta > 0 else "faster")

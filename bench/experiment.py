@@ -1,0 +1,93 @@
+"""What is an experiment? Points on an axis, engines measured at each, and what a paper says of the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from bench.claims import Claim
+from tellwhen.engines.base import REGISTRY
+from tellwhen.workloads import Workload
+
+Metric = Literal["match", "build", "bytes", "candidates"]
+METRICS: dict[Metric, str] = {
+    "match": "microseconds per event",
+    "build": "seconds to build",
+    "bytes": "bytes per subscription",
+    "candidates": "candidates per event",
+}
+SMALLEST = 1_000
+"""Subscriptions at least, whatever the scale."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place on the axis of one sub-figure: a workload, and how many subscriptions of it."""
+
+    variant: str
+    x: float | str
+    work: Workload
+    count: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.variant}|{self.x}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for."""
+
+    name: str
+    title: str
+    says: str
+    axis: str
+    metric: Metric
+    engines: tuple[str, ...]
+    points: Callable[[float], list[Point]]
+    claims: tuple[Claim, ...] = ()
+    log_x: bool = False
+    also: str = ""
+    tags: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def missing(self) -> list[str]:
+        """Engines that do not exist yet."""
+        return [engine for engine in self.engines if engine not in REGISTRY]
+
+    @property
+    def present(self) -> list[str]:
+        """Engines that can be measured."""
+        return [engine for engine in self.engines if engine in REGISTRY]
+
+    @property
+    def waits(self) -> str:
+        """What it waits for, or nothing."""
+        return ", ".join([*self.missing, *([self.also] if self.also else [])])
+
+
+def vary(
+    make: Callable[..., Workload],
+    name: str,
+    values: Sequence[Any],
+    variants: Mapping[str, Mapping[str, Any]],
+    count: int,
+    **fixed: Any,
+) -> Callable[[float], list[Point]]:
+    """Points where one parameter takes several values, in each variant; `count` as the name varies the size."""
+
+    def points(scale: float) -> list[Point]:
+        found = []
+        for variant, given in variants.items():
+            for value in values:
+                size = scaled(value if name == "count" else count, scale)
+                parameters = {**fixed, **given} | ({} if name == "count" else {name: value})
+                found.append(Point(variant, size if name == "count" else value, make(**parameters), size))
+        return found
+
+    return points
+
+
+def scaled(count: int, scale: float) -> int:
+    return max(SMALLEST, round(count * scale))

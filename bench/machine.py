@@ -1,0 +1,38 @@
+"""What was it measured on?"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+
+def facts() -> dict[str, str]:
+    """The machine, the versions, the commit and the day."""
+    return {
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("tellwhen", "numpy", "numba")},
+        "commit": _commit(),
+        "day": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _commit() -> str:
+    here = Path(__file__).parent
+    found = subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"

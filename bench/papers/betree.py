@@ -1,0 +1,175 @@
+"""BE-Tree (SIGMOD 2011), section 7.3. Left sub-figures draw attributes uniformly, right ones by Zipf."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from bench.claims import Grows, Leads
+from bench.experiment import Experiment, Point, scaled, vary
+from tellwhen.workloads import BEGen, QGrams
+
+BOTH: dict[str, dict[str, Any]] = {"a: uniform": {"skew": 0.0}, "b: Zipf": {"skew": 1.0}}
+ALL = ("scan", "counting", "kindex", "gryphon", "propagation", "betree", "betree-batch")
+OTHERS = ("scan", "counting", "kindex", "gryphon", "propagation")
+EXPRESSIVE = ("scan", "gryphon", "betree", "betree-batch")
+MILLION = 1_000_000
+
+
+def _matching(scale: float) -> list[Point]:
+    """Figure 11: three levels of expressiveness, two distributions, and the probability of a match."""
+    found = []
+    for letter, operators, skew in zip("abcdef", ("low", "low", "med", "med", "high", "high"), (0, 1) * 3, strict=True):
+        for match in (0.0001, 0.001, 0.01, 0.03, 0.09):
+            work = BEGen(operators=operators, skew=float(skew), match=match)  # type: ignore[arg-type]
+            variant = f"{letter}: {operators}, {'Zipf' if skew else 'uniform'}"
+            found.append(Point(variant, match, work, scaled(MILLION, scale)))
+    return found
+
+
+def _sizes(scale: float) -> list[Point]:
+    """Figure 7: subscriptions and events grow together."""
+    return [
+        Point(variant, size, BEGen(size=size, event_size=event, **given), scaled(100_000, scale))
+        for variant, given in BOTH.items()
+        for size, event in ((5, 13), (14, 25), (28, 40), (46, 60), (66, 81))
+    ]
+
+
+def _real(scale: float) -> list[Point]:
+    """Figure 12."""
+    sizes = {"names": (100_000, 250_000, 500_000, 760_000), "titles": (50_000, 100_000, 150_000, 250_000)}
+    return [
+        Point(f"{letter}: {of}", scaled(count, scale), QGrams(of=of), scaled(count, scale))  # type: ignore[arg-type]
+        for letter, of in (("a", "names"), ("b", "titles"))
+        for count in sizes[of]
+    ]
+
+
+def _table5(scale: float) -> list[Point]:
+    return [
+        Point("", name, work, scaled(count, scale))
+        for name, work, count in (
+            ("uniform", BEGen(), MILLION),
+            ("Zipf", BEGen(skew=1.0), MILLION),
+            ("names", QGrams(), 760_000),
+            ("titles", QGrams(of="titles"), 250_000),
+        )
+    ]
+
+
+figure = partial(Experiment, metric="match")
+
+EXPERIMENTS = [
+    figure(
+        "betree-fig4",
+        "BE-Tree: leaf capacity",
+        "The capacity of leaves matters little; Table 4 says which to take.",
+        "match probability",
+        engines=("betree",),
+        points=vary(BEGen, "match", (0.001, 0.01, 0.1), {f"max_cap {cap}": {} for cap in (5, 20, 160)}, 100_000),
+        also="max_cap as an option of an engine",
+    ),
+    figure(
+        "betree-fig5",
+        "BE-Tree: number of subscriptions",
+        "Time grows linearly; BE-Tree needs 80 % less than the next best when uniform, 63 % less when Zipf.",
+        "subscriptions",
+        engines=ALL,
+        points=vary(BEGen, "count", (100_000, 300_000, 500_000, 700_000, MILLION), BOTH, 0),
+        claims=(Leads("betree", OTHERS, 2.7), Grows("betree", at_most=15)),
+    ),
+    figure(
+        "betree-fig6",
+        "BE-Tree: number of dimensions",
+        "Dimensions matter to k-index and counting only, which suffer where there are few.",
+        "dimensions",
+        engines=ALL,
+        points=vary(BEGen, "dimensions", (50, 100, 400, 1000, 1400), BOTH, MILLION),
+        claims=(Leads("betree", OTHERS), Grows("betree", 0.2, 2), Grows("counting", at_most=0.5, where="uniform")),
+    ),
+    figure(
+        "betree-fig7",
+        "BE-Tree: size of subscriptions and events",
+        "BE-Tree scales with the number of predicates, 63 % (65 %) better than the next best.",
+        "predicates per subscription",
+        engines=ALL,
+        points=_sizes,
+        claims=(Leads("betree", OTHERS, 2.7),),
+    ),
+    figure(
+        "betree-fig8",
+        "BE-Tree: cardinality, and the width of ranges",
+        "BE-Tree and Propagation do not mind large domains; enumerating ranges fails at 6,000 values and more.",
+        "cardinality",
+        log_x=True,
+        engines=ALL,
+        points=lambda scale: [
+            *vary(BEGen, "cardinality", (48, 150, 1_500, 6_000, 150_000), BOTH, 100_000)(scale),
+            *vary(
+                BEGen,
+                "range",
+                (0.06, 0.12, 0.25, 0.5),
+                {"c: width, uniform": {"skew": 0.0}, "d: width, Zipf": {"skew": 1.0}},
+                100_000,
+            )(scale),
+        ],
+        claims=(Leads("betree", ("propagation",), 2), Grows("betree", at_most=2, where="a: uniform")),
+    ),
+    figure(
+        "betree-fig9",
+        "BE-Tree: selectivity of dimensions",
+        "Fewer values to a dimension cost Propagation and k-index dearly, BE-Tree and Gryphon at most 1 %.",
+        "cardinality",
+        engines=ALL,
+        points=vary(BEGen, "cardinality", (10, 8, 6, 4, 2), BOTH, 100_000, operators="min", equality=1.0),
+        claims=(Leads("betree", OTHERS), Grows("betree", at_most=1.5)),
+    ),
+    figure(
+        "betree-fig10",
+        "BE-Tree: share of equality",
+        "More equality helps all; specialised Gryphon and Propagation most.",
+        "share of =",
+        engines=ALL,
+        points=vary(BEGen, "equality", (0.2, 0.4, 0.6, 0.8, 1.0), BOTH, MILLION),
+        claims=(Leads("betree", OTHERS), Grows("gryphon", at_most=0.7), Grows("propagation", at_most=0.7)),
+    ),
+    figure(
+        "betree-fig11",
+        "BE-Tree: match probability",
+        "BE-Tree leads at every probability and expressiveness; below 1 % k-index comes next, above 3 % Propagation.",
+        "match probability",
+        log_x=True,
+        engines=ALL,
+        points=_matching,
+        claims=(Leads("betree", OTHERS), Leads("betree", ("scan", "gryphon"), 10, where="high")),
+    ),
+    figure(
+        "betree-fig12",
+        "BE-Tree: names and titles",
+        "On 3-grams BE-Tree is 37 % (names) and 51 % (titles) better than Gryphon, and 98 % better than Propagation.",
+        "subscriptions",
+        engines=ALL,
+        points=_real,
+        claims=(Leads("betree", ("gryphon",), 1.5), Leads("betree", ("propagation",), 50)),
+    ),
+    figure(
+        "betree-fig13",
+        "BE-Tree: a workload that changes",
+        "After subscriptions were replaced and came back, matching costs what it did before.",
+        "replaced",
+        engines=("betree",),
+        points=vary(BEGen, "count", (100_000,), {"": {}}, 0),
+        also="a run with insertions and removals",
+    ),
+    Experiment(
+        "betree-table5",
+        "BE-Tree: building time and size",
+        "Building takes under 5 s for a million and about 84 bytes each.",
+        "data",
+        "build",
+        ("betree", "counting", "scan"),
+        _table5,
+        claims=(),
+    ),
+]

@@ -1,0 +1,165 @@
+"""OpIndex (VLDB 2014), sections 1 and 7."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.claims import Grows, Leads
+from bench.experiment import Experiment, Point, scaled, vary
+from tellwhen.workloads import Catalogue, Keywords, Prefixes, Products
+
+ALL = ("opindex", "opindex-plain", "betree", "kindex", "counting", "scan")
+OTHERS = ("betree", "kindex")
+MILLION = 1_000_000
+COUNTS = (MILLION, 2_000_000, 4_000_000)
+SIZES = (4, 8, 12, 16, 20)
+ONE: dict[str, dict[str, Any]] = {"": {}}
+
+
+def _fig9(scale: float) -> list[Point]:
+    return [
+        *vary(Products, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
+        *vary(Products, "size", SIZES, {"b: size": {}}, MILLION)(scale),
+    ]
+
+
+def _fig10(scale: float) -> list[Point]:
+    return [
+        *_fig9(scale),
+        *vary(Products, "event_size", (20, 40, 60, 80, 100, 120), {"c: event size": {}}, MILLION)(scale),
+        *vary(Products, "equality", (0.2, 0.4, 0.6, 0.8, 1.0), {"d: share of =": {}}, MILLION)(scale),
+        *vary(Products, "cardinality", (50, 200, 800, 3_200, 12_800), {"e: values": {}}, MILLION)(scale),
+        *vary(Products, "skew", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), {"f: Zipf": {}}, MILLION)(scale),
+    ]
+
+
+def _fig8(scale: float) -> list[Point]:
+    return [
+        *vary(Products, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
+        *vary(Products, "cardinality", (50, 200, 800, 3_200, 12_800), {"b: values": {}}, MILLION)(scale),
+    ]
+
+
+def _fig11(scale: float) -> list[Point]:
+    return [
+        Point(f"{place}, {form}", scaled(count, scale), Keywords(form=form, length=length), scaled(count, scale))
+        for place, length in (("tweets", 5.4), ("articles", 123))
+        for form in ("equal", "between")
+        for count in (MILLION, 3_000_000, 5_000_000)
+    ]
+
+
+def _fig12(scale: float) -> list[Point]:
+    return [
+        *vary(Catalogue, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
+        *vary(Catalogue, "size", SIZES, {"b: size": {}}, MILLION)(scale),
+    ]
+
+
+def _fig14(scale: float) -> list[Point]:
+    return [
+        *vary(Prefixes, "prefix", (0.2, 0.4, 0.6, 0.8, 1.0), {"a: share of prefixes": {}}, MILLION)(scale),
+        *vary(Prefixes, "length", (2, 3, 4, 5), {"b: length of a prefix": {}}, MILLION)(scale),
+    ]
+
+
+EXPERIMENTS = [
+    Experiment(
+        "opindex-fig1",
+        "OpIndex: tens of thousands of dimensions",
+        "Inverted lists build faster than BE-Tree and match better; OpIndex is best in both.",
+        "dimensions",
+        "match",
+        ALL,
+        vary(Products, "dimensions", (20_000, 30_000, 40_000, 50_000, 60_000), ONE, MILLION),
+        claims=(Leads("opindex", OTHERS),),
+    ),
+    Experiment(
+        "opindex-fig7",
+        "OpIndex: leaf capacity of BE-Tree in many dimensions",
+        "Leaves of 150 instead of 5 build 15 times as fast and match 15 times as slowly.",
+        "dimensions",
+        "match",
+        ("betree",),
+        vary(Products, "dimensions", (20_000,), ONE, MILLION),
+        also="max_cap as an option of an engine",
+    ),
+    Experiment(
+        "opindex-fig8",
+        "OpIndex: memory",
+        "BE-Tree needs twice as much, k-index seven times; the number of values does not matter to OpIndex.",
+        "see the variant",
+        "bytes",
+        ALL,
+        _fig8,
+        claims=(Leads("opindex", OTHERS), Grows("opindex", 0.8, 1.25, where="b:")),
+    ),
+    Experiment(
+        "opindex-fig9",
+        "OpIndex: building time",
+        "OpIndex builds a thousand times as fast as BE-Tree and ten times as fast as k-index.",
+        "see the variant",
+        "build",
+        ALL,
+        _fig9,
+        claims=(Leads("opindex", ("kindex",), 10), Leads("opindex", ("betree",), 100)),
+    ),
+    Experiment(
+        "opindex-fig10",
+        "OpIndex: matching time",
+        "OpIndex is best throughout, more than ten times as fast as k-index; signatures help it to scale.",
+        "see the variant",
+        "match",
+        ALL,
+        _fig10,
+        claims=(
+            Leads("opindex", ("kindex",), 10),
+            Leads("opindex", ("betree", "opindex-plain")),
+            Grows("opindex", 0.5, 2, where="e:"),
+        ),
+    ),
+    Experiment(
+        "opindex-fig11",
+        "OpIndex: keywords",
+        "On tweets OpIndex is 4 to 9 times as fast as BE-Tree and a hundred times as fast as k-index.",
+        "subscriptions",
+        "match",
+        ALL,
+        _fig11,
+        claims=(
+            Leads("opindex", ("betree",), 4, where="tweets"),
+            Leads("opindex", ("kindex",), 30, where="tweets"),
+            Leads("opindex", OTHERS),
+        ),
+    ),
+    Experiment(
+        "opindex-fig12",
+        "OpIndex: products",
+        "OpIndex matches best, the more so the larger subscriptions are.",
+        "see the variant",
+        "match",
+        ALL,
+        _fig12,
+        claims=(Leads("opindex", OTHERS),),
+    ),
+    Experiment(
+        "opindex-fig13",
+        "OpIndex: CNF and DNF",
+        "With more subscriptions DNF scales better, with more clauses CNF.",
+        "subscriptions",
+        "match",
+        ("opindex",),
+        vary(Products, "count", COUNTS, ONE, 0),
+        also="CNF and DNF in opindex",
+    ),
+    Experiment(
+        "opindex-fig14",
+        "OpIndex: prefixes",
+        "Prefixes cost more than equality, but under 0.4 ms; longer ones cost a little less.",
+        "see the variant",
+        "match",
+        ("opindex", "counting", "scan"),
+        _fig14,
+        claims=(Grows("opindex", at_least=1, where="a:"), Grows("opindex", at_most=1.2, where="b:")),
+    ),
+]

@@ -1,0 +1,74 @@
+"""Results -> one page that opens offline: for every experiment the plot, the paper's claim, our finding, a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import results
+from bench.claims import Finding, Row, judged
+from bench.experiment import METRICS, Experiment
+from bench.registry import EXPERIMENTS
+from bench.results import Results
+from tellwhen.page import Page, bars, lines
+
+
+def report(folder: Path, target: Path) -> Path:
+    """Write the page of all results in a folder."""
+    found = {name: results.load(folder, name) for name in EXPERIMENTS}
+    measured = {name: result for name, result in found.items() if result is not None and result.rows}
+    page = Page("tellwhen: the papers' experiments, run again")
+    if measured:
+        last = max(measured.values(), key=lambda result: result.machine.get("day", ""))
+        page.table(["measured on", ""], list(last.machine.items()))
+    page.heading("All experiments")
+    page.table(
+        ["experiment", "what", "verdict", "waits for"],
+        [[name, one.title, finding(one, found[name]).verdict, one.waits] for name, one in EXPERIMENTS.items()],
+    )
+    for name, result in measured.items():
+        _section(page, EXPERIMENTS[name], result)
+    return page.save(target)
+
+
+def finding(experiment: Experiment, result: Results | None) -> Finding:
+    """What was found of the paper's claim."""
+    if result is None or not result.rows:
+        return Finding("not comparable", "not measured here")
+    if experiment.also:
+        return Finding("not comparable", f"waits for {experiment.also}")
+    return judged(experiment.claims, result.rows, experiment.metric)
+
+
+def _section(page: Page, experiment: Experiment, result: Results) -> None:
+    metric = METRICS[experiment.metric]
+    outcome = finding(experiment, result)
+    page.heading(f"{experiment.name}: {experiment.title}")
+    page.text(f"The paper: {experiment.says}")
+    waiting = f" Waits for {experiment.waits}." if experiment.waits else ""
+    page.text(f"Here: {outcome.verdict}; {outcome.text}.{waiting} Sizes are {result.scale:g} of the paper's.")
+    good = [row for row in result.rows if row["status"] == "ok"]
+    for variant in dict.fromkeys(row["variant"] for row in good):
+        _plot(page, experiment, variant, [row for row in good if row["variant"] == variant], metric)
+    page.table(
+        ["variant", experiment.axis, "engine", "us / event", "noise", "us in a batch", "candidates", "matches",
+         "build s", "bytes each", "status"],
+        [_cells(row) for row in result.rows],
+    )  # fmt: skip
+
+
+def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row], metric: str) -> None:
+    axis = variant.split(": ", 1)[-1] if experiment.axis == "see the variant" else experiment.axis
+    shown = [{axis: row["x"], metric: row[experiment.metric], "engine": row["engine"]} for row in rows]
+    if len({row["x"] for row in rows}) == 1:
+        page.chart(bars(shown, "engine", metric, title=variant))
+    else:
+        positive = all(row[metric] > 0 for row in shown)
+        page.chart(lines(shown, axis, metric, "engine", title=variant, log_x=experiment.log_x, log_y=positive))
+
+
+def _cells(row: Row) -> list[object]:
+    status = row["status"] if row["status"] == "ok" else f"{row['status']}: {row['detail']}"
+    noise = None if row.get("match_noise") is None else f"{row['match_noise']:.0%}"
+    rest = [row.get(name) for name in ("batch", "candidates", "matches", "build", "bytes")]
+    return [row["variant"], row["x"], row["engine"], row.get("match"), noise, *rest, status]

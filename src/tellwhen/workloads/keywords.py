@@ -1,0 +1,151 @@
+"""Saved searches: subscriptions ask for words, events are documents. Words and their frequencies are real.
+
+The query logs and documents of the papers (OpIndex 7.1, PS-Tree 7.1, BE-Tree 7.1) cannot be had; texts made of real
+words in their real proportions keep what matters to an index: which attributes are common, and how much so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from tellwhen.lang.format import name_text
+from tellwhen.workloads.base import BLOCK, Workload
+from tellwhen.workloads.draws import Draws
+from tellwhen.workloads.words import letters_only
+
+VOCABULARY = 50_000
+STOP = 100
+"""The most common words, which nobody searches for."""
+
+
+@dataclass(frozen=True)
+class Keywords(Workload):
+    """`word = 1 AND ...`, or a word so many times (`between`), or as in PS-Tree 7.1 the head of a word as attribute and
+    its tail as value (`split`). A document has `length` words: 5.4 in a tweet, 123 in an article."""
+
+    form: Literal["equal", "between", "split"] = "equal"
+    length: float = 123
+    size: int = 5
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.form not in ("equal", "between", "split"):
+            raise ValueError(f"there is no form {self.form!r}; there are equal, between and split")
+        if self.length < 1 or self.size < 1:
+            raise ValueError("length and size are at least 1")
+
+    @cached_property
+    def _asked(self) -> tuple[tuple[str, ...], np.ndarray]:
+        return letters_only(VOCABULARY, skip=STOP)
+
+    @cached_property
+    def _written(self) -> tuple[tuple[str, ...], np.ndarray]:
+        return letters_only(VOCABULARY)
+
+    def subscriptions(self, block: int) -> list[str]:
+        draws = Draws(self.seed, "subscriptions", block)
+        words, frequency = self._asked
+        size = draws.integers(1, self.size + 1, BLOCK)
+        chosen = draws.chosen(frequency, BLOCK, self.size)
+        low, wide = draws.integers(1, 4, BLOCK, self.size), draws.integers(0, 12, BLOCK, self.size)
+        return [
+            " AND ".join(
+                dict.fromkeys(
+                    self._predicate(words[chosen[row, k]], int(low[row, k]), int(wide[row, k]))
+                    for k in range(int(size[row]))
+                )
+            )
+            for row in range(BLOCK)
+        ]
+
+    def _predicate(self, word: str, low: int, wide: int) -> str:
+        if self.form == "equal":
+            return f"{name_text(word)} >= 1"
+        if self.form == "between":
+            return f"{name_text(word)} BETWEEN {low} AND {low + wide}"
+        head, tail = _split(word)
+        return f"{name_text(head)} = '{tail}'"
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        draws = Draws(self.seed, "events", block)
+        words, frequency = self._written
+        # Lengths spread as those of texts do: the exponential distribution, of at least one word.
+        length = 1 + np.floor(-np.log1p(-draws.uniform(BLOCK)) * (self.length - 1)).astype(np.int64)
+        drawn = draws.chosen(frequency, int(length.sum())).tolist()
+        found, at = [], 0
+        for count in length.tolist():
+            found.append(self._document([words[place] for place in drawn[at : at + count]]))
+            at += count
+        return found
+
+    def _document(self, words: list[str]) -> dict[str, Any]:
+        if self.form != "split":
+            return dict(Counter(words))
+        event: dict[str, Any] = {}
+        for word in dict.fromkeys(words):
+            head, tail = _split(word)
+            event.setdefault(head, []).append(tail)
+        return event
+
+
+def _split(word: str) -> tuple[str, str]:
+    """The first three letters of a long word, or half of a short one, and the rest.
+
+    >>> _split("boolean"), _split("vldb")
+    (('boo', 'lean'), ('vl', 'db'))
+    """
+    at = 3 if len(word) > 6 else len(word) // 2
+    return word[:at], word[at:]
+
+
+@dataclass(frozen=True)
+class QGrams(Workload):
+    """Names and titles as sets of 3-grams: two letters are the attribute, the third the value (BE-Tree, 7.1)."""
+
+    of: Literal["names", "titles"] = "names"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.of not in ("names", "titles"):
+            raise ValueError(f"there are names and titles, not {self.of!r}")
+
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], np.ndarray]:
+        return letters_only(VOCABULARY, skip=STOP)
+
+    def subscriptions(self, block: int) -> list[str]:
+        made = self._strings("subscriptions", block)
+        return [" AND ".join(f"{name_text(a)} = '{v}'" for a, v in grams(text).items()) for text in made]
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        return [dict(grams(text)) for text in self._strings("events", block)]
+
+    def _strings(self, purpose: str, block: int) -> list[str]:
+        """The same strings for both: block b of the events is block b of the subscriptions, in another order."""
+        draws = Draws(self.seed, "strings", block)
+        words, frequency = self._words
+        least, most = (2, 2) if self.of == "names" else (5, 9)
+        count = draws.integers(least, most + 1, BLOCK)
+        chosen = draws.chosen(np.sqrt(frequency), BLOCK, most)
+        made = ["".join(words[place] for place in chosen[row, : count[row]].tolist()) for row in range(BLOCK)]
+        if purpose == "subscriptions":
+            return made
+        order = np.argsort(Draws(self.seed, "order", block).uniform(BLOCK), kind="stable")
+        return [made[place] for place in order.tolist()]
+
+
+def grams(text: str) -> dict[str, str]:
+    """By two letters the one after them, where they first occur.
+
+    >>> grams("string")
+    {'st': 'r', 'tr': 'i', 'ri': 'n', 'in': 'g'}
+    """
+    found: dict[str, str] = {}
+    for i in range(len(text) - 2):
+        found.setdefault(text[i : i + 2], text[i + 2])
+    return found

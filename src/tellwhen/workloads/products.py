@@ -1,0 +1,164 @@
+"""Product alerts: conjunctions over tens of thousands of attributes (OpIndex, section 7.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tellwhen.kernels.arrays import I64
+from tellwhen.workloads.base import BLOCK, ArrayWorkload, Pairs, Workload
+from tellwhen.workloads.conjunctions import EQ, GE, IN, LE, Conjunctions
+from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+from tellwhen.workloads.words import letters_only
+
+
+def _lists(draws: Draws, largest: int, weights: np.ndarray) -> tuple[I64, I64]:
+    """For each of a block the size, uniform from 1, and so many distinct places: their starts, and the places."""
+    size = draws.integers(1, largest + 1, BLOCK)
+    places = draws.subsets(weights, largest, BLOCK)
+    return np.concatenate([[0], np.cumsum(size)]), places[np.arange(largest) < size[:, None]]
+
+
+@dataclass(frozen=True)
+class Products(ArrayWorkload):
+    """The parameters of Table 3. Its bold type, which marks the defaults, is lost; these are the middle ones.
+
+    Sizes are uniform from 1 to the greatest; what is not = is half <= and half >=; with a skew, both attributes and
+    operands are Zipf. Nothing makes subscriptions match: few do.
+    """
+
+    dimensions: int = 20_000
+    size: int = 12
+    event_size: int = 60
+    equality: float = 0.6
+    cardinality: int = 800
+    skew: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= self.dimensions or not 1 <= self.event_size <= self.dimensions:
+            raise ValueError("sizes lie between 1 and the number of dimensions")
+        if not 0 <= self.equality <= 1 or self.cardinality < 1:
+            raise ValueError("equality is in [0, 1], and there is at least 1 value")
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [f"p{i}" for i in range(self.dimensions)]
+
+    def conjunctions(self, block: int) -> Conjunctions:
+        draws = Draws(self.seed, "subscriptions", block)
+        start, attribute = _lists(draws, self.size, zipf(self.dimensions, self.skew))
+        count = len(attribute)
+        other = np.where(draws.uniform(count) < 0.5, LE, GE)
+        operator = np.where(draws.uniform(count) < self.equality, EQ, other)
+        operand = zipf_ranks(draws.uniform(count), self.cardinality, self.skew)
+        return Conjunctions(start, attribute.astype(np.int32), operator.astype(np.uint8), np.arange(count + 1), operand)
+
+    def pairs(self, block: int) -> Pairs:
+        draws = Draws(self.seed, "events", block)
+        start, attribute = _lists(draws, self.event_size, zipf(self.dimensions, self.skew))
+        return Pairs(
+            start, attribute.astype(np.int32), zipf_ranks(draws.uniform(len(attribute)), self.cardinality, self.skew)
+        )
+
+
+CATALOGUE = 10_204
+PRODUCTS = 296_846
+"""Attributes and products that were crawled for the paper; 31 % of these have the most common attribute, 17 % the
+second, which is Zipf with a skew of 0.87."""
+
+
+@dataclass(frozen=True)
+class Catalogue(ArrayWorkload):
+    """Like the crawled product pages: events carry attributes as often as products do; subscriptions ask for them by
+    the logarithm of that, with = and IN. Values are Zipf, more of them for common attributes."""
+
+    size: int = 8
+    event_size: int = 12
+    seed: int = 1
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [f"item{i}" for i in range(CATALOGUE)]
+
+    @cached_property
+    def _frequency(self) -> np.ndarray:
+        return 0.31 * zipf(CATALOGUE, 0.87)
+
+    def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
+        return np.floor(uniform**2 * (8 + 400 * self._frequency[attribute])).astype(np.int64)
+
+    def conjunctions(self, block: int) -> Conjunctions:
+        draws = Draws(self.seed, "subscriptions", block)
+        start, attribute = _lists(draws, self.size, np.log1p(PRODUCTS * self._frequency))
+        count = len(attribute)
+        operator = np.where(draws.uniform(count) < 0.5, EQ, IN)
+        value = self._values(draws.uniform(count), attribute)
+        width = np.where(operator == IN, draws.integers(2, 5, count), 1)
+        first = np.concatenate([[0], np.cumsum(width)])
+        operand = np.repeat(value - first[:-1], width) + np.arange(first[-1])
+        return Conjunctions(start, attribute.astype(np.int32), operator.astype(np.uint8), first, operand)
+
+    def pairs(self, block: int) -> Pairs:
+        draws = Draws(self.seed, "events", block)
+        start, attribute = _lists(draws, self.event_size, self._frequency)
+        return Pairs(start, attribute.astype(np.int32), self._values(draws.uniform(len(attribute)), attribute))
+
+
+@dataclass(frozen=True)
+class Prefixes(Workload):
+    """10,000 attributes of numbers and 100 of words, with = and STARTS WITH (section 7.7). Words are real ones."""
+
+    prefix: float = 0.5
+    length: int = 3
+    size: int = 8
+    event_size: int = 60
+    cardinality: int = 800
+    numbers: int = 10_000
+    strings: int = 100
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.prefix <= 1 or self.length < 1:
+            raise ValueError("prefix is in [0, 1], and length at least 1")
+
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        return letters_only(20_000, shortest=5)[0]
+
+    def subscriptions(self, block: int) -> list[str]:
+        """A share `prefix` of the predicates asks for a prefix of a word, all others for a number."""
+        draws = Draws(self.seed, "subscriptions", block)
+        size = draws.integers(1, self.size + 1, BLOCK)
+        shape = BLOCK, self.size
+        is_prefix = draws.uniform(*shape) < self.prefix
+        number, string = draws.integers(0, self.numbers, *shape), draws.integers(0, self.strings, *shape)
+        value, word = draws.integers(0, self.cardinality, *shape), draws.integers(0, len(self._words), *shape)
+        found = []
+        for row in range(BLOCK):
+            parts = {}
+            for k in range(int(size[row])):
+                if is_prefix[row, k]:
+                    begin = self._words[word[row, k]][: self.length]
+                    parts[f"s{string[row, k]}"] = f"s{string[row, k]} STARTS WITH '{begin}'"
+                else:
+                    parts[f"n{number[row, k]}"] = f"n{number[row, k]} = {value[row, k]}"
+            found.append(" AND ".join(parts.values()))
+        return found
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        """Half of what an event carries are words."""
+        draws = Draws(self.seed, "events", block)
+        half = min(self.event_size // 2, self.strings)
+        strings = draws.subsets(np.ones(self.strings), half, BLOCK)
+        numbers = draws.integers(0, self.numbers, BLOCK, self.event_size - half)
+        words = draws.integers(0, len(self._words), BLOCK, half)
+        values = draws.integers(0, self.cardinality, BLOCK, self.event_size - half)
+        return [
+            {f"s{s}": self._words[w] for s, w in zip(strings[row].tolist(), words[row].tolist(), strict=True)}
+            | {f"n{n}": v for n, v in zip(numbers[row].tolist(), values[row].tolist(), strict=True)}
+            for row in range(BLOCK)
+        ]

@@ -1,0 +1,85 @@
+"""Boxes with scores in a space of few dimensions, and points that crowd in regions (Ranked pub/sub, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tellwhen.workloads.base import BLOCK, Workload
+from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+
+
+@dataclass(frozen=True)
+class Ranked(Workload):
+    """The parameters of Table 1. A region is a box of cells; its points are Zipf in their distance from its middle.
+
+    The middle of a subscription is such a point; its half length in each dimension is Zipf over `cells` lengths, and
+    the score of a dimension is 1 - that half length: narrow interests count more.
+    """
+
+    dimensions: int = 1
+    regions: int = 10
+    cells: int = 100
+    skew_across: float = 0.0
+    skew_within: float = 1.0
+    skew_length: float = 0.75
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.dimensions < 1 or self.regions < 1 or self.cells < 2:
+            raise ValueError("there are at least 1 dimension, 1 region and 2 cells")
+
+    @cached_property
+    def names(self) -> list[str]:
+        return [f"x{i}" for i in range(self.dimensions)]
+
+    @cached_property
+    def _regions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Their middles and half widths, in cells. The volume is up to a twentieth of the space, as in Table 1."""
+        draws = Draws(self.seed, "regions")
+        share = 0.05 * (0.1 + 0.9 * draws.uniform(self.regions))
+        # Sides that multiply to the share: random exponents that add up to 1.
+        parts = draws.uniform(self.regions, self.dimensions) + 0.5
+        side = share[:, None] ** (parts / parts.sum(axis=1)[:, None])
+        half = np.maximum(0.5, side * self.cells / 2)
+        middle = half + draws.uniform(self.regions, self.dimensions) * (self.cells - 2 * half)
+        return middle, half
+
+    def points(self, draws: Draws, count: int) -> np.ndarray:
+        """Points in [0, 1) to the power of the dimensions."""
+        middle, half = self._regions
+        region = draws.chosen(zipf(self.regions, self.skew_across), count)
+        reach = half[region]
+        steps = np.ceil(reach).astype(np.int64)
+        far = np.minimum(
+            zipf_ranks(draws.uniform(count, self.dimensions), self.cells, self.skew_within) * steps // self.cells, steps
+        )
+        sign = np.where(draws.uniform(count, self.dimensions) < 0.5, -1, 1)
+        cell = np.clip(np.floor(middle[region]) + sign * far, 0, self.cells - 1)
+        return (cell + draws.uniform(count, self.dimensions)) / self.cells
+
+    def boxes(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A block of subscriptions: low ends, high ends and scores, a row each."""
+        draws = Draws(self.seed, "subscriptions", block)
+        middle = self.points(draws, BLOCK)
+        rank = zipf_ranks(draws.uniform(BLOCK, self.dimensions), self.cells, self.skew_length)
+        half = (rank + draws.uniform(BLOCK, self.dimensions)) / self.cells / 2
+        return middle - half, middle + half, 1 - half
+
+    def subscriptions(self, block: int) -> list[str]:
+        low, high, _ = self.boxes(block)
+        return [
+            " AND ".join(f"{n} BETWEEN {a!r} AND {b!r}" for n, a, b in zip(self.names, lows, highs, strict=True))
+            for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
+        ]
+
+    def scores(self, block: int) -> list[float]:
+        """The score of each subscription: the sum over its dimensions."""
+        return self.boxes(block)[2].sum(axis=1).tolist()
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        points = self.points(Draws(self.seed, "events", block), BLOCK)
+        return [dict(zip(self.names, row, strict=True)) for row in points.tolist()]
