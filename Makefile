@@ -47,8 +47,14 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(READY) ## Measure the numbers that the documents quote
-	$(BIN)/python -m bench
+bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and write the report
+	$(BIN)/tellwhen bench run
+	$(BIN)/tellwhen bench report
+
+.PHONY: bench-foundation
+bench-foundation: $(READY) ## Measure the other figures that the documents quote
+	$(BIN)/python -m bench.foundation
+	$(BIN)/python -m bench.spark
 
 .PHONY: clean
 clean: ## Remove what the other commands made

@@ -1,4 +1,4 @@
-"""`python -m bench`: the figures of the foundation, each with its target, its noise and, for engines, its rival."""
+"""`python -m bench.foundation`: what the documents quote of the foundation, with targets, noise and rivals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENGINES = ("scan", "counting")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.foundation", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a look")
     scale = parser.parse_args().scale
     console = Console(width=120)

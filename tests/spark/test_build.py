@@ -11,6 +11,7 @@ from tellwhen import spark as tws
 from tellwhen.profile import Profile
 from tellwhen.spark.placing import balanced
 from tellwhen.spark.warehouse import current, located, pinned, staging
+from tellwhen.workloads import BEGen, taken, taken_events
 
 pytestmark = pytest.mark.spark
 
@@ -238,3 +239,26 @@ def test_a_build_does_not_touch_one_that_is_alive(spark, tmp_path):
         tws.build(frame(spark, [("a", "x = 1")]), path)
         assert (alive / "work").exists()
     assert not alive.exists()
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_workloads_are_the_same_on_spark(spark, partitions):
+    work = BEGen()
+    made = tws.generate(spark, work, 10_500).repartition(partitions)
+    assert [row.expression for row in made.orderBy("id").collect()] == taken(work, 10_500)
+    events = tws.generate(spark, work, 50, "events").orderBy("event_id").collect()
+    assert [json.loads(row.attributes) for row in events] == taken_events(work, 50)
+    for count, what in ((-1, "events"), (1, "cats")):
+        with pytest.raises(tw.TellwhenError):
+            tws.generate(spark, work, count, what)
+
+
+def test_a_workload_from_end_to_end(spark, tmp_path):
+    """Generated, ingested, built and matched on Spark, it gives what it gives in one process."""
+    work = BEGen(match=0.05)
+    subs, bad = tws.ingest(tws.generate(spark, work, 2_000))
+    assert bad.count() == 0
+    tws.build(subs, tmp_path / "i")
+    found = {tuple(row) for row in tws.match(tws.generate(spark, work, 40, "events"), tmp_path / "i").collect()}
+    index = tw.Index().add_many(enumerate(taken(work, 2_000)))
+    assert found == {(e, i) for e, event in enumerate(taken_events(work, 40)) for i in index.match(event)}
