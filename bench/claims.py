@@ -19,7 +19,9 @@ class Finding(NamedTuple):
 
 
 class Claim(ABC):
-    """One sentence of a paper."""
+    """One sentence of a paper, about one engine."""
+
+    engine: str
 
     @abstractmethod
     def judge(self, rows: Sequence[Row], metric: str) -> Finding:

@@ -15,11 +15,11 @@ from rich.table import Table
 import tellwhen as tw
 from bench import reference, workload
 from bench.measure import Measured, interleaved
-from bench.workload import CARDINALITY, Workload
-from tellwhen.compile.subscriptions import Store
+from bench.workload import CARDINALITY, Plain
 from tellwhen.compile.tables import encode_table
 from tellwhen.engines.planner import create
 from tellwhen.kernels.arrays import Events
+from tellwhen.workloads.loading import stored
 
 SHORT = "source = 'mobile' AND (type = 'error' OR level = 'critical')"
 ENGINES = ("scan", "counting")
@@ -45,7 +45,7 @@ def _front(scale: float) -> Table:
     """Everything before an engine: reading, encoding, adding, and the cost of one call."""
     table = Table("what", "measured", "noise", "target", title="Around the engines")
     work = workload.make(int(100_000 * scale), 100_000, 400, 15, 0.01)
-    texts = workload.texts(work, len(work.start) - 1)
+    texts = work.made.texts(work.work.names)
 
     def row(what: str, target: str, per_second: Callable[[], Any], count: int, repeat: int = 9) -> None:
         measured = interleaved({what: per_second}, repeat)[what]
@@ -91,25 +91,20 @@ def _repeated(match: Callable[[Any], Any], event: Any) -> None:
         match(event)
 
 
-def _engines(title: str, work: Workload) -> Table:
+def _engines(title: str, work: Plain) -> Table:
     """The engines against the two loops, on the same events, one after the other."""
-    count = len(work.start) - 1
-    store = Store()
-    for a in range(work.attributes):
-        store.attributes.line(store.attributes.of(f"a{a}"), "int")
-    literals = workload.literals(work)
-    code = np.arange(len(work.mask), dtype=np.int32)
-    slots = store.append_arrays(literals, np.zeros(count, np.uint8), work.start.copy(), code)
+    count, (start, attribute, *_) = work.size, work.made
+    store, slots = stored(work.work, count)
     shared = sum(array.nbytes for array in store.arrays().values())
 
     sample = 16 if count > 200_000 else 64
     events = _encoded(work.events[:sample])
     out, counts = np.empty(count, dtype=np.int32), np.zeros(count, dtype=np.uint8)
-    need = np.diff(work.start).astype(np.uint8)
-    offset, members = reference.expand_values(work.start, work.attribute, work.mask, work.attributes, CARDINALITY)
+    need = np.diff(start).astype(np.uint8)
+    offset, members = reference.expand_values(start, attribute, work.mask, work.work.dimensions, CARDINALITY)
 
     def plain_scan() -> int:
-        return sum(reference.plain_scan(work.start, work.attribute, work.mask, e, out) for e in work.events[:sample])
+        return sum(reference.plain_scan(start, attribute, work.mask, e, out) for e in work.events[:sample])
 
     def plain_counting() -> int:
         return sum(

@@ -24,19 +24,22 @@ def report(folder: Path, target: Path) -> Path:
     page.heading("All experiments")
     page.table(
         ["experiment", "what", "verdict", "waits for"],
-        [[name, one.title, finding(one, found[name]).verdict, one.waits] for name, one in EXPERIMENTS.items()],
+        [[name, one.title, _verdict(one, measured.get(name)), one.waits] for name, one in EXPERIMENTS.items()],
     )
     for name, result in measured.items():
         _section(page, EXPERIMENTS[name], result)
     return page.save(target)
 
 
-def finding(experiment: Experiment, result: Results | None) -> Finding:
+def _verdict(experiment: Experiment, result: Results | None) -> str:
+    return "not run" if result is None else finding(experiment, result).verdict
+
+
+def finding(experiment: Experiment, result: Results) -> Finding:
     """What was found of the paper's claim."""
-    if result is None or not result.rows:
-        return Finding("not comparable", "not measured here")
-    if experiment.also:
-        return Finding("not comparable", f"waits for {experiment.also}")
+    absent = {claim.engine for claim in experiment.claims} & set(experiment.missing)
+    if experiment.also or absent:
+        return Finding("not comparable", f"waits for {', '.join(sorted(absent)) or experiment.also}")
     return judged(experiment.claims, result.rows, experiment.metric)
 
 
@@ -45,8 +48,7 @@ def _section(page: Page, experiment: Experiment, result: Results) -> None:
     outcome = finding(experiment, result)
     page.heading(f"{experiment.name}: {experiment.title}")
     page.text(f"The paper: {experiment.says}")
-    waiting = f" Waits for {experiment.waits}." if experiment.waits else ""
-    page.text(f"Here: {outcome.verdict}; {outcome.text}.{waiting} Sizes are {result.scale:g} of the paper's.")
+    page.text(f"Here: {outcome.verdict}; {outcome.text}. Sizes are {result.scale:g} of the paper's.")
     good = [row for row in result.rows if row["status"] == "ok"]
     for variant in dict.fromkeys(row["variant"] for row in good):
         _plot(page, experiment, variant, [row for row in good if row["variant"] == variant], metric)

@@ -28,7 +28,7 @@ from rich.table import Table
 import tellwhen as tw
 from bench import workload
 from bench.measure import Measured, interleaved, measured, summed, timed
-from bench.workload import CARDINALITY, Workload
+from bench.workload import CARDINALITY, Plain
 from tellwhen import spark as tws
 
 ATTRIBUTES, PRESENT, SLICES = 400, 15, 5
@@ -49,18 +49,18 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write(work: Workload, folder: Path, files: int = 4) -> None:
+def write(work: Plain, folder: Path, files: int = 4) -> None:
     """Subscriptions as text, their predicates as a table, and events as a map of ints."""
-    count = len(work.start) - 1
-    texts = pa.array(workload.texts(work, count))
+    count, (start, attribute, *_) = work.size, work.made
+    texts = pa.array(work.made.texts(work.work.names))
     _parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
-    owner = np.repeat(np.arange(count), np.diff(work.start))
+    owner = np.repeat(np.arange(count), np.diff(start))
     bits = (work.mask[:, None] >> np.arange(CARDINALITY, dtype=np.uint64)) & np.uint64(1) != 0
     members = [np.flatnonzero(row).tolist() if is_set else None for row, is_set in zip(bits, work.is_set, strict=True)]
-    names = pa.array([f"a{a}" for a in range(work.attributes)])
+    names = pa.array(work.work.names)
     _parts(folder / "predicates", pa.table({
-        "id": owner, "attribute": names.take(pa.array(work.attribute)), "low": work.low, "high": work.high,
-        "members": pa.array(members, pa.list_(pa.int64())), "need": np.repeat(np.diff(work.start), np.diff(work.start)),
+        "id": owner, "attribute": names.take(pa.array(attribute)), "low": work.low, "high": work.high,
+        "members": pa.array(members, pa.list_(pa.int64())), "need": np.repeat(np.diff(start), np.diff(start)),
     }), files)  # fmt: skip
     rows, columns = np.nonzero(work.events >= 0)
     offsets = pa.array(np.searchsorted(rows, np.arange(len(work.events) + 1)).astype(np.int32))
@@ -126,8 +126,8 @@ def _row(table: Table, name: str, figure: Measured, events: int) -> None:
     table.add_row(name, f"{figure.median:.2f}", f"{figure.noise:.0%}", f"{figure.median / events * 1000:.3f}")
 
 
-def _sizes(work: Workload) -> str:
-    return f"{len(work.start) - 1:,} subscriptions, {len(work.events):,} events"
+def _sizes(work: Plain) -> str:
+    return f"{work.size:,} subscriptions, {len(work.events):,} events"
 
 
 def overhead(folder: Path, scale: float) -> Table:

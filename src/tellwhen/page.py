@@ -55,7 +55,8 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 s
 main { max-width: 52rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; letter-spacing: -0.02em; margin: 0 0 1.5rem; }
 h2 { font-size: 1.3rem; line-height: 1.3; margin: 2.5rem 0 0.75rem; }
-h1, h2, p, figcaption, td { overflow-wrap: anywhere; }
+h1, h2, p, figcaption { overflow-wrap: anywhere; }
+td { overflow-wrap: break-word; }
 p { margin: 0.75rem 0; max-width: 44rem; white-space: pre-line; }
 .card { margin: 1.25rem 0; padding: 1rem; overflow-x: auto; background: var(--card); border: 1px solid var(--line);
   border-radius: 10px; }

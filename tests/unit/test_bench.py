@@ -128,7 +128,7 @@ def test_the_report_tells_all(tmp_path):
     assert "<svg" in text
     assert "wrong: 3 are &lt;missing&gt;" in text
     assert EXPERIMENTS["betree-fig5"].says in text
-    assert "betree leads scan" in text
+    assert "waits for betree" in text
     assert all(name in text for name in LISTED)
 
 
