@@ -110,6 +110,23 @@ class Grows(Claim):
         return Finding("holds" if good else "does not hold", text)
 
 
+@dataclass(frozen=True)
+class Near(Claim):
+    """At one place of the axis an engine's figure is, within a share, what the paper says."""
+
+    engine: str
+    x: Any
+    value: float
+    within: float = 0.3
+
+    def judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        found = [value for (_, x), value in series(rows, self.engine, metric).items() if x == self.x]
+        if not found:
+            return Finding("not comparable", f"{self.engine} was not measured at {self.x}")
+        text = f"at {self.x} {self.engine}: {found[0]:.4g}, in the paper {self.value:g}"
+        return Finding("holds" if abs(found[0] / self.value - 1) <= self.within else "does not hold", text)
+
+
 def is_over(row: Row) -> bool:
     """Did it exceed a cap?"""
     return str(row["status"]).startswith("over")

@@ -64,7 +64,7 @@ def run(
         task = progress.add_task("", total=points)
         done = 0
         for one in chosen:
-            if not (asked or one.present):
+            if not (asked or one.present or one.rows):
                 progress.console.print(f"{one.name}: waits for {one.waits}")
             else:
                 found = run_one(

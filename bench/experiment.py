@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bench.claims import Claim
+from bench.claims import Claim, Row
 from tellwhen.engines.base import REGISTRY
 from tellwhen.workloads import Workload
 
-Metric = Literal["match", "build", "bytes", "candidates"]
+Metric = Literal["match", "build", "bytes", "candidates", "sharing"]
 METRICS: dict[Metric, str] = {
     "match": "microseconds per event",
     "build": "seconds to build",
     "bytes": "bytes per subscription",
     "candidates": "candidates per event",
+    "sharing": "times that it occurs",
 }
 SMALLEST = 1_000
 """Subscriptions at least, whatever the scale."""
@@ -37,7 +38,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for."""
+    """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for.
+
+    A figure that is not about engines has `rows` instead of points.
+    """
 
     name: str
     title: str
@@ -45,7 +49,8 @@ class Experiment:
     axis: str
     metric: Metric
     engines: tuple[str, ...]
-    points: Callable[[float], list[Point]]
+    points: Callable[[float], list[Point]] = lambda scale: []
+    rows: Callable[[float], list[Row]] | None = None
     claims: tuple[Claim, ...] = ()
     log_x: bool = False
     also: str = ""

@@ -52,6 +52,8 @@ def _section(page: Page, experiment: Experiment, result: Results) -> None:
     good = [row for row in result.rows if row["status"] == "ok"]
     for variant in dict.fromkeys(row["variant"] for row in good):
         _plot(page, experiment, variant, [row for row in good if row["variant"] == variant], metric)
+    if experiment.rows is not None:
+        return
     page.table(
         ["variant", experiment.axis, "engine", "us / event", "noise", "us in a batch", "candidates", "matches",
          "build s", "bytes each", "status"],
@@ -66,7 +68,17 @@ def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row],
         page.chart(bars(shown, "engine", metric, title=variant))
     else:
         positive = all(row[metric] > 0 for row in shown)
-        page.chart(lines(shown, axis, metric, "engine", title=variant, log_x=experiment.log_x, log_y=positive))
+        page.chart(
+            lines(
+                shown,
+                axis,
+                metric,
+                "engine",
+                title=variant,
+                log_x=experiment.log_x or "rank" in variant,
+                log_y=positive,
+            )
+        )
 
 
 def _cells(row: Row) -> list[object]:

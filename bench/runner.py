@@ -46,6 +46,10 @@ def run(
     if found is None or (found.scale, found.repeat) != (settings.scale, settings.repeat):
         found = Results(experiment.name, settings.scale, settings.repeat)
     found.machine = machine.facts()
+    if experiment.rows is not None and not found.rows:
+        told(experiment.name)
+        found.rows = experiment.rows(settings.scale)
+        results.save(folder, found)
     for point in experiment.points(settings.scale):
         known = {row["engine"] for row in found.of(point.variant, point.x)}
         if not set(wanted) <= known:

@@ -26,10 +26,10 @@ def test_every_figure_and_table_is_an_experiment():
     assert sorted(EXPERIMENTS) == sorted(LISTED)
     for name, one in EXPERIMENTS.items():
         points = one.points(0.1)
-        assert points, name
+        assert bool(points) != bool(one.rows), name
         assert len({point.key for point in points}) == len(points), name
         assert all(point.count >= 1000 for point in points)
-        assert {claim.engine for claim in one.claims} <= set(one.engines), name
+        assert one.rows or {claim.engine for claim in one.claims} <= set(one.engines), name
         assert {rival for c in one.claims if isinstance(c, Leads) for rival in c.over} <= set(one.engines), name
         assert not any(engine.startswith("test-") for engine in one.engines)
 
