@@ -68,17 +68,8 @@ def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row],
         page.chart(bars(shown, "engine", metric, title=variant))
     else:
         positive = all(row[metric] > 0 for row in shown)
-        page.chart(
-            lines(
-                shown,
-                axis,
-                metric,
-                "engine",
-                title=variant,
-                log_x=experiment.log_x or "rank" in variant,
-                log_y=positive,
-            )
-        )
+        log_x = experiment.log_x or "rank" in variant
+        page.chart(lines(shown, axis, metric, "engine", title=variant, log_x=log_x, log_y=positive))
 
 
 def _cells(row: Row) -> list[object]:
