@@ -1,7 +1,7 @@
 """ARRAYS -> INDEX -> MATCHES: one file per algorithm, each an `Engine` that registers itself by name."""
 
-from tellwhen.engines import counting, scan
+from tellwhen.engines import counting, opindex, propagation, scan
 from tellwhen.engines.base import REGISTRY, Engine, EngineInfo
 from tellwhen.engines.planner import create, engines
 
-__all__ = ["REGISTRY", "Engine", "EngineInfo", "counting", "create", "engines", "scan"]
+__all__ = ["REGISTRY", "Engine", "EngineInfo", "counting", "create", "engines", "opindex", "propagation", "scan"]

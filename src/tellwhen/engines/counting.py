@@ -1,72 +1,26 @@
-"""`counting`: an event counts down the predicates of every subscription it touches (SIFT, BE-Tree section 7.2).
-
-Built in bulk; what is added later is looked at one by one until there is enough of it to build again.
-"""
+"""`counting`: an event counts down the predicates of every subscription it touches (SIFT, BE-Tree section 7.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.compile.batch import one_by_one
-from tellwhen.compile.growing import Growing
-from tellwhen.compile.subscriptions import Store
-from tellwhen.compile.translate import Rows, Translator
-from tellwhen.engines.base import Completion, Engine, Reader, Scratch, fill, prefixed, unprefixed
-from tellwhen.engines.stabbing import build, nothing
-from tellwhen.kernels.arrays import I32, I64, ROW, U64, CountingIndex, Events, Matches, Stabbing
+from tellwhen.engines.base import Completion, Reader, Scratch, fill, prefixed, unprefixed
+from tellwhen.engines.rows import RowEngine
+from tellwhen.engines.stabbing import build
+from tellwhen.kernels.arrays import I64, ROW, U64, CountingIndex, Events, Matches, Stabbing
 from tellwhen.kernels.counting import count
 
-LONGEST = 255
-"""Predicates that a counter of one byte can count."""
 
-LOOSE = 64
-"""So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
-
-
-class Counting(Engine):
+class Counting(RowEngine):
     """Counts satisfied predicates, over structures that find them without trying each."""
 
     name = "counting"
     summary = "counts satisfied predicates per subscription (SIFT)"
-    supports = frozenset({"delete", "interval_events"})
+    longest = 255  # what a counter of one byte can count
     scratch = Scratch()  # of all indexes: one kernel call uses it at a time
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._built = np.zeros(0, dtype=np.int32)  # slots in the index
-        self._index, self._row_count = _empty(), 0
-        self._loose = Growing(np.int32)  # slots not in it
-        self._dead = 0
-        self._translator = Translator(LONGEST)
-
-    def __len__(self) -> int:
-        return len(self._built) + self._loose.count - self._dead
-
-    def takes(self, slots: I32) -> NDArray[np.bool_]:
-        return self._translator.takes(self.store.view().subscriptions, slots)
-
-    def insert(self, slots: I32) -> None:
-        self._translator.add(self.store.view().subscriptions, slots)
-        self._loose.extend(slots)
-        if self._loose.count > max(LOOSE, len(self._built) // 64):
-            self.rebuild()
-
-    def delete(self, slots: I32) -> None:
-        self._dead += len(slots)
-        if self._dead > max(LOOSE, (len(self._built) + self._loose.count) // 4):
-            self.rebuild()
-
-    def rebuild(self) -> None:
-        mine = np.concatenate([self._built, self._loose.view])
-        self._built = mine[self.store.died[mine] > self.store.version]
-        self._loose = Growing(np.int32)
-        self._dead = 0
-        self._translator.forget(self.store.died, self.store.version)
-        self._build()
 
     def _build(self) -> None:
         view = self.store.view()
@@ -90,37 +44,16 @@ class Counting(Engine):
     def reader(self) -> Reader:
         return _CountingReader(self)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        index = self._index
-        named = {"built": self._built, "loose": self._loose.view}
-        named |= {
-            "row_count": np.array([self._row_count]),
-            "need": index.need,
-            "slot": index.slot,
-            "always": index.always,
-        }
-        named |= prefixed("rows", self._translator.rows)
-        return named | prefixed("stabbing", index.stabbing)
+    def _index_arrays(self) -> dict[str, np.ndarray]:
+        stabbing, need, slot, always = self._index
+        named = {"row_count": np.array([self._row_count]), "need": need, "slot": slot, "always": always}
+        return named | prefixed("stabbing", stabbing)
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._built = arrays["built"]
-        self._loose = Growing(np.int32, arrays["loose"])
-        mine = np.concatenate([self._built, self._loose.view])
-        self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
-        self._translator = Translator(LONGEST, unprefixed("rows", Rows, arrays))
+    def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._row_count = int(arrays["row_count"][0])
         self._index = CountingIndex(
             unprefixed("stabbing", Stabbing, arrays), arrays["need"], arrays["slot"], arrays["always"]
         )
-
-    def stats(self) -> dict[str, Any]:
-        return {
-            "subscriptions": len(self),
-            "removed": self._dead,
-            "rows": self._row_count,
-            "loose": self._loose.count,
-            "bytes": sum(array.nbytes for array in self.arrays().values()),
-        }
 
 
 def _words(counts: I64) -> U64:
@@ -128,11 +61,6 @@ def _words(counts: I64) -> U64:
     words = np.zeros(-(-len(counts) // 8), dtype=np.uint64)
     words.view(np.uint8)[: len(counts)] = counts
     return words
-
-
-def _empty() -> CountingIndex:
-    none = np.zeros(0, dtype=np.int32)
-    return CountingIndex(nothing(), np.zeros(0, dtype=np.uint64), none, none)
 
 
 class _CountingReader(Reader):

@@ -86,3 +86,29 @@ class CountingIndex(NamedTuple):
     need: U64  # |7 0 3 2 ...|  predicates of a row, eight bytes to a word; 0 where none is built for the slot
     slot: I32  # |1|-6|-6|     slots of the last rows; -1 - slot for one of several
     always: I32  # rows without predicates
+
+
+class PropagationIndex(NamedTuple):
+    """Rows in clusters, by the one predicate that must be true before any of them is looked at."""
+
+    stabbing: Stabbing  # whose members are predicates
+    cluster: I64  # |0|4|4|9|    rows of predicate p's cluster are cluster[p]:cluster[p+1]; the last has no predicate
+    row_start: I64  # |0|6|11|      row r's other predicates are row_code[row_start[r]:row_start[r+1]]
+    row_code: I32
+    row_slot: I32  # |1|-6|-6|     -1 - slot for one of several rows
+
+
+class OpIndexIndex(NamedTuple):
+    """Rows by pivot, and for each operator the lists of their predicates, cut into segments."""
+
+    pivot_rows: I64  # |0|4|4|9|       rows with the pivot line L are pivot_rows[L]:pivot_rows[L+1]
+    need: I32  # |7|3|5|         entries of a row that must be true
+    row_slot: I32  # |1|-6|-6|       -1 - slot for one of several rows
+    always: I32  # rows without predicates
+    key_start: I64  # [3, lines+1]     operands of operator o on line L are keys[key_start[o,L]:key_start[o,L+1]]
+    keys: I64  # ascending; the place of an operand here is its rank
+    segment_start: I64  # [3, lines+1]     segments of pivot L's list: bounds from here, one more than segments
+    bounds: I64  # |0 7 12|12 20|   entries of segment s are ranks[bounds[s]:bounds[s+1]], ascending
+    signature: U64  # by segment
+    ranks: I32  # |3 3 5|...
+    rows: I32  # whose entry it is

@@ -1,0 +1,105 @@
+"""`propagation`: subscriptions in clusters, each behind one of their predicates (BE-Tree section 7.2, PS-Tree 2).
+
+The access predicate of a row is the most selective one that is a set of single values, as the papers have it: = and,
+here, IN. Rows without any are in one cluster that every event looks at, the "post-processing" of BE-Tree 7.2.
+
+Deviations: true predicates are found by stabbing all of them at once, not by hash tables per operator, so ranges and
+prefixes need no treatment of their own; and selectivity is guessed from the subscriptions, not from events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tellwhen.compile.csr import gather
+from tellwhen.engines.base import Completion, Reader, Scratch, fill, prefixed, unprefixed
+from tellwhen.engines.rows import RowEngine, statistics
+from tellwhen.engines.stabbing import build
+from tellwhen.kernels.arrays import Events, Matches, PropagationIndex, Stabbing
+from tellwhen.kernels.propagation import propagate
+
+WHOLE = 1 << 29
+"""A chance of 1, as a whole number."""
+
+
+class Propagation(RowEngine):
+    """Looks at a row only when its access predicate is true."""
+
+    name = "propagation"
+    summary = "clusters behind access predicates, and a bit vector of true predicates (Propagation)"
+    longest = 1 << 16
+    scratch = Scratch()
+
+    def _build(self) -> None:
+        view = self.store.view()
+        slot, start, predicate = self.rows()
+        general = len(view.predicates.line)
+        access = np.full(len(slot), general, dtype=np.int64)
+        known = statistics(self.store, predicate)
+        if len(predicate):
+            line = view.predicates.line[predicate]
+            points = known.points[predicate]
+            chance = known.line[line] * points / np.maximum(1, known.values[line])
+            # As whole numbers, with the predicate's number in the low half: the least is found in one pass.
+            score = np.where(points > 0, (chance * WHOLE).astype(np.int64), 2 * WHOLE) << 32 | predicate
+            some = np.flatnonzero(np.diff(start))
+            least = np.minimum.reduceat(score, start[some])
+            access[some] = np.where(least >> 32 <= WHOLE, least & 0xFFFFFFFF, general)
+        order = np.argsort(access, kind="stable")
+        # The access predicate is true when a row is looked at: it need not be tested again.
+        first, which = gather(start, order)
+        owner = np.repeat(np.arange(len(order)), np.diff(first))
+        kept = predicate[which] != access[order][owner]
+        row_start = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(order)))])
+        used, each = np.unique(predicate), np.arange(general + 1)
+        self._index = PropagationIndex(
+            build(view.predicates, view.lines, np.searchsorted(used, each), used),
+            cluster=np.searchsorted(access[order], np.arange(general + 2)),
+            row_start=row_start,
+            row_code=predicate[which][kept],
+            row_slot=slot[order],
+        )
+
+    def reader(self) -> Reader:
+        return _PropagationReader(self)
+
+    def _index_arrays(self) -> dict[str, np.ndarray]:
+        stabbing, *_ = self._index
+        named = {name: array for name, array in self._index._asdict().items() if name != "stabbing"}
+        return named | prefixed("stabbing", stabbing)
+
+    def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
+        stabbing = unprefixed("stabbing", Stabbing, arrays)
+        self._index = PropagationIndex(stabbing, *(arrays[name] for name in PropagationIndex._fields[1:]))
+
+
+class _PropagationReader(Reader):
+    def __init__(self, engine: Propagation) -> None:
+        view = engine.store.view()
+        self._scratch = engine.scratch
+        stabbing, *rows = engine._index
+        predicates = len(engine._index.cluster) - 2
+        self._arguments = *stabbing, *rows, view.subscriptions.died, view.version, view.removed
+        self._sizes = (
+            ("truth", predicates // 64 + 1, np.uint64),
+            ("satisfied", predicates + 1, np.int32),
+            ("stamps", len(view.subscriptions.kind) + 1, np.int64),
+            ("looked", 1, np.int64),
+        )
+        self._completion, self._loose = Completion(engine._loose.view, view), engine._loose.count
+
+    def match(self, events: Events) -> Matches:
+        arrays = self._scratch.take(self._sizes)
+        matches = fill(propagate, events, *self._arguments, *arrays.values())
+        self._scratch.give(arrays)
+        return self._completion(matches, events)
+
+    def candidates(self, events: Events) -> int:
+        arrays = self._scratch.take(self._sizes)
+        arrays["looked"][0] = 0
+        fill(propagate, events, *self._arguments, *arrays.values())
+        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
+        self._scratch.give(arrays)
+        return found

@@ -1,0 +1,141 @@
+"""What have engines of conjunctions in common? They are built in bulk; what comes later waits, what goes is forgotten.
+
+An engine indexes *rows*. A subscription that is a conjunction is one row; another expression is as many as its
+disjunctive form has conjunctions. Subscriptions added to a built index are *loose*, looked at one by one, until there
+are enough of them to build again.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.compile.csr import gather
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.translate import Rows, Translator
+from tellwhen.engines.base import Capability, Engine, prefixed, unprefixed
+from tellwhen.kernels.arrays import I32, I64, ROW
+
+LOOSE = 64
+"""So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
+
+
+class RowEngine(Engine):
+    """An engine of conjunctions. A subclass says how rows are built and read."""
+
+    supports: ClassVar[frozenset[Capability]] = frozenset({"delete", "interval_events"})
+    longest: ClassVar[int] = 255
+    """Predicates that a row may have."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._built = np.zeros(0, dtype=np.int32)  # slots in the index
+        self._loose = Growing(np.int32)  # slots not in it
+        self._dead = 0
+        self._translator = Translator(self.longest)
+        self._build()
+
+    def __len__(self) -> int:
+        return len(self._built) + self._loose.count - self._dead
+
+    def takes(self, slots: I32) -> NDArray[np.bool_]:
+        return self._translator.takes(self.store.view().subscriptions, slots)
+
+    def insert(self, slots: I32) -> None:
+        self._translator.add(self.store.view().subscriptions, slots)
+        self._loose.extend(slots)
+        if self._loose.count > max(LOOSE, len(self._built) // 64):
+            self.rebuild()
+
+    def delete(self, slots: I32) -> None:
+        self._dead += len(slots)
+        if self._dead > max(LOOSE, (len(self._built) + self._loose.count) // 4):
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        mine = np.concatenate([self._built, self._loose.view])
+        self._built = mine[self.store.died[mine] > self.store.version]
+        self._loose = Growing(np.int32)
+        self._dead = 0
+        self._translator.forget(self.store.died, self.store.version)
+        self._build()
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Index the rows of the slots in `_built`."""
+
+    @abstractmethod
+    def _index_arrays(self) -> dict[str, np.ndarray]:
+        """What `_build` made, as named arrays."""
+
+    @abstractmethod
+    def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take it over again."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        named = {"built": self._built, "loose": self._loose.view, **self._index_arrays()}
+        return named | prefixed("rows", self._translator.rows)
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._built = arrays["built"]
+        self._loose = Growing(np.int32, arrays["loose"])
+        mine = np.concatenate([self._built, self._loose.view])
+        self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
+        self._translator = Translator(self.longest, unprefixed("rows", Rows, arrays))
+        self._restore_index(arrays)
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "subscriptions": len(self),
+            "removed": self._dead,
+            "loose": self._loose.count,
+            "bytes": sum(array.nbytes for array in self.arrays().values()),
+        }
+
+    def rows(self) -> Rows:
+        """All rows of the slots in `_built`, numbered from 0."""
+        kind, start, code, _ = self.store.view().subscriptions
+        mine = self._built[kind[self._built] == ROW]
+        first, which = gather(start, mine)
+        other = self._translator.rows
+        return Rows(
+            np.concatenate([mine, other.slot]),
+            np.concatenate([first[:-1], first[-1] + other.start]),
+            np.concatenate([code[which], other.predicate]),
+        )
+
+
+class Statistics(NamedTuple):
+    """How selective are predicates? Guessed from the subscriptions, as OpIndex 4.1 allows where no event log is known.
+
+    An attribute that few subscriptions ask for is taken for one that few events carry.
+    """
+
+    line: np.ndarray  # by line: the share of all predicates that are on it
+    points: I64  # by predicate: its values, if it is a set of single values; 0 for all others
+    values: I64  # by line: the different single values that predicates on it have
+
+
+def statistics(store: Store, predicate: I32) -> Statistics:
+    """Of the predicates that rows use, given with repetition."""
+    view = store.view()
+    line_of, _, start, low, high = view.predicates
+    used = np.bincount(line_of[predicate], minlength=view.lines)
+    single = low == high
+    many = np.diff(start)
+    counts = np.add.reduceat(single, start[:-1], dtype=np.int64) if len(many) else np.zeros(0, dtype=np.int64)
+    points = np.where(counts == many, many, 0)
+    owner = np.repeat(line_of, many)
+    values = np.zeros(view.lines, dtype=np.int64)
+    if single.any():
+        line, value = owner[single], low[single]
+        order = np.lexsort((value, line))
+        line, value = line[order], value[order]
+        fresh = np.append(True, (line[1:] != line[:-1]) | (value[1:] != value[:-1]))
+        values = np.bincount(line[fresh], minlength=view.lines)
+    return Statistics(used / max(1, len(predicate)), points, values)
