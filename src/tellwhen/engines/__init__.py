@@ -1,7 +1,18 @@
 """ARRAYS -> INDEX -> MATCHES: one file per algorithm, each an `Engine` that registers itself by name."""
 
-from tellwhen.engines import counting, opindex, propagation, scan
+from tellwhen.engines import counting, kindex, opindex, propagation, scan
 from tellwhen.engines.base import REGISTRY, Engine, EngineInfo
 from tellwhen.engines.planner import create, engines
 
-__all__ = ["REGISTRY", "Engine", "EngineInfo", "counting", "create", "engines", "opindex", "propagation", "scan"]
+__all__ = [
+    "REGISTRY",
+    "Engine",
+    "EngineInfo",
+    "counting",
+    "create",
+    "engines",
+    "kindex",
+    "opindex",
+    "propagation",
+    "scan",
+]

@@ -79,16 +79,15 @@ class OpIndex(RowEngine):
         )
 
     def _pivots(self, rows: Rows) -> I64:
-        """The pivot of every row, the number of lines for one without predicates."""
+        """The pivot of every row, of equals the one asked for first; the number of lines for a row without any."""
         view = self.store.view()
         found = np.full(len(rows.slot), view.lines, dtype=np.int64)
         if len(rows.predicate):
-            frequency = statistics(self.store, rows.predicate).line
-            place = np.empty(view.lines, dtype=np.int64)
-            order = np.argsort(frequency, kind="stable")
-            place[order] = np.arange(view.lines)
+            _, rank = np.unique(statistics(self.store, rows.predicate).line, return_inverse=True)
+            line = view.predicates.line[rows.predicate]
             some = np.flatnonzero(np.diff(rows.start))
-            found[some] = order[np.minimum.reduceat(place[view.predicates.line[rows.predicate]], rows.start[some])]
+            place = np.arange(len(line))
+            found[some] = line[np.minimum.reduceat(rank[line] << 40 | place, rows.start[some]) & ((1 << 40) - 1)]
         return found
 
     def _lists(

@@ -112,3 +112,15 @@ class OpIndexIndex(NamedTuple):
     signature: U64  # by segment
     ranks: I32  # |3 3 5|...
     rows: I32  # whose entry it is
+
+
+class KIndexIndex(NamedTuple):
+    """Rows by size, in a list for every segment of every line."""
+
+    sizes: I64  # |0|2|9|         rows of size n are sizes[n]:sizes[n+1]
+    row_slot: I32  # |1|-6|-6|       -1 - slot for one of several rows
+    cut_start: I64  # |0|3|3|         cuts of line L are cuts[cut_start[L]:cut_start[L+1]], ascending
+    cuts: I64  # segment L + k of line L is what lies before cut k and not before cut k - 1
+    list_start: I64  # |0|4|4|9|       list of segment s is postings[list_start[s]:list_start[s+1]]
+    postings: I32  # 2 * row + 1, ascending; 2 * row where the row excludes the segment
+    nothing: I32  # a list of all rows of size 0

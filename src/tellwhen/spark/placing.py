@@ -124,7 +124,7 @@ def more(
     then to any; then to new shards. Returns the number of shards, too.
 
     >>> more({"a": 1, "b": 2}, {"a": [0, 1]}, [8, 7])
-    ({'a': {0: 0.0, 1: 1.0}, 'b': {1: 1.0}}, 2)
+    ({'a': {0: 1.0, 1: 0.0}, 'b': {1: 1.0}}, 2)
     """
     loads = list(loads)
     found = {pivot: dict.fromkeys(shards, 0.0) for pivot, shards in pivots.items()}

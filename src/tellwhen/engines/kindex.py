@@ -1,0 +1,177 @@
+"""`kindex`: subscriptions by size, in lists by attribute and value (k-index; BE-Tree section 7.2, OpIndex 3).
+
+Ranges are enumerated. Here that is not by values, of which there may be infinitely many, but by the segments between
+the constants in use, which comes to the same where all values are. A predicate over more than BUDGET segments is not
+enumerated: its row is kept aside and looked at by every event.
+
+Inequality is strong: `a <> 3` is true only of an event that carries `a`, and enumerated like a range. The weak one of
+the papers, true also without `a`, is cheap to index, since what is excluded is a list of few; it is not what the
+language means, so it is there to be compared with, as `KIndexWeak`, and not registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from tellwhen.compile.csr import gather
+from tellwhen.engines.base import Completion, Reader, Scratch, fill
+from tellwhen.engines.rows import RowEngine
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, KIndexIndex, Matches, Predicates
+from tellwhen.kernels.kindex import conjoin, place_rows
+
+BUDGET = 4_096
+"""Segments that one predicate may be enumerated into."""
+
+
+class KIndex(RowEngine):
+    """Walks the lists of an event's values together, size by size."""
+
+    name = "kindex"
+    summary = "posting lists by size, attribute and value, ranges enumerated (k-index)"
+    longest = 1 << 12
+    weak: ClassVar[bool] = False
+    scratch = Scratch()
+
+    def _build(self) -> None:
+        view = self.store.view()
+        rows = self.rows()
+        predicates, excluded = (_inverted if self.weak else _as_they_are)(view.predicates)
+        used = np.unique(rows.predicate)
+        cut_start, cuts = _cuts(predicates, used, view.lines)
+        first, last = _segments(predicates, used, cut_start, cuts)
+        owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
+        wide = np.bincount(owner, last - first + 1, len(predicates.line)) > BUDGET
+        row_of = np.repeat(np.arange(len(rows.slot)), np.diff(rows.start))
+        aside = np.zeros(len(rows.slot), dtype=bool)
+        aside[row_of[wide[rows.predicate]]] = True
+        size = _sizes(row_of, rows.predicate, view.predicates.line, excluded, len(rows.slot))
+        size[aside] = -1
+        order = np.argsort(size, kind="stable")[int(aside.sum()) :]
+        begin, which = gather(rows.start, order)
+        segments = len(cuts) + view.lines
+        code = rows.predicate[which]
+        list_start, postings = place_rows(
+            begin, code, predicates.line, predicates.start, first, last, excluded.astype(np.uint8), segments
+        )
+        sizes = np.searchsorted(size[order], np.arange(int(size.max(initial=0)) + 2))
+        self._index = KIndexIndex(
+            sizes, rows.slot[order], cut_start, cuts, list_start, postings,
+            nothing=(2 * np.arange(sizes[1]) + 1).astype(np.int32),
+        )  # fmt: skip
+        slots = rows.slot[aside]
+        self._aside = np.unique(np.where(slots < 0, -1 - slots, slots)).astype(np.int32)
+
+    def reader(self) -> Reader:
+        return _KIndexReader(self)
+
+    def _index_arrays(self) -> dict[str, np.ndarray]:
+        return self._index._asdict() | {"aside": self._aside}
+
+    def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._index = KIndexIndex(*(arrays[name] for name in KIndexIndex._fields))
+        self._aside = arrays["aside"]
+
+
+class KIndexWeak(KIndex):
+    """With the weak inequality of the papers. Its answers are not those of the language: it has no name to ask for."""
+
+    name = ""
+    weak = True
+
+
+def _as_they_are(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
+    return predicates, np.zeros(len(predicates.line), dtype=bool)
+
+
+def _inverted(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
+    """For weak inequality: a predicate that all but some values satisfy becomes the intervals of these, excluded."""
+    line, every, start, low, high = predicates
+    lows, highs, starts = [], [], [0]
+    excluded = np.zeros(len(line), dtype=bool)
+    for p in range(len(line)):
+        a, b = low[start[p] : start[p + 1]].tolist(), high[start[p] : start[p + 1]].tolist()
+        if len(a) > 1 and a[0] == LOWEST and b[-1] == HIGHEST:
+            excluded[p] = True
+            a, b = [end + 1 for end in b[:-1]], [end - 1 for end in a[1:]]
+        lows += a
+        highs += b
+        starts.append(len(lows))
+    return Predicates(line, every, np.array(starts), np.array(lows, np.int64), np.array(highs, np.int64)), excluded
+
+
+def _sizes(row_of: I64, predicate: I32, line: I32, excluded: np.ndarray, rows: int) -> I64:
+    """Lines that a row has a predicate on, apart from what it excludes."""
+    counted = ~excluded[predicate]
+    pairs = np.unique(row_of[counted] << 32 | line[predicate[counted]])
+    return np.bincount(pairs >> 32, minlength=rows).astype(np.int64)
+
+
+def _cuts(predicates: Predicates, used: I32, lines: int) -> tuple[I64, I64]:
+    """Where intervals in use begin and where they have ended, line by line; without infinity."""
+    first, which = gather(predicates.start, used)
+    line = np.repeat(predicates.line[used], np.diff(first))
+    low, high = predicates.low[which], predicates.high[which]
+    begins, ends = low != LOWEST, high != HIGHEST
+    line = np.concatenate([line[begins], line[ends]])
+    cuts = np.concatenate([low[begins], high[ends] + 1])
+    order = np.lexsort((cuts, line))
+    line, cuts = line[order], cuts[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (line[1:] != line[:-1]) | (cuts[1:] != cuts[:-1])
+    return np.searchsorted(line[fresh], np.arange(lines + 1)), cuts[fresh]
+
+
+def _segments(predicates: Predicates, used: I32, cut_start: I64, cuts: I64) -> tuple[I64, I64]:
+    """The first and the last segment of every interval; an empty run for predicates not in use.
+
+    Line L with c cuts has c + 1 segments, from cut_start[L] + L on.
+    """
+    first = np.ones(len(predicates.low), dtype=np.int64)
+    last = np.zeros(len(predicates.low), dtype=np.int64)
+    begin, which = gather(predicates.start, used)
+    line = np.repeat(predicates.line[used], np.diff(begin)).astype(np.int64)
+    low, high = predicates.low[which], predicates.high[which]
+    begins, ends = low != LOWEST, high != HIGHEST
+    first[which] = cut_start[line] + line
+    first[which[begins]] = line[begins] + _located(line[begins], low[begins], cut_start, cuts) + 1
+    last[which] = cut_start[line + 1] + line
+    last[which[ends]] = line[ends] + _located(line[ends], high[ends] + 1, cut_start, cuts)
+    return first, last
+
+
+def _located(line: I64, cut: I64, cut_start: I64, cuts: I64) -> I64:
+    """The place of cuts among all of them."""
+    own = np.repeat(np.arange(len(cut_start) - 1), np.diff(cut_start))
+    order = np.lexsort((np.concatenate([cuts, cut]), np.concatenate([own, line])))
+    place = np.empty(len(order), dtype=np.int64)
+    # Equal ones keep their order, and the known cut comes first: it is the last one at or before.
+    place[order] = np.cumsum(order < len(cuts)) - 1
+    return place[len(cuts) :]
+
+
+class _KIndexReader(Reader):
+    def __init__(self, engine: KIndex) -> None:
+        view = engine.store.view()
+        self._scratch = engine.scratch
+        self._arguments = *engine._index, view.subscriptions.died, view.version, view.removed
+        self._sizes = ("stamps", len(view.subscriptions.kind) + 1, np.int64), ("looked", 1, np.int64)
+        aside = np.concatenate([engine._loose.view, engine._aside])
+        self._completion, self._loose = Completion(aside, view), len(aside)
+
+    def match(self, events: Events) -> Matches:
+        arrays = self._scratch.take(self._sizes)
+        matches = fill(conjoin, events, *self._arguments, *arrays.values())
+        self._scratch.give(arrays)
+        return self._completion(matches, events)
+
+    def candidates(self, events: Events) -> int:
+        """Rows at the head of the lists, one after the other, and those aside."""
+        arrays = self._scratch.take(self._sizes)
+        arrays["looked"][0] = 0
+        fill(conjoin, events, *self._arguments, *arrays.values())
+        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
+        self._scratch.give(arrays)
+        return found

@@ -1,0 +1,180 @@
+"""Match by size and sorted lists (k-index; BE-Tree section 7.2, OpIndex section 3).
+
+A line is cut wherever an interval on it begins or has ended: between two cuts all values satisfy the same predicates.
+Each such *segment* has a list of the rows with a predicate that covers it, so a range is enumerated segment by segment.
+Rows are numbered by size: the rows of one size are one piece of every list. An event matches a row of size n that is in
+n of the lists of its values; all lists are walked together, and what cannot be in n of them is skipped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.arrays import HIGHEST
+from tellwhen.kernels.evaluate import first_at_least
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.rows import emit
+
+
+@inline
+def covers(start, first, last, p, segment):
+    """Does one of predicate p's intervals cover the segment?"""
+    for i in range(start[p], start[p + 1]):
+        if first[i] <= segment <= last[i]:
+            return True
+    return False
+
+
+@inline
+def on_line(code, begin, end, p, line_of, excluded):
+    """Has one of the predicates before it in the row accepted something on the line of p?"""
+    for other in range(begin, end):
+        if line_of[code[other]] == line_of[p] and not excluded[code[other]]:
+            return True
+    return False
+
+
+@kernel
+def place_rows(row_start, row_code, line_of, start, first, last, excluded, segments):
+    """Put every row into the lists of the segments that it accepts: count, then place, rows in ascending order.
+
+    first[i]..last[i] are the segments of interval i. A list holds 2 * row + 1, or 2 * row where the row refuses the
+    segment, which only `excluded` predicates do: their intervals are what they exclude.
+    """
+    offset = np.zeros(segments + 2, dtype=np.int64)
+    postings = np.empty(0, dtype=np.int32)
+    for placing in range(2):
+        for row in range(row_start.size - 1):
+            for accepting in range(2):  # what is excluded first: it stands before what is accepted
+                for j in range(row_start[row], row_start[row + 1]):
+                    p = row_code[j]
+                    known = accepting and on_line(row_code, row_start[row], j, p, line_of, excluded)
+                    if known or excluded[p] == accepting:
+                        continue
+                    for i in range(start[p], start[p + 1]):
+                        for segment in range(first[i], last[i] + 1):
+                            # Several predicates on one line are one, which all of them must accept.
+                            accepted = True
+                            for other in range(j + 1, row_start[row + 1]):
+                                q = row_code[other]
+                                if accepting and line_of[q] == line_of[p] and not excluded[q]:
+                                    accepted &= covers(start, first, last, q, segment)
+                            if accepted:
+                                if placing:
+                                    postings[offset[segment + 1]] = 2 * row + accepting
+                                offset[segment + 1] += 1
+        if not placing:
+            # Lengths become begins, one place to the right; placing then moves each begin to its end.
+            total = 0
+            for k in range(offset.size):
+                length = offset[k]
+                offset[k] = total
+                total += length
+            postings = np.empty(total, dtype=np.int32)
+    return offset[:-1], postings
+
+
+@inline
+def first_after(keys, start, end, point):
+    """The first index in start:end whose key is greater than the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] <= point:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inline
+def settle(order, key, count, moved):
+    """Sort the first `moved` of the lists in again, by insertion from behind; the others are in order."""
+    for k in range(moved - 1, -1, -1):
+        mine = order[k]
+        at = k
+        while at + 1 < count and key[order[at + 1]] < key[mine]:
+            order[at] = order[at + 1]
+            at += 1
+        order[at] = mine
+
+
+@kernel
+def conjoin(
+    sizes, row_slot, cut_start, cuts, list_start, postings, nothing, died, version, removed, stamps, looked,
+    entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
+):  # fmt: skip
+    """Fill `out` from `event` on; returns the first event whose matches did not fit.
+
+    Rows of size n are sizes[n]:sizes[n+1]; those of size 0 match unless something is excluded, and `nothing` is the
+    list of them. Exact for plain events, and for others no match is missing. looked[0] counts the rows looked at.
+    """
+    lines = cut_start.size - 1
+    written = start[event]
+    for e in range(event, plain.size):
+        # The lists of the segments that the event's values lie in; the first is that of the rows of size 0.
+        count = 1
+        for placing in range(2):
+            if placing:
+                begin, end = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+                at, stop = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+                key, order = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+                count = 1
+            for i in range(entry_start[e], entry_start[e + 1]):
+                line = entry_line[i]
+                if line >= lines:
+                    continue
+                left, right = cut_start[line], cut_start[line + 1]
+                first = line + first_after(cuts, left, right, entry_low[i])
+                last = line + first_after(cuts, left, right, entry_high[i])
+                for segment in range(first, last + 1):
+                    if list_start[segment] < list_start[segment + 1]:
+                        if placing:
+                            begin[count], end[count] = list_start[segment], list_start[segment + 1]
+                        count += 1
+        stamps[-1] += 1
+        for size in range(min(sizes.size - 1, count)):
+            need = max(1, size)
+            low, high = 2 * sizes[size], 2 * sizes[size + 1]
+            if low == high:
+                continue
+            live = 0
+            for k in range(1, count):
+                at[k] = first_at_least(postings, begin[k], end[k], low)
+                stop[k] = first_at_least(postings, at[k], end[k], high)
+                if at[k] < stop[k]:
+                    key[k] = postings[at[k]]
+                    order[live] = k
+                    live += 1
+            if size == 0:
+                # All rows of this size, as one more list.
+                at[0], stop[0] = 0, nothing.size
+                key[0] = nothing[0]
+                order[live] = 0
+                live += 1
+            if live < need:
+                continue
+            settle(order, key, live, live)
+            while key[order[need - 1]] != HIGHEST:
+                row = key[order[0]] >> 1
+                least = key[order[need - 1]] >> 1 << 1
+                hit = key[order[need - 1]] >> 1 == row
+                looked[0] += 1
+                if hit:
+                    if key[order[0]] & 1:
+                        if written == out.size:
+                            return e
+                        written = emit(row_slot[row], stamps, removed, died, version, out, written)
+                    least = 2 * row + 2
+                moved = 0
+                while moved < live and key[order[moved]] < least:
+                    k = order[moved]
+                    if k == 0:
+                        at[k] = first_at_least(nothing, at[k], stop[k], least)
+                        key[k] = nothing[at[k]] if at[k] < stop[k] else HIGHEST
+                    else:
+                        at[k] = first_at_least(postings, at[k], stop[k], least)
+                        key[k] = postings[at[k]] if at[k] < stop[k] else HIGHEST
+                    moved += 1
+                settle(order, key, live, moved)
+        start[e + 1] = written
+    return plain.size

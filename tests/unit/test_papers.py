@@ -1,0 +1,134 @@
+"""The worked examples of the papers."""
+
+from importlib import import_module
+
+import pytest
+
+import tellwhen as tw
+from tellwhen.compile.events import encode
+from tellwhen.compile.subscriptions import Store
+from tellwhen.engines.base import REGISTRY
+from tellwhen.engines.kindex import KIndex, KIndexWeak
+from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL
+
+# OpIndex
+
+
+TABLE_1 = {
+    "S1": "A = 2 AND B IN (3, 6, 9)",
+    "S2": "A <= 8 AND C >= 2",
+    "S3": "C = 6 AND B <= 4 AND E BETWEEN 3 AND 12",
+    "S4": "A = 2",
+    "S5": "D >= 12 AND E <= 9",
+    "S6": "B IN (3, 6) AND C <= 4 AND D >= 10 AND E <= 7",
+}
+
+
+@pytest.fixture(params=["opindex", "opindex-plain"])
+def opindex(request):
+    index = tw.Index(request.param).add_many(TABLE_1)
+    return index.rebuild()
+
+
+def lines(index):
+    return [line.attribute for line in index._contents.store.attributes.lines]
+
+
+def pivots(index):
+    """By attribute the subscriptions that have it as their pivot."""
+    found = index._contents.engine._index
+    ids = index._contents.ids
+    start = found.pivot_rows.tolist()
+    return {
+        name: [ids[slot] for slot in found.row_slot[start[line] : start[line + 1]].tolist()]
+        for line, name in enumerate(lines(index))
+        if start[line] < start[line + 1]
+    }
+
+
+def test_opindex_example_2_and_figure_4(opindex):
+    assert pivots(opindex) == {"A": ["S1", "S2", "S4"], "C": ["S3"], "D": ["S5", "S6"]}
+
+
+def predicate_list(index, pivot, operator):
+    """The entries of a list: attribute, operand and subscription, in their order."""
+    found, names = index._contents.engine._index, lines(index)
+    directory = found.segment_start[operator]
+    begin, end = directory[names.index(pivot)], directory[names.index(pivot) + 1]
+    if begin == end:
+        return []
+    entries = range(found.bounds[begin], found.bounds[end - 1])
+    result = []
+    for k in entries:
+        rank = found.ranks[k]
+        line = next(
+            n for n in range(len(names)) if found.key_start[operator, n] <= rank < found.key_start[operator, n + 1]
+        )
+        id_ = index._contents.ids[int(found.row_slot[found.rows[k]])]
+        result.append((names[line], int(found.keys[rank]) // 2, id_))  # the integer v is the point 2v
+    return result
+
+
+def test_opindex_example_4(opindex):
+    """Lists sorted by attribute and operand; IN is several =, BETWEEN is >= and <=."""
+    assert sorted(predicate_list(opindex, "A", EQUAL)) == [
+        ("A", 2, "S1"), ("A", 2, "S4"), ("B", 3, "S1"), ("B", 6, "S1"), ("B", 9, "S1"),
+    ]  # fmt: skip
+    assert predicate_list(opindex, "A", AT_MOST) == [("A", 8, "S2")]
+    assert predicate_list(opindex, "A", AT_LEAST) == [("C", 2, "S2")]
+    assert predicate_list(opindex, "C", EQUAL) == [("C", 6, "S3")]
+    assert predicate_list(opindex, "C", AT_MOST) == [("B", 4, "S3"), ("E", 12, "S3")]
+    assert predicate_list(opindex, "C", AT_LEAST) == [("E", 3, "S3")]
+    assert sorted(predicate_list(opindex, "D", AT_LEAST)) == [("D", 10, "S6"), ("D", 12, "S5")]
+    found = opindex._contents.engine._index
+    need = {opindex._contents.ids[int(slot)]: int(n) for slot, n in zip(found.row_slot, found.need, strict=True)}
+    assert need == {"S1": 2, "S2": 2, "S3": 4, "S4": 1, "S5": 2, "S6": 4}
+
+
+def test_opindex_example_5(opindex):
+    """Only C is a pivot of the event: S2 and S5, which match in part, are not touched."""
+    event = {"B": 6, "C": 3, "E": 9}
+    assert opindex.match(event) == []
+    arrays, _ = encode([event], opindex._contents.store.attributes, tw.Schema())
+    assert opindex._contents.engine.reader().candidates(arrays) == 1
+
+
+def test_opindex_lemma_1(opindex):
+    assert opindex.match({"A": 2, "B": 6}) == ["S1", "S4"]
+    assert opindex.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
+
+
+# k-index
+
+
+@pytest.mark.parametrize("engine", [KIndex, KIndexWeak])
+def test_weak_and_strong_inequality(engine):
+    """BE-Tree 7.2: under the weak semantics an inequality is also true where the attribute is missing."""
+    assert REGISTRY["kindex"] is KIndex
+    store = Store()
+    texts = ["a <> 3 AND b = 1", "a NOT IN (3, 5)", "a <> 3 AND c NOT IN (1)", "b = 1", "a > 4 AND a < 7 AND a <> 5"]
+    store.append(store.compile(tw.parse(text) for text in texts))
+    made = engine(store)
+    made.insert(store.alive())
+    made.rebuild()
+    weak = engine is KIndexWeak
+    for event, strong, more in [
+        ({"b": 1}, {3}, {0, 1, 2}),
+        ({"a": 3, "b": 1}, {3}, set()),
+        ({"a": 5}, set(), {2}),
+        ({"a": 6}, {1, 4}, {2}),
+        ({"a": 4, "c": 1}, {1}, set()),
+        ({"a": 4, "c": 2}, {1, 2}, set()),
+        ({}, set(), {1, 2}),
+    ]:
+        events, _ = encode([event], store.attributes, tw.Schema())
+        assert set(made.reader().match(events).slot.tolist()) == (strong | more if weak else strong), event
+
+
+def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.kindex"), "BUDGET", 20)
+    index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
+    index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
+    assert index._contents.engine._aside.tolist() == [50]
+    assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "narrow"}
+    assert set(index.match({"a": 40, "b": 1})) == {40, "wide"}
