@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 Row = dict[str, Any]
 Verdict = Literal["holds", "does not hold", "not comparable"]
+OVER = ("over time", "over memory")
+"""What an engine is recorded as that took too much: it has lost the point."""
 
 
 class Finding(NamedTuple):
@@ -18,72 +20,102 @@ class Finding(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class Claim(ABC):
-    """One sentence of a paper, about one engine."""
+    """One sentence of a paper; it may be of another metric than the figure's, of some variants, of part of the axis."""
 
-    engine: str
+    metric: str | None = None
+    where: str = ""
+    x_from: float = float("-inf")
+    x_below: float = float("inf")
 
+    @property
     @abstractmethod
+    def engines(self) -> tuple[str, ...]:
+        """The engines that it is about."""
+
     def judge(self, rows: Sequence[Row], metric: str) -> Finding:
         """What the rows of an experiment say of it."""
+        mine = [row for row in rows if self.where in row["variant"] and self._reaches(row["x"])]
+        found = self._judge(mine, self.metric or metric)
+        return found._replace(text=f"{found.text} ({self.where.strip(': ')})" if self.where else found.text)
+
+    def _reaches(self, x: Any) -> bool:
+        return not isinstance(x, int | float) or self.x_from <= x < self.x_below
+
+    @abstractmethod
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding: ...
 
 
 def judged(claims: Sequence[Claim], rows: Sequence[Row], metric: str) -> Finding:
-    """All claims together: one that does not hold decides."""
+    """All claims together: one that does not hold decides, then one that cannot be told."""
     if not claims:
-        return Finding("not comparable", "the paper claims nothing of it that could be checked")
+        return Finding("not comparable", "nothing is claimed of it that could be checked")
     found = [claim.judge(rows, metric) for claim in claims]
-    for verdict in ("does not hold", "not comparable"):
-        if any(finding.verdict == verdict for finding in found):
-            return Finding(verdict, "; ".join(finding.text for finding in found))
-    return Finding("holds", "; ".join(finding.text for finding in found))
+    text = "; ".join(finding.text for finding in found)
+    verdicts = {finding.verdict for finding in found}
+    order: tuple[Verdict, ...] = ("does not hold", "not comparable", "holds")
+    return Finding(next(verdict for verdict in order if verdict in verdicts), text)
 
 
-def series(rows: Sequence[Row], engine: str, metric: str) -> dict[tuple[str, Any], float]:
-    """By variant and place on the axis, what an engine has measured; failures left out."""
-    return {
-        (row["variant"], row["x"]): row[metric]
-        for row in rows
-        if row["engine"] == engine and row["status"] == "ok" and row.get(metric) is not None
-    }
+Key = tuple[str, Any]
+
+
+def by_engine(rows: Sequence[Row], engine: str) -> dict[Key, Row]:
+    """An engine's rows by variant and place, in the order of the axis."""
+    mine = [row for row in rows if row["engine"] == engine]
+    numeric = all(isinstance(row["x"], int | float) for row in mine)
+    return {(row["variant"], row["x"]): row for row in sorted(mine, key=lambda row: row["x"] if numeric else 0)}
+
+
+def value(row: Row | None, metric: str) -> float | None:
+    """What was measured, if it was."""
+    return None if row is None or row["status"] != "ok" else row.get(metric)
 
 
 @dataclass(frozen=True)
 class Leads(Claim):
-    """An engine is at least `factor` times as good as each of the others, at a share of the points.
+    """An engine is at least `factor` times as good as each of the others, at a share of the points they were run at.
 
-    A rival that could not be measured for its time or memory has lost that point.
+    Whoever took too much time or memory has lost a point; so has the engine itself if it has nothing to show. What
+    lies within the noise is a draw, and counts for it only where it need not be better by a factor.
     """
 
     engine: str
     over: tuple[str, ...]
     factor: float = 1.0
     share: float = 0.9
-    where: str = ""  # only variants that contain this
 
-    def judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        rows = [row for row in rows if self.where in row["variant"]]
-        mine = series(rows, self.engine, metric)
-        won, ratios, met = 0, [], 0
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return self.engine, *self.over
+
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        mine = by_engine(rows, self.engine)
+        texts: list[str] = []
+        verdict: Verdict = "holds"
         for rival in self.over:
-            theirs = series(rows, rival, metric)
-            gave_up = {(row["variant"], row["x"]) for row in rows if row["engine"] == rival and is_over(row)}
-            for key, value in mine.items():
-                if key in theirs:
-                    ratios.append(theirs[key] / max(value, 1e-12))
-                    won += ratios[-1] >= self.factor
-                    met += 1
-                elif key in gave_up:
-                    won += 1
-                    met += 1
-        if not met:
-            return Finding("not comparable", f"{self.engine} and {', '.join(self.over)} were not measured together")
-        place = f" ({self.where})" if self.where else ""
-        ratios.sort()
-        spread = f", {ratios[0]:.2g} to {ratios[-1]:.2g} times as good" if ratios else ""
+            theirs = by_engine(rows, rival)
+            points = [key for key in mine if key in theirs]
+            if not points:
+                return Finding("not comparable", f"{self.engine} and {rival} were not measured together")
+            ratios = []
+            won = 0
+            for key in points:
+                own, other = value(mine[key], metric), value(theirs[key], metric)
+                if own is not None and other is not None:
+                    ratios.append(other / max(own, 1e-12))
+                    noise = max(mine[key].get(f"{metric}_noise") or 0, theirs[key].get(f"{metric}_noise") or 0)
+                    won += ratios[-1] >= self.factor * (1 - noise if self.factor == 1 else 1)
+                elif own is not None:
+                    won += theirs[key]["status"] in OVER
+            if won < self.share * len(points):
+                verdict = "does not hold"
+            ratios.sort()
+            spread = f", {ratios[0]:.2g} to {ratios[-1]:.2g} times" if ratios else ""
+            texts.append(f"{rival} at {won} of {len(points)} points{spread}")
         asked = f" by {self.factor:g}x" if self.factor != 1 else ""
-        text = f"{self.engine} leads {', '.join(self.over)}{asked} at {won} of {met} points{place}{spread}"
-        return Finding("holds" if won >= self.share * met else "does not hold", text)
+        return Finding(verdict, f"{self.engine} leads{asked} " + ", ".join(texts))
 
 
 @dataclass(frozen=True)
@@ -93,40 +125,48 @@ class Grows(Claim):
     engine: str
     at_least: float = 0.0
     at_most: float = float("inf")
-    where: str = ""
 
-    def judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        mine = series([row for row in rows if self.where in row["variant"]], self.engine, metric)
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return (self.engine,)
+
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        mine = by_engine(rows, self.engine)
         parts, good = [], True
         for variant in dict.fromkeys(variant for variant, _ in mine):
-            values = [value for (of, _), value in mine.items() if of == variant]
-            if len(values) > 1:
-                factor = values[-1] / max(values[0], 1e-12)
-                good &= self.at_least <= factor <= self.at_most
-                parts.append(f"{factor:.2g}x in {variant}" if variant else f"{factor:.2g}x")
+            points = [row for (of, _), row in mine.items() if of == variant]
+            first, last = value(points[0], metric), value(points[-1], metric)
+            if len(points) < 2 or first is None:
+                continue
+            if last is None:
+                if points[-1]["status"] not in OVER:
+                    continue
+                good &= self.at_most == float("inf")
+                parts.append(f"beyond the cap in {variant}")
+                continue
+            factor = last / max(first, 1e-12)
+            good &= self.at_least <= factor <= self.at_most
+            parts.append(f"{factor:.2g}x in {variant}" if variant else f"{factor:.2g}x")
         if not parts:
             return Finding("not comparable", f"{self.engine} was not measured along the axis")
-        text = f"{self.engine} changes by {', '.join(parts)}"
-        return Finding("holds" if good else "does not hold", text)
+        return Finding("holds" if good else "does not hold", f"{self.engine} changes by {', '.join(parts)}")
 
 
 @dataclass(frozen=True)
-class Near(Claim):
-    """At one place of the axis an engine's figure is, within a share, what the paper says."""
+class Below(Claim):
+    """An engine's figure stays below a bound everywhere. Sizes are scaled, so that this is a hint, not a proof."""
 
     engine: str
-    x: Any
-    value: float
-    within: float = 0.3
+    bound: float
 
-    def judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        found = [value for (_, x), value in series(rows, self.engine, metric).items() if x == self.x]
-        if not found:
-            return Finding("not comparable", f"{self.engine} was not measured at {self.x}")
-        text = f"at {self.x} {self.engine}: {found[0]:.4g}, in the paper {self.value:g}"
-        return Finding("holds" if abs(found[0] / self.value - 1) <= self.within else "does not hold", text)
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return (self.engine,)
 
-
-def is_over(row: Row) -> bool:
-    """Did it exceed a cap?"""
-    return str(row["status"]).startswith("over")
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        found = [value(row, metric) for row in by_engine(rows, self.engine).values()]
+        known = [one for one in found if one is not None]
+        if not known:
+            return Finding("not comparable", f"{self.engine} was not measured")
+        text = f"{self.engine} is at most {max(known):.4g}, in the paper {self.bound:g}"
+        return Finding("holds" if len(known) == len(found) and max(known) <= self.bound else "does not hold", text)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from bench.claims import Claim, Row
 from tellwhen.engines.base import REGISTRY
 from tellwhen.workloads import Workload
 
-Metric = Literal["match", "build", "bytes", "candidates", "sharing"]
+Metric = Literal["match", "build", "index", "candidates", "sharing"]
 METRICS: dict[Metric, str] = {
     "match": "microseconds per event",
     "build": "seconds to build",
-    "bytes": "bytes per subscription",
+    "index": "bytes of the index per subscription",
     "candidates": "candidates per event",
     "sharing": "times that it occurs",
 }
@@ -40,7 +40,8 @@ class Point:
 class Experiment:
     """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for.
 
-    A figure that is not about engines has `rows` instead of points.
+    A figure that is not about engines has `rows` instead of points. `more` are metrics of further sub-figures; `note`
+    says what the verdict cannot.
     """
 
     name: str
@@ -53,8 +54,9 @@ class Experiment:
     rows: Callable[[float], list[Row]] | None = None
     claims: tuple[Claim, ...] = ()
     log_x: bool = False
+    more: tuple[Metric, ...] = ()
     also: str = ""
-    tags: frozenset[str] = field(default_factory=frozenset)
+    note: str = ""
 
     @property
     def missing(self) -> list[str]:

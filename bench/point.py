@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from bench.experiment import Point
 from bench.measure import measured
@@ -21,7 +25,7 @@ from tellwhen.compile.batch import first, one_by_one
 from tellwhen.compile.subscriptions import Store
 from tellwhen.engines.base import Engine, Reader
 from tellwhen.engines.planner import create
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import I32, Events, Matches
 from tellwhen.workloads.loading import encoded, stored
 
 EVENTS = 64
@@ -30,42 +34,62 @@ EVENTS = 64
 SLICE, ROUND = 0.06, 1.0
 """Seconds that an engine is timed at a stretch, at least, before it is another one's turn; and about at most."""
 
+BUILDS, LONG = 3, 10.0
+"""An engine is built so often, or once if that takes so many seconds."""
+
+Row = dict[str, Any]
+
 
 def main() -> None:
     told = json.loads(sys.argv[1])
-    # Imports of tests, by name: engines that are not part of the package.
-    for module in told.get("load", []):
+    # What engines print goes elsewhere: the lines here are for the parent alone.
+    protocol = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    for module in told["load"]:  # engines that are not part of the package
         __import__(module)
     experiment = EXPERIMENTS[told["experiment"]]
     point = next(point for point in experiment.points(told["scale"]) if point.key == told["point"])
     for line in measure(point, told["engines"], told["repeat"]):
-        print(json.dumps(line), flush=True)
+        print(json.dumps(line), file=protocol, flush=True)
+
+
+def _leave_with_parent() -> None:
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
     """What is being done, and at the end a row for each engine."""
-    yield {"doing": "the workload", "engine": None}
+    yield _doing("the workload")
     store, slots = stored(point.work, point.count)
     events = encoded(point.work, EVENTS, store)
-    yield {"doing": "the truth", "engine": None}
+    yield _doing("the truth")
     known = truth(point.work, point.count, store, events)
     shared = sum(array.nbytes for array in store.arrays().values())
     built: dict[str, Engine] = {}
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, Row] = {}
+    some: dict[str, Events] = {}
     for name in engines:
-        yield {"doing": "build", "engine": name}
-        row, engine = _built(name, store, slots, known, events)
+        yield _doing("build", name)
+        try:
+            row, engine = _built(name, store, slots)
+            if engine is not None:
+                yield _doing("check", name)
+                row |= _checked(engine, events, known)
+            if engine is not None and row["status"] == "ok":
+                index = engine.stats()["bytes"]
+                row |= {"index": index / point.count, "bytes": (index + shared) / point.count}
+                built[name], some[name] = engine, _affordable(engine.reader(), events)
+        except Exception as error:  # whatever an engine does, the others are still measured
+            row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
         rows[name] = row
-        if engine is not None:
-            built[name] = engine
-            row["bytes"] = (engine.stats()["bytes"] + shared) / point.count
-            row["candidates"] = engine.reader().candidates(events) / EVENTS
-            row["matches"] = len(engine.reader().match(events).slot) / EVENTS
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
-    some = {name: _affordable(engine, events) for name, engine in built.items()}
     for _ in range(repeat):
         for name, engine in built.items():
-            yield {"doing": "match", "engine": name}
+            yield _doing("match", name)
             for kept, seconds in zip(times[name], _timed(engine.reader(), some[name]), strict=True):
                 kept.append(seconds)
     for name, (singly, together) in times.items():
@@ -76,32 +100,50 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
         yield {"row": {"engine": name, **rows[name]}}
 
 
-def _built(name: str, store: Store, slots: I32, known: Truth, events: Events) -> tuple[dict[str, Any], Engine | None]:
-    """The engine with its building time, if its answers are right."""
-    try:
+def _doing(what: str, engine: str | None = None) -> dict[str, Any]:
+    return {"doing": what, "engine": engine, "resident": resident()}
+
+
+def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
+    """The engine, and the time it took to build, several times over."""
+    refused = slots[~create(name, store).takes(slots)]
+    if len(refused):
+        return {"status": "over budget", "detail": f"{len(refused)} subscriptions are too complex"}, None
+    create(name, store).insert(slots[:100])  # compiles, if it must
+    engine: Engine | None = None
+    times: list[float] = []
+    while not times or (len(times) < BUILDS and sum(times) < LONG):
+        engine = None
         gc.collect()
-        before, begin = resident(), time.perf_counter()
+        begin = time.perf_counter()
         engine = create(name, store)
-        refused = slots[~engine.takes(slots)]
-        if len(refused):
-            return {"status": "over budget", "detail": f"{len(refused)} subscriptions are too complex"}, None
         engine.insert(slots)
-        seconds = time.perf_counter() - begin
-        row = {"status": "ok", "build": seconds, "resident": (resident() - before) / max(1, len(slots))}
-        wrong = known.disagreement(engine.reader().match(events))
-    except Exception as error:  # whatever an engine does, the others are still measured
-        return {"status": "failed", "detail": f"{type(error).__name__}: {error}"}, None
-    return ({"status": "wrong", "detail": wrong}, None) if wrong else (row, engine)
+        times.append(time.perf_counter() - begin)
+    figure = measured(times) if len(times) > 1 else None
+    row = {"status": "ok", "build": figure.median if figure else times[0]}
+    return row | ({"build_noise": figure.noise} if figure else {}), engine
 
 
-def _affordable(engine: Engine, events: Events) -> Events:
-    """All events, or as many as an engine that is very slow can match in a round."""
+def _checked(engine: Engine, events: Events, known: Truth) -> Row:
+    """Are its answers right, in a batch and one by one? Then also what it looked at, and what it found."""
     reader = engine.reader()
-    reader.match(events)  # compiles, if it must
+    found = reader.match(events)
+    wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in one_by_one(events)]))
+    if wrong:
+        return {"status": "wrong", "detail": wrong}
+    return {"candidates": reader.candidates(events) / EVENTS, "matches": len(found.slot) / EVENTS}
+
+
+def _joined(found: list[Matches]) -> Matches:
+    start = np.concatenate([[0], np.cumsum([len(matches.slot) for matches in found])])
+    return Matches(start, np.concatenate([matches.slot for matches in found]))
+
+
+def _affordable(reader: Reader, events: Events) -> Events:
+    """All events, or as many as an engine that is very slow can match in a round."""
     begin = time.perf_counter()
     reader.match(first(events, 1))
-    count = int(min(EVENTS, max(2, ROUND / (time.perf_counter() - begin))))
-    return first(events, count)
+    return first(events, int(min(EVENTS, max(2, ROUND / (time.perf_counter() - begin)))))
 
 
 def _timed(reader: Reader, events: Events) -> tuple[float, float]:

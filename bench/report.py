@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench import results
 from bench.claims import Finding, Row, judged
-from bench.experiment import METRICS, Experiment
+from bench.experiment import METRICS, SMALLEST, Experiment, Metric
 from bench.registry import EXPERIMENTS
 from bench.results import Results
 from tellwhen.page import Page, bars, lines
@@ -37,33 +37,39 @@ def _verdict(experiment: Experiment, result: Results | None) -> str:
 
 def finding(experiment: Experiment, result: Results) -> Finding:
     """What was found of the paper's claim."""
-    absent = {claim.engine for claim in experiment.claims} & set(experiment.missing)
+    absent = {engine for claim in experiment.claims for engine in claim.engines} & set(experiment.missing)
     if experiment.also or absent:
         return Finding("not comparable", f"waits for {', '.join(sorted(absent)) or experiment.also}")
+    if experiment.note:
+        return Finding("not comparable", experiment.note)
     return judged(experiment.claims, result.rows, experiment.metric)
 
 
 def _section(page: Page, experiment: Experiment, result: Results) -> None:
-    metric = METRICS[experiment.metric]
     outcome = finding(experiment, result)
     page.heading(f"{experiment.name}: {experiment.title}")
     page.text(f"The paper: {experiment.says}")
-    page.text(f"Here: {outcome.verdict}; {outcome.text}. Sizes are {result.scale:g} of the paper's.")
+    page.text(
+        f"Here: {outcome.verdict}; {outcome.text}. Sizes are {result.scale:g} of the paper's, at least {SMALLEST:,} "
+        f"subscriptions; points that were too large are left out."
+    )
     good = [row for row in result.rows if row["status"] == "ok"]
-    for variant in dict.fromkeys(row["variant"] for row in good):
-        _plot(page, experiment, variant, [row for row in good if row["variant"] == variant], metric)
+    for metric in (experiment.metric, *experiment.more):
+        for variant in dict.fromkeys(row["variant"] for row in good):
+            _plot(page, experiment, variant, [row for row in good if row["variant"] == variant], metric)
     if experiment.rows is not None:
         return
     page.table(
         ["variant", experiment.axis, "engine", "us / event", "noise", "us in a batch", "candidates", "matches",
-         "build s", "bytes each", "status"],
+         "build s", "index bytes", "all bytes", "status"],
         [_cells(row) for row in result.rows],
     )  # fmt: skip
 
 
-def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row], metric: str) -> None:
+def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row], measured: Metric) -> None:
+    metric = METRICS[measured]
     axis = variant.split(": ", 1)[-1] if experiment.axis == "see the variant" else experiment.axis
-    shown = [{axis: row["x"], metric: row[experiment.metric], "engine": row["engine"]} for row in rows]
+    shown = [{axis: row["x"], metric: row[measured], "engine": row["engine"]} for row in rows]
     if len({row["x"] for row in rows}) == 1:
         page.chart(bars(shown, "engine", metric, title=variant))
     else:
@@ -75,5 +81,5 @@ def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row],
 def _cells(row: Row) -> list[object]:
     status = row["status"] if row["status"] == "ok" else f"{row['status']}: {row['detail']}"
     noise = None if row.get("match_noise") is None else f"{row['match_noise']:.0%}"
-    rest = [row.get(name) for name in ("batch", "candidates", "matches", "build", "bytes")]
+    rest = [row.get(name) for name in ("batch", "candidates", "matches", "build", "index", "bytes")]
     return [row["variant"], row["x"], row["engine"], row.get("match"), noise, *rest, status]

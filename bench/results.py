@@ -33,10 +33,13 @@ class Results:
 
 def load(folder: Path, name: str) -> Results | None:
     """The results of an experiment, if there are any."""
+    file = folder / f"{name}.json"
     try:
-        return Results(**json.loads((folder / f"{name}.json").read_text()))
+        return Results(**json.loads(file.read_text()))
     except FileNotFoundError:
         return None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file} holds no results of an experiment: {error}") from None
 
 
 def load_all(folder: Path) -> Iterator[Results]:

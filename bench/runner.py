@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine, results
-from bench.claims import Row
+from bench.claims import OVER, Row
 from bench.experiment import Experiment, Point
 from bench.results import Results
 
@@ -28,36 +28,54 @@ Told = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: sizes as a share of the papers', rounds, and caps on one step of one engine."""
+    """How to run: sizes as a share of the papers', rounds, caps on one step of one engine, and on subscriptions."""
 
     scale: float = 0.1
     repeat: int = 5
     seconds: float = 120
     megabytes: float = 6_000
+    most: int = 1_000_000
     load: tuple[str, ...] = ()  # modules with further engines
+
+
+class OtherSettings(Exception):
+    """There are results that were measured in another way."""
 
 
 def run(
     experiment: Experiment, folder: Path, settings: Settings, told: Told, engines: list[str] | None = None
 ) -> Results:
     """Measure the points that are not measured yet, and save after each."""
-    wanted = experiment.present if engines is None else engines
-    found = results.load(folder, experiment.name)
-    if found is None or (found.scale, found.repeat) != (settings.scale, settings.repeat):
-        found = Results(experiment.name, settings.scale, settings.repeat)
-    found.machine = machine.facts()
+    found = results.load(folder, experiment.name) or Results(experiment.name, settings.scale, settings.repeat)
+    if (found.scale, found.repeat) != (settings.scale, settings.repeat):
+        raise OtherSettings(
+            f"{folder} has results of {experiment.name} at scale {found.scale:g}, {found.repeat} rounds; "
+            f"choose another folder, or remove them"
+        )
+    facts = machine.facts()
+    found.machine = facts
     if experiment.rows is not None and not found.rows:
         told(experiment.name)
         found.rows = experiment.rows(settings.scale)
         results.save(folder, found)
     for point in experiment.points(settings.scale):
-        known = {row["engine"] for row in found.of(point.variant, point.x)}
-        if not set(wanted) <= known:
+        known = {row["engine"]: row for row in found.of(point.variant, point.x)}
+        # All engines again, not only those that are new: what is compared is measured together.
+        wanted = [*known, *(name for name in engines or experiment.present if name not in known)]
+        stale = set(wanted) > known.keys() or any(_again(row, settings) for row in known.values())
+        if stale and point.count <= settings.most:
             told(f"{experiment.name} {point.variant} {point.x}")
-            # All engines again, not only those that are new: what is compared is measured together.
-            found.replace(point.variant, point.x, measure(experiment, point, wanted, settings))
+            caps = {"commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes}
+            rows = measure(experiment, point, wanted, settings)
+            found.replace(point.variant, point.x, [row | caps for row in rows])
             results.save(folder, found)
     return found
+
+
+def _again(row: Row, settings: Settings) -> bool:
+    """Did it take too much, and may take more now?"""
+    more = row.get("seconds", 0) < settings.seconds or row.get("megabytes", 0) < settings.megabytes
+    return row["status"] in OVER and more
 
 
 def measure(experiment: Experiment, point: Point, engines: list[str], settings: Settings) -> list[Row]:
@@ -70,11 +88,13 @@ def measure(experiment: Experiment, point: Point, engines: list[str], settings: 
         if child.failure is None:
             break
         engine, row = child.failure
-        if engine is None:  # the workload itself: no engine can be measured
-            return rows + [{"engine": name, **row} for name in left]
-        rows.append({"engine": engine, **row})
-        left.remove(engine)
-        left = [name for name in left if name not in {row["engine"] for row in rows}]
+        known = {row["engine"] for row in rows}
+        if engine is None:  # the workload itself, or the very end: no engine's fault
+            rows += [{"engine": name, **row} for name in left if name not in known]
+            break
+        if engine not in known:
+            rows.append({"engine": engine, **row})
+        left = [name for name in left if name not in known | {engine}]
     return sorted(rows, key=lambda row: engines.index(row["engine"]))
 
 
@@ -107,7 +127,7 @@ class _Child:
         """Until it ends or takes too much; returns what it was doing then."""
         lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_pump, args=(process.stdout, lines.put), daemon=True).start()
-        doing: dict[str, Any] = {"doing": "start", "engine": None}
+        doing: dict[str, Any] = {"doing": "start", "engine": None, "resident": 0}
         spent: dict[tuple[str, str | None], float] = {}
         while True:
             begin = time.monotonic()
@@ -117,18 +137,21 @@ class _Child:
                 line = ""
             step = doing["doing"], doing["engine"]
             spent[step] = spent.get(step, 0.0) + time.monotonic() - begin
+            patience = settings.seconds * (1 if doing["engine"] else PATIENCE)
             if line is None:
                 return doing
             if line:
                 said = json.loads(line)
                 if "row" in said:
                     self.rows.append(said["row"])
+                    doing = {**doing, "doing": "end", "engine": None}
                 else:
                     doing = said
-            elif spent[step] > settings.seconds * (1 if doing["engine"] else PATIENCE):
-                self.failure = doing["engine"], _over("time", f"{doing['doing']}: more than {settings.seconds:g} s")
+            elif spent[step] > patience:
+                self.failure = doing["engine"], _over("time", f"{doing['doing']}: more than {patience:g} s")
                 return doing
-            elif _resident(process.pid) > settings.megabytes * 1e6:
+            # What an engine has taken since its step began: the others' memory is not its fault.
+            elif _resident(process.pid) - doing["resident"] > settings.megabytes * 1e6:
                 detail = f"{doing['doing']}: more than {settings.megabytes:,.0f} MB"
                 self.failure = doing["engine"], _over("memory", detail)
                 return doing

@@ -10,42 +10,64 @@ from tellwhen.engines.scan import Scan
 from tellwhen.kernels.arrays import Matches
 
 
-class Forgetful(Scan):
-    """Loses the last match of a batch, which makes it a little faster, too."""
+class Altered(Reader):
+    """Another reader's answers, altered."""
 
-    name = "test-forgetful"
-
-    def reader(self):
-        return _Forgetful(super().reader())
-
-
-class _Forgetful(Reader):
-    def __init__(self, inner):
-        self._inner = inner
+    def __init__(self, inner, alter):
+        self._inner, self._alter = inner, alter
 
     def match(self, events):
-        start, slot = self._inner.match(events)
-        return Matches(np.minimum(start, max(0, len(slot) - 1)), slot[:-1])
+        return self._alter(self._inner.match(events), len(events.start) - 1)
 
     def candidates(self, events):
         return self._inner.candidates(events)
 
 
-class Repeating(Scan):
-    """Tells of the first match twice."""
-
-    name = "test-repeating"
-
-    def reader(self):
-        return _Repeating(super().reader())
+def altered(name, alter):
+    return type(name, (Scan,), {"name": name, "reader": lambda self: Altered(Scan.reader(self), alter)})
 
 
-class _Repeating(_Forgetful):
-    def match(self, events):
-        start, slot = self._inner.match(events)
-        event = int(np.argmax(np.diff(start) > 0))
-        after = np.where(np.arange(len(start)) > event, start + 1, start)
-        return Matches(after, np.insert(slot, start[event], slot[start[event]]))
+def without_last(found, count):
+    return Matches(np.minimum(found.start, max(0, len(found.slot) - 1)), found.slot[:-1])
+
+
+def with_one_more(found, count):
+    """Of the last event: a slot that it does not satisfy."""
+    last = set(found.slot[found.start[-2] :].tolist())
+    wrong = next(slot for slot in range(1000) if slot not in last)
+    return Matches(np.append(found.start[:-1], found.start[-1] + 1), np.append(found.slot, wrong).astype(np.int32))
+
+
+def with_the_first_twice(found, count):
+    event = int(np.argmax(np.diff(found.start) > 0))
+    after = np.where(np.arange(len(found.start)) > event, found.start + 1, found.start)
+    return Matches(after, np.insert(found.slot, found.start[event], found.slot[found.start[event]]))
+
+
+def nothing_singly(found, count):
+    return found if count > 1 else Matches(np.zeros(2, dtype=np.int64), found.slot[:0])
+
+
+def a_sample(found, count):
+    """What a check of a sample of the subscriptions would not notice."""
+    owner = np.repeat(np.arange(count), np.diff(found.start))
+    kept = found.slot % 5 == 0
+    return Matches(np.searchsorted(owner[kept], np.arange(count + 1)), found.slot[kept])
+
+
+altered("test-forgetful", without_last)
+altered("test-inventive", with_one_more)
+altered("test-repeating", with_the_first_twice)
+altered("test-only-batches", nothing_singly)
+altered("test-sampling", a_sample)
+
+
+class Printing(Scan):
+    name = "test-printing"
+
+    def insert(self, slots):
+        print("hello")
+        super().insert(slots)
 
 
 class Endless(Scan):
@@ -77,3 +99,12 @@ class Raising(Scan):
 
     def insert(self, slots):
         raise RuntimeError("no")
+
+
+class Late(Scan):
+    """Fails only when it is asked."""
+
+    name = "test-late"
+
+    def reader(self):
+        raise RuntimeError("not now")

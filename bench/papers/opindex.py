@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.claims import Grows, Leads
+from bench.claims import Below, Grows, Leads
 from bench.experiment import Experiment, Point, scaled, vary
 from tellwhen.workloads import Catalogue, Keywords, Prefixes, Products
 
 ALL = ("opindex", "opindex-plain", "betree", "kindex", "counting", "scan")
 OTHERS = ("betree", "kindex")
 MILLION = 1_000_000
-COUNTS = (MILLION, 2_000_000, 4_000_000)
+COUNTS = (MILLION, 10_000_000, 20_000_000, 30_000_000, 40_000_000)
 SIZES = (4, 8, 12, 16, 20)
 ONE: dict[str, dict[str, Any]] = {"": {}}
 
@@ -89,10 +89,14 @@ EXPERIMENTS = [
         "OpIndex: memory",
         "BE-Tree needs twice as much, k-index seven times; the number of values does not matter to OpIndex.",
         "see the variant",
-        "bytes",
+        "index",
         ALL,
         _fig8,
-        claims=(Leads("opindex", OTHERS), Grows("opindex", 0.8, 1.25, where="b:")),
+        claims=(
+            Leads("opindex", ("betree",), 2),
+            Leads("opindex", ("kindex",), 7),
+            Grows("opindex", 0.8, 1.25, where="b:"),
+        ),
     ),
     Experiment(
         "opindex-fig9",
@@ -102,7 +106,7 @@ EXPERIMENTS = [
         "build",
         ALL,
         _fig9,
-        claims=(Leads("opindex", ("kindex",), 10), Leads("opindex", ("betree",), 100)),
+        claims=(Leads("opindex", ("kindex",), 10), Leads("opindex", ("betree",), 1000)),
     ),
     Experiment(
         "opindex-fig10",
@@ -126,6 +130,7 @@ EXPERIMENTS = [
         "match",
         ALL,
         _fig11,
+        more=("build",),
         claims=(
             Leads("opindex", ("betree",), 4, where="tweets"),
             Leads("opindex", ("kindex",), 30, where="tweets"),
@@ -140,6 +145,7 @@ EXPERIMENTS = [
         "match",
         ALL,
         _fig12,
+        more=("build",),
         claims=(Leads("opindex", OTHERS),),
     ),
     Experiment(
@@ -160,6 +166,10 @@ EXPERIMENTS = [
         "match",
         ("opindex", "counting", "scan"),
         _fig14,
-        claims=(Grows("opindex", at_least=1, where="a:"), Grows("opindex", at_most=1.2, where="b:")),
+        claims=(
+            Grows("opindex", at_least=1, where="a:"),
+            Grows("opindex", at_most=1.2, where="b:"),
+            Below("opindex", 400),
+        ),
     ),
 ]

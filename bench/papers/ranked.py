@@ -20,7 +20,7 @@ EXPERIMENTS = [
         "Ranked: memory",
         "A segment tree needs ten times as much; an IR-tree twice an interval tree.",
         "subscriptions",
-        "bytes",
+        "index",
         ALL,
         vary(Ranked, "count", (100_000, 200_000, 500_000, MILLION), ONE, 0),
         claims=(Leads("ir-tree", ("scored-segment-tree",), 10),),

@@ -29,6 +29,7 @@ def generate(
         raise TellwhenError(f"there are at least 0 rows, not {count}")
     if what not in ("subscriptions", "events"):
         raise TellwhenError(f"a workload has subscriptions and events, not {what!r}")
+    workload.prepare()
     made = _Making(workload, count, what == "events")
     return run(spark, -(-count // BLOCK), made, EVENTS if what == "events" else SUBSCRIPTIONS)
 

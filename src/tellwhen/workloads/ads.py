@@ -22,14 +22,19 @@ from tellwhen.workloads.trees import TreeWorkload, distinct, pool_for
 ATTRIBUTES, WORDS, EVENT = 122, 40, 20
 """Attributes; how many of them are words and not numbers; and attributes of an event."""
 
-LEVELS = (0.22, 0.3, 0.2, 0.11, 0.07, 0.04, 0.03, 0.02, 0.01)
-"""The share of subscriptions with so many levels."""
+LEVELS = (0.12, 0.23, 0.2, 0.14, 0.11, 0.08, 0.06, 0.035, 0.025)
+"""The share of subscriptions with so many levels: 8 predicates on average, as PS-Tree 7.4 has it."""
 
 SHARING = tuple(68.76 * (2.88 / 68.76) ** (level / 8) for level in range(9))
-OTHERS = 3
-"""A node has one child on the level below, and up to so many more predicates, one of which may be of level 2."""
+OTHERS = 4
+"""A node has one child on the level below, and up to so many more predicates, of which one may be of level 2; a node
+of level 2 one less. So there are 53 predicates at most."""
 
 PAIR = 0.2
+
+
+def _others(level: int) -> int:
+    return OTHERS - (level == 2)
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,6 @@ class Ads(TreeWorkload):
         occur = [0.0] * (top + 2)
         drawn = [0.0] * (top + 2)
         sizes = [0.0] * (top + 1)
-        more = (1 + OTHERS) / 2
         for level in range(top, 0, -1):
             occur[level] += self.total * LEVELS[level - 1]
             drawn[level] += self.total * LEVELS[level - 1]
@@ -54,7 +58,7 @@ class Ads(TreeWorkload):
             sizes[level] = pool_for(different, drawn[level], self.skew)
             different = distinct(sizes[level], drawn[level], self.skew)
             if level > 1:
-                paired = PAIR if level > 2 else 0.0
+                paired, more = PAIR if level > 2 else 0.0, (1 + _others(level)) / 2
                 for counts, size in ((occur, occur[level]), (drawn, different)):
                     counts[level - 1] += size
                     counts[2] += size * paired * (level > 2)
@@ -73,7 +77,7 @@ class Ads(TreeWorkload):
 
     def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         draw, salt = self._hashed, 100 * level
-        count = 1 + draw.integers(1, OTHERS + 1, entries, salt)
+        count = 1 + draw.integers(1, _others(level) + 1, entries, salt)
         owner = np.repeat(np.arange(len(entries)), count)
         place = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         paired = (draw.uniform(entries, salt + 1) < PAIR) & (level > 2)

@@ -25,6 +25,9 @@ class Pairs(NamedTuple):
 class Workload(ABC):
     """Seeded and the same on every machine; any process may make any block."""
 
+    def prepare(self) -> None:  # noqa: B027 - most have nothing to do
+        """Do now, once, what every block needs; copies of the workload then have it."""
+
     @abstractmethod
     def subscriptions(self, block: int) -> list[str]:
         """A block of expressions, as text."""

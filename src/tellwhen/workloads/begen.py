@@ -65,6 +65,8 @@ class BEGen(ArrayWorkload):
             raise ValueError(f"there are no operators {self.operators!r}; there are {', '.join(CLASSES)}")
         if not 0 < self.match <= 1 or not 0 <= self.equality <= 1 or self.cardinality < 2:
             raise ValueError("match is in (0, 1], equality in [0, 1], and there are at least 2 values")
+        if abs(1 / round(1 / self.match) / self.match - 1) > 0.1:
+            raise ValueError("a match of more than a quarter must be one of 1, 1/2 and 1/3, or near it")
 
     @cached_property
     def names(self) -> list[str]:
@@ -109,6 +111,9 @@ class BEGen(ArrayWorkload):
             low, high = (middle, high) if _mean(self.event_size, middle, least) < self.size else (low, middle)
         return low, least
 
+    def prepare(self) -> None:
+        _ = self.bases
+
     def conjunctions(self, block: int) -> Conjunctions:
         return self._derived(Draws(self.seed, "subscriptions", block), *self.bases, BLOCK)[0]
 
@@ -142,7 +147,7 @@ class BEGen(ArrayWorkload):
         single = np.where(operator == LE, draws.integers(value, top, n), single)
         single = np.where(operator == GT, draws.integers(-1, value, n), single)
         single = np.where(operator == GE, draws.integers(0, value + 1, n), single)
-        wide = draws.integers(1, max(2, round(2 * self.range * top)) + 1, n)
+        wide = draws.integers(1, max(1, round(2 * self.range * top - 1)) + 1, n)  # on average the share asked for
         low = np.clip(value - np.floor(draws.uniform(n) * wide).astype(np.int64), 0, np.maximum(0, top - wide))
         operands = np.full((n, MEMBERS), NOTHING)
         operands[:, 0] = single

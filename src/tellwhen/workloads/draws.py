@@ -90,13 +90,13 @@ class Hashed:
     """Random numbers by key instead of by turn: that of key 7 is the same whoever asks for it, and whenever."""
 
     def __init__(self, seed: int, purpose: str) -> None:
-        self._seed = np.uint64((seed << 32 | zlib.crc32(purpose.encode())) & (1 << 64) - 1)
+        self._seed = _mixed(np.array([seed], dtype=np.uint64)) ^ np.uint64(zlib.crc32(purpose.encode()))
 
     def uniform(self, keys: I64, column: int = 0) -> np.ndarray:
         """A double in [0, 1) for each key."""
         with np.errstate(over="ignore"):
             # Two rounds of splitmix64, whose output for neighbouring states is as good as random.
-            state = _mixed(keys.astype(np.uint64) ^ _mixed(np.full(1, self._seed + np.uint64(column))))
+            state = _mixed(keys.astype(np.uint64) ^ _mixed(self._seed + np.uint64(column)))
         return (_mixed(state) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def integers(self, low: int, high: int, keys: I64, column: int = 0) -> I64:
@@ -112,7 +112,7 @@ def _mixed(state: np.ndarray) -> np.ndarray:
         return state ^ (state >> np.uint64(31))
 
 
-def zipf_ranks(uniform: np.ndarray, count: float, skew: float) -> I64:
+def zipf_ranks(uniform: np.ndarray, count: float | np.ndarray, skew: float) -> I64:
     """Ranks 0 to count-1 with weights (rank+1)^-skew, from uniform numbers and without a table, so `count` may be
     huge. Continuous: rank r has the weight of the integral from r+1 to r+2.
 
@@ -123,5 +123,5 @@ def zipf_ranks(uniform: np.ndarray, count: float, skew: float) -> I64:
         found = np.exp(uniform * np.log(count + 1))
     else:
         power = 1 - skew
-        found = (uniform * ((count + 1) ** power - 1) + 1) ** (1 / power)
-    return np.clip(np.floor(found).astype(np.int64) - 1, 0, int(count) - 1)
+        found = (uniform * ((count + 1.0) ** power - 1) + 1) ** (1 / power)
+    return np.clip(np.floor(found).astype(np.int64) - 1, 0, np.asarray(count).astype(np.int64) - 1)

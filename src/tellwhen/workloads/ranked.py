@@ -14,7 +14,8 @@ from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
 
 @dataclass(frozen=True)
 class Ranked(Workload):
-    """The parameters of Table 1. A region is a box of cells; its points are Zipf in their distance from its middle.
+    """The parameters of Table 1. A region is a box of cells; its points are Zipf in their distance from its middle, in
+    every dimension by itself.
 
     The middle of a subscription is such a point; its half length in each dimension is Zipf over `cells` lengths, and
     the score of a dimension is 1 - that half length: narrow interests count more.
@@ -38,12 +39,11 @@ class Ranked(Workload):
 
     @cached_property
     def _regions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Their middles and half widths, in cells. The volume is up to a twentieth of the space, as in Table 1."""
+        """Their middles and half widths, in cells. The volume is a twentieth of the space, as in Table 1."""
         draws = Draws(self.seed, "regions")
-        share = 0.05 * (0.1 + 0.9 * draws.uniform(self.regions))
-        # Sides that multiply to the share: random exponents that add up to 1.
+        # Sides that multiply to the volume: random exponents that add up to 1.
         parts = draws.uniform(self.regions, self.dimensions) + 0.5
-        side = share[:, None] ** (parts / parts.sum(axis=1)[:, None])
+        side = 0.05 ** (parts / parts.sum(axis=1)[:, None])
         half = np.maximum(0.5, side * self.cells / 2)
         middle = half + draws.uniform(self.regions, self.dimensions) * (self.cells - 2 * half)
         return middle, half
@@ -52,11 +52,8 @@ class Ranked(Workload):
         """Points in [0, 1) to the power of the dimensions."""
         middle, half = self._regions
         region = draws.chosen(zipf(self.regions, self.skew_across), count)
-        reach = half[region]
-        steps = np.ceil(reach).astype(np.int64)
-        far = np.minimum(
-            zipf_ranks(draws.uniform(count, self.dimensions), self.cells, self.skew_within) * steps // self.cells, steps
-        )
+        steps = np.floor(half[region]).astype(np.int64) + 1
+        far = zipf_ranks(draws.uniform(count, self.dimensions), steps, self.skew_within)
         sign = np.where(draws.uniform(count, self.dimensions) < 0.5, -1, 1)
         cell = np.clip(np.floor(middle[region]) + sign * far, 0, self.cells - 1)
         return (cell + draws.uniform(count, self.dimensions)) / self.cells

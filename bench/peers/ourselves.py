@@ -1,0 +1,41 @@
+"""tellwhen as a peer of its peers: `python -m bench.peers.ourselves FOLDER python|encoded`.
+
+`python` is `Index.match` of a dict; `encoded` is the engine alone, on events that are arrays already.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import tellwhen as tw
+from bench.peers.protocol import Match, measure, read
+from tellwhen.compile.batch import one_by_one
+from tellwhen.compile.events import encode
+
+
+def main(folder: Path, way: str) -> None:
+    pairs = [(row["id"], row["expression"]) for row in read(folder, "subscriptions")]
+    events = read(folder, "events")
+    # Kernels are compiled once per machine and loaded once per process: neither is part of a build.
+    tw.Index().add_many(pairs[:100]).match(events[0])
+    index = tw.Index()
+
+    def build() -> Match:
+        index.add_many(pairs)
+        return index.match
+
+    def build_encoded() -> Match:
+        index.add_many(pairs)
+        reader, attributes = index._contents.engine.reader(), index._contents.store.attributes
+        arrays = list(one_by_one(encode(events, attributes, index.schema)[0]))
+        return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2, and so are slots
+
+    if way == "python":
+        measure("tellwhen", events, build, notes="Index.match of a dict")
+    else:
+        measure("tellwhen", range(len(events)), build_encoded, notes="the engine alone, on events encoded before")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

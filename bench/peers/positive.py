@@ -1,0 +1,54 @@
+"""What does an expression say to an engine that has neither NOT, XOR nor undefined?
+
+NOT is pushed into the predicates and XOR written out. Without them undefined may be taken for false: an engine of two
+truth values gives the same answers, if its predicates are false on a missing attribute. A predicate also gets its
+values as closed intervals of integers, None for an open end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+OPPOSITE = {"=": "<>", "<": ">=", ">": "<=", "in": "not in", "between": "not between"}
+OPPOSITE |= {after: before for before, after in OPPOSITE.items()}
+Interval = list[int | None]
+
+
+def positive(form: Any, negated: bool = False) -> Any:
+    """The JSON form of an expression, or of its negation, with AND and OR only.
+
+    >>> positive({"not": {"or": [{"attribute": "a", "operator": "<", "value": 3}, True]}})["and"][0]
+    {'attribute': 'a', 'operator': '>=', 'value': 3, 'within': [[3, None]]}
+    """
+    if isinstance(form, bool):
+        return form != negated
+    if "attribute" in form:
+        operator = OPPOSITE.get(form["operator"], "") if negated else form["operator"]
+        return form | {"operator": operator, "within": within(operator, form["value"])}
+    ((word, inner),) = form.items()
+    if word == "not":
+        return positive(inner, not negated)
+    if word in ("and", "or"):
+        return {{"and": "or", "or": "and"}[word] if negated else word: [positive(arg, negated) for arg in inner]}
+    *before, last = inner
+    first = before[0] if len(before) == 1 else {word: before}  # XOR and XNOR associate to the left
+    same = (word == "xnor") != negated
+    return {"or": [{"and": [positive(first, side), positive(last, side == same)]} for side in (False, True)]}
+
+
+def within(operator: str, value: Any) -> list[Interval]:
+    """The integers that satisfy a comparison."""
+    values = value if isinstance(value, list) else [value]
+    if operator not in OPPOSITE or not all(type(one) is int for one in values):
+        raise ValueError(f"peers are compared on comparisons of integers, not on {operator} {value!r}")
+    if operator in ("<", ">="):
+        return [[None, value - 1]] if operator == "<" else [[value, None]]
+    if operator in ("<=", ">"):
+        return [[None, value]] if operator == "<=" else [[value + 1, None]]
+    inside = [[values[0], values[1]]] if "between" in operator else [[one, one] for one in sorted(set(values))]
+    inside = [[low, high] for low, high in inside if low <= high]
+    if operator in ("=", "in", "between"):
+        return [[low, high] for low, high in inside]
+    lows = [None, *(high + 1 for _, high in inside)]
+    highs = [*(low - 1 for low, _ in inside), None]
+    return [[low, high] for low, high in zip(lows, highs, strict=True) if low is None or high is None or low <= high]

@@ -1,0 +1,73 @@
+"""How does a process run that may hang, crash, or eat all memory? Watched, and ended by itself at the latest."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Ended(NamedTuple):
+    """`status` is ok, failed, over time or over memory; `detail` says more; `output` is what it printed."""
+
+    status: str
+    detail: str
+    output: str
+
+
+def run(command: Sequence[str], seconds: float, megabytes: float) -> Ended:
+    """Run a command to its end, or to the end of its time or memory."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        try:
+            process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=ROOT, start_new_session=True)
+        except OSError as error:
+            return Ended("failed", f"{command[0]}: {error.strerror}", "")
+        try:
+            status, detail = _watched(process, seconds, megabytes)
+        finally:
+            # A session of its own: its children end with it.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        errors.seek(0)
+        said = output.read()
+        if status == "failed":
+            detail = telling(errors.read() + said) or detail
+        return Ended(status, detail, said)
+
+
+def _watched(process: subprocess.Popen[bytes], seconds: float, megabytes: float) -> tuple[str, str]:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            code = process.wait(timeout=0.1)
+            return ("ok", "") if code == 0 else ("failed", f"ended with {code}")
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > end:
+                return "over time", f"more than {seconds:g} s"
+            if _resident(process.pid) > megabytes * 1e6:
+                return "over memory", f"more than {megabytes:,.0f} MB"
+
+
+def telling(text: str) -> str:
+    """The line that says what went wrong: the first that a compiler or builder marks as an error, or else the last."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    marked = (line for line in lines if line.startswith(("error", "[ERROR]")) or ": error:" in line)
+    return next(marked, lines[-1] if lines else "")[:300]
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except (OSError, IndexError):
+        return 0  # it has just ended

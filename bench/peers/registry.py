@@ -1,0 +1,106 @@
+"""Which peers are there, what does each need, and how is it built and started?"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MADE = HERE / ".build"
+
+Commands = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Commands may name `{source}`, a copy of the peer's folder to build in; `{made}`, where to build to; `{work}`, the
+    folder of workload files; `{java}`, what the Java peers share; and `{python}`."""
+
+    name: str
+    start: tuple[str, ...]
+    folder: str = ""
+    tools: tuple[str, ...] = ()
+    build: Commands = ()
+    pinned: tuple[str, str] | None = None  # the manifest, and what in it says the version
+
+    @property
+    def version(self) -> str:
+        if self.pinned is None:
+            return version("tellwhen")
+        manifest, pattern = self.pinned
+        found = re.search(pattern, (HERE / self.folder / manifest).read_text(), re.DOTALL)
+        assert found is not None, f"{self.folder}/{manifest} names no version"
+        return found[1]
+
+    @property
+    def missing(self) -> list[str]:
+        """The tools that are not there."""
+        return [tool for tool in self.tools if shutil.which(tool) is None]
+
+    @property
+    def places(self) -> dict[str, str]:
+        made = MADE / (self.folder or self.name)
+        return {"source": f"{made}/source", "made": str(made), "java": f"{HERE}/java", "python": sys.executable}
+
+
+def java(name: str, folder: str, artifact: str) -> Peer:
+    """Maven fetches the jars, javac compiles the peer's file and the one that all Java peers share."""
+    fetch = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+    return Peer(
+        name,
+        folder=folder,
+        tools=("java", "javac", "mvn"),
+        build=(
+            ("mvn", "-q", "-B", "-T1", "-f", "{source}/pom.xml", fetch, "-DoutputDirectory={made}/jars"),
+            ("javac", "-cp", "{made}/jars/*", "-d", "{made}/classes", "{java}/Measured.java", "{source}/Peer.java"),
+        ),
+        # One thread matches, so one should collect.
+        start=("java", "-XX:+UseSerialGC", "-cp", "{made}/classes:{made}/jars/*", "Peer", "{work}"),
+        pinned=("pom.xml", f"<artifactId>{artifact}</artifactId>\\s*<version>(.*?)<"),
+    )
+
+
+OURSELVES = [
+    Peer(f"tellwhen, {way}", ("{python}", "-m", "bench.peers.ourselves", "{work}", way))
+    for way in ("python", "encoded")
+]
+
+PEERS = [
+    Peer(
+        "rule-engine",
+        folder="ruleengine",
+        build=(
+            ("{python}", "-m", "venv", "{made}/venv"),
+            ("{made}/venv/bin/python", "-m", "pip", "install", "-q", "-r", "{source}/requirements.txt"),
+        ),
+        start=("{made}/venv/bin/python", "-m", "bench.peers.ruleengine.peer", "{work}"),
+        pinned=("requirements.txt", r"rule-engine==(\S+)"),
+    ),
+    java("event-ruler", "ruler", "event-ruler"),
+    Peer(
+        "a-tree",
+        folder="atree",
+        tools=("cargo",),
+        build=(
+            ("cargo", "build", "-q", "--release", "-j1", "--manifest-path", "{source}/Cargo.toml",
+             "--target-dir", "{made}/target"),
+        ),
+        start=("{made}/target/release/peer", "{work}"),
+        pinned=("Cargo.toml", r'a-tree = "=(.*?)"'),
+    ),
+    Peer(
+        "quamina",
+        folder="quamina",
+        tools=("go",),
+        # -mod=mod: the checksums are written when it is built, none are kept with the source.
+        build=(("go", "build", "-C", "{source}", "-mod=mod", "-p=1", "-o", "{made}/peer", "."),),
+        start=("{made}/peer", "{work}"),
+        pinned=("go.mod", r"quamina\S* v(\S+)"),
+    ),
+    java("Lucene monitor", "lucene", "lucene-monitor"),
+    java("Vespa predicate search", "vespa", "predicate-search"),
+]  # fmt: skip

@@ -1,0 +1,40 @@
+"""Which files does every engine read? Subscriptions, events and the truth, a line of JSON for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import tellwhen as tw
+from bench.peers.positive import positive
+from tellwhen.workloads import Workload, taken, taken_events
+
+
+def write(folder: Path, work: Workload, subscriptions: int, events: int) -> None:
+    """The first subscriptions and events of a workload, and for each event the ids that it matches.
+
+    A subscription has its `expression` in tellwhen's JSON form, and in a `positive` one that peers can express. The
+    truth is what `scan` finds, which the conformance suite tests against the oracle.
+    """
+    texts, given = taken(work, subscriptions), taken_events(work, events)
+    if not all(type(value) is int for event in given for value in event.values()):
+        raise ValueError("peers are compared on events of integers")
+    forms = [tw.parse(text).to_json() for text in texts]
+    truth = tw.Index("scan").add_many(enumerate(forms))
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = ({"id": id, "expression": form, "positive": positive(form)} for id, form in enumerate(forms))
+    _write(folder / "subscriptions.jsonl", rows)
+    _write(folder / "events.jsonl", given)
+    _write(folder / "truth.jsonl", (sorted(truth.match(event)) for event in given))
+
+
+def _write(file: Path, rows: Iterable[Any]) -> None:
+    with file.open("w") as out:
+        out.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+def read_truth(folder: Path) -> list[list[int]]:
+    """The ids that each event matches."""
+    return [json.loads(line) for line in (folder / "truth.jsonl").read_text().splitlines()]
