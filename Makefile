@@ -48,7 +48,7 @@ format: $(READY) ## Format the code
 
 .PHONY: bench
 bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and write the report
-	$(BIN)/tellwhen bench run
+	$(BIN)/tellwhen bench run --most 150000
 	$(BIN)/tellwhen bench report
 
 .PHONY: bench-foundation

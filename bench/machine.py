@@ -24,6 +24,14 @@ def facts() -> dict[str, str]:
     }
 
 
+def resident(pid: int | str = "self") -> int:
+    """Bytes of memory that a process has; none if it has just ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bench.experiment import Point
+from bench.machine import resident
 from bench.measure import measured
 from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
@@ -164,12 +165,6 @@ def _per_event(run: Callable[[], object], count: int) -> float:
         run()
         rounds += 1
     return (time.perf_counter() - begin) / rounds / count
-
-
-def resident() -> int:
-    """Bytes of memory that this process has."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
 
 
 if __name__ == "__main__":

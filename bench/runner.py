@@ -151,7 +151,7 @@ class _Child:
                 self.failure = doing["engine"], _over("time", f"{doing['doing']}: more than {patience:g} s")
                 return doing
             # What an engine has taken since its step began: the others' memory is not its fault.
-            elif _resident(process.pid) - doing["resident"] > settings.megabytes * 1e6:
+            elif machine.resident(process.pid) - doing["resident"] > settings.megabytes * 1e6:
                 detail = f"{doing['doing']}: more than {settings.megabytes:,.0f} MB"
                 self.failure = doing["engine"], _over("memory", detail)
                 return doing
@@ -165,10 +165,3 @@ def _pump(source: Any, put: Callable[[str | None], object]) -> None:
     for line in source:
         put(line)
     put(None)
-
-
-def _resident(pid: int) -> float:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
-    except (OSError, IndexError):
-        return 0

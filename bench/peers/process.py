@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.machine import resident
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -54,20 +56,13 @@ def _watched(process: subprocess.Popen[bytes], seconds: float, megabytes: float)
         except subprocess.TimeoutExpired:
             if time.monotonic() > end:
                 return "over time", f"more than {seconds:g} s"
-            if _resident(process.pid) > megabytes * 1e6:
+            if resident(process.pid) > megabytes * 1e6:
                 return "over memory", f"more than {megabytes:,.0f} MB"
 
 
 def telling(text: str) -> str:
     """The line that says what went wrong: the first that a compiler or builder marks as an error, or else the last."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    plain = re.sub(r"\x1b\[[0-9;]*m|https?://\S+", "", text)  # nobody's colours, and nobody's addresses
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     marked = (line for line in lines if line.startswith(("error", "[ERROR]")) or ": error:" in line)
     return next(marked, lines[-1] if lines else "")[:300]
-
-
-def _resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
-    except (OSError, IndexError):
-        return 0  # it has just ended
