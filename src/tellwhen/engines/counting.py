@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tellwhen.compile.batch import one_by_one
-from tellwhen.engines.base import Completion, Reader, Scratch, fill, prefixed, unprefixed
+from tellwhen.engines.base import Completion, Reader, fill, prefixed, unprefixed
 from tellwhen.engines.rows import RowEngine
 from tellwhen.engines.stabbing import build
 from tellwhen.kernels.arrays import I64, ROW, U64, CountingIndex, Events, Matches, Stabbing
@@ -20,7 +20,6 @@ class Counting(RowEngine):
     name = "counting"
     summary = "counts satisfied predicates per subscription (SIFT)"
     longest = 255  # what a counter of one byte can count
-    scratch = Scratch()  # of all indexes: one kernel call uses it at a time
 
     def _build(self) -> None:
         view = self.store.view()

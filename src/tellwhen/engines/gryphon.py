@@ -15,9 +15,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from tellwhen.compile.csr import gather
-from tellwhen.engines.base import Completion, Reader, Scratch, fill
-from tellwhen.engines.rows import RowEngine, statistics
-from tellwhen.kernels.arrays import I64, Events, GryphonIndex, Matches
+from tellwhen.engines.base import Reader
+from tellwhen.engines.rows import RowEngine, RowReader, statistics
+from tellwhen.kernels.arrays import I64, GryphonIndex
 from tellwhen.kernels.gryphon import grow, walk
 
 
@@ -27,7 +27,6 @@ class Gryphon(RowEngine):
     name = "gryphon"
     summary = "a tree of tests, attribute by attribute, with don't-care branches (Gryphon)"
     longest = 1 << 12
-    scratch = Scratch()
 
     def _build(self) -> None:
         view = self.store.view()
@@ -68,7 +67,10 @@ class Gryphon(RowEngine):
         )  # fmt: skip
 
     def reader(self) -> Reader:
-        return _GryphonReader(self)
+        view = self.store.view()
+        nodes = len(self._index.group_start) - 1
+        sizes = ("first", view.lines, np.int32), ("stack", nodes + 1, np.int32), ("seen", nodes, np.int64)
+        return RowReader(self, walk, tuple(self._index), sizes, tail=tuple(view.predicates))
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         return self._index._asdict()
@@ -80,34 +82,3 @@ class Gryphon(RowEngine):
 def _bounds(groups: I64, keys: I64) -> I64:
     """Where the members of each group begin among sorted keys, and where the last ones end."""
     return np.append(np.searchsorted(keys, groups), len(keys))
-
-
-class _GryphonReader(Reader):
-    def __init__(self, engine: Gryphon) -> None:
-        view = engine.store.view()
-        self._scratch, self._predicates = engine.scratch, view.predicates
-        self._arguments = *engine._index, view.subscriptions.died, view.version, view.removed
-        nodes = len(engine._index.group_start) - 1
-        self._sizes = (
-            ("first", view.lines, np.int32),
-            ("stack", nodes + 1, np.int32),
-            ("seen", nodes, np.int64),
-            ("stamps", len(view.subscriptions.kind) + 1, np.int64),
-            ("looked", 1, np.int64),
-        )
-        self._completion, self._loose = Completion(engine._loose.view, view), engine._loose.count
-
-    def match(self, events: Events) -> Matches:
-        arrays = self._scratch.take(self._sizes)
-        matches = fill(walk, events, *self._arguments, *arrays.values(), *self._predicates)
-        self._scratch.give(arrays)
-        return self._completion(matches, events)
-
-    def candidates(self, events: Events) -> int:
-        """Nodes that were walked to, and loose subscriptions."""
-        arrays = self._scratch.take(self._sizes)
-        arrays["looked"][0] = 0
-        fill(walk, events, *self._arguments, *arrays.values(), *self._predicates)
-        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
-        self._scratch.give(arrays)
-        return found

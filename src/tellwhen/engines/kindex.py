@@ -17,9 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from tellwhen.compile.csr import gather
-from tellwhen.engines.base import Completion, Reader, Scratch, fill
-from tellwhen.engines.rows import RowEngine
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, KIndexIndex, Matches, Predicates
+from tellwhen.engines.base import Reader
+from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, KIndexIndex, Predicates
 from tellwhen.kernels.kindex import conjoin, place_rows
 
 BUDGET = 4_096
@@ -33,7 +33,6 @@ class KIndex(RowEngine):
     summary = "posting lists by size, attribute and value, ranges enumerated (k-index)"
     longest = 1 << 12
     weak: ClassVar[bool] = False
-    scratch = Scratch()
 
     def _build(self) -> None:
         view = self.store.view()
@@ -65,7 +64,7 @@ class KIndex(RowEngine):
         self._aside = np.unique(np.where(slots < 0, -1 - slots, slots)).astype(np.int32)
 
     def reader(self) -> Reader:
-        return _KIndexReader(self)
+        return RowReader(self, conjoin, tuple(self._index), aside=self._aside)
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         return self._index._asdict() | {"aside": self._aside}
@@ -150,28 +149,3 @@ def _located(line: I64, cut: I64, cut_start: I64, cuts: I64) -> I64:
     # Equal ones keep their order, and the known cut comes first: it is the last one at or before.
     place[order] = np.cumsum(order < len(cuts)) - 1
     return place[len(cuts) :]
-
-
-class _KIndexReader(Reader):
-    def __init__(self, engine: KIndex) -> None:
-        view = engine.store.view()
-        self._scratch = engine.scratch
-        self._arguments = *engine._index, view.subscriptions.died, view.version, view.removed
-        self._sizes = ("stamps", len(view.subscriptions.kind) + 1, np.int64), ("looked", 1, np.int64)
-        aside = np.concatenate([engine._loose.view, engine._aside])
-        self._completion, self._loose = Completion(aside, view), len(aside)
-
-    def match(self, events: Events) -> Matches:
-        arrays = self._scratch.take(self._sizes)
-        matches = fill(conjoin, events, *self._arguments, *arrays.values())
-        self._scratch.give(arrays)
-        return self._completion(matches, events)
-
-    def candidates(self, events: Events) -> int:
-        """Rows at the head of the lists, one after the other, and those aside."""
-        arrays = self._scratch.take(self._sizes)
-        arrays["looked"][0] = 0
-        fill(conjoin, events, *self._arguments, *arrays.values())
-        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
-        self._scratch.give(arrays)
-        return found

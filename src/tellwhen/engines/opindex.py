@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.csr import gather
 from tellwhen.compile.translate import Rows
-from tellwhen.engines.base import Completion, Reader, Scratch, fill
-from tellwhen.engines.rows import RowEngine, statistics
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, OpIndexIndex, Predicates
+from tellwhen.engines.base import Reader
+from tellwhen.engines.rows import RowEngine, RowReader, statistics
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, Predicates
 from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, match_pivots, sign
 
 SEGMENTS = 32
@@ -41,7 +41,6 @@ class OpIndex(RowEngine):
     summary = "pivot attributes, and sorted predicate lists with signatures (OpIndex)"
     longest = 1 << 12
     segments: ClassVar[int] = SEGMENTS
-    scratch = Scratch()
 
     def _build(self) -> None:
         view = self.store.view()
@@ -114,7 +113,9 @@ class OpIndex(RowEngine):
         return signature
 
     def reader(self) -> Reader:
-        return _OpIndexReader(self)
+        rows = len(self._index.need)
+        sizes = ("remaining", rows, np.int32), ("done", rows + 1, np.int32)
+        return RowReader(self, match_pivots, tuple(self._index), sizes)
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         return self._index._asdict()
@@ -189,32 +190,3 @@ def _keys(ends: Mapping[int, _Ends], lines: int) -> tuple[I64, I64, list[I32]]:
         start[operator] = count + np.searchsorted(line[order][fresh], np.arange(lines + 1))
         count += len(keys[-1])
     return start, np.concatenate(keys), ranked
-
-
-class _OpIndexReader(Reader):
-    def __init__(self, engine: OpIndex) -> None:
-        view = engine.store.view()
-        self._scratch = engine.scratch
-        self._arguments = *engine._index, view.subscriptions.died, view.version, view.removed
-        rows = len(engine._index.need)
-        self._sizes = (
-            ("remaining", rows, np.int32),
-            ("done", rows + 1, np.int32),
-            ("stamps", len(view.subscriptions.kind) + 1, np.int64),
-            ("looked", 1, np.int64),
-        )
-        self._completion, self._loose = Completion(engine._loose.view, view), engine._loose.count
-
-    def match(self, events: Events) -> Matches:
-        arrays = self._scratch.take(self._sizes)
-        matches = fill(match_pivots, events, *self._arguments, *arrays.values())
-        self._scratch.give(arrays)
-        return self._completion(matches, events)
-
-    def candidates(self, events: Events) -> int:
-        arrays = self._scratch.take(self._sizes)
-        arrays["looked"][0] = 0
-        fill(match_pivots, events, *self._arguments, *arrays.values())
-        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
-        self._scratch.give(arrays)
-        return found

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from tellwhen.compile.csr import gather
-from tellwhen.engines.base import Completion, Reader, Scratch, fill, prefixed, unprefixed
-from tellwhen.engines.rows import RowEngine, statistics
+from tellwhen.engines.base import Reader, prefixed, unprefixed
+from tellwhen.engines.rows import RowEngine, RowReader, statistics
 from tellwhen.engines.stabbing import build
-from tellwhen.kernels.arrays import Events, Matches, PropagationIndex, Stabbing
+from tellwhen.kernels.arrays import PropagationIndex, Stabbing
 from tellwhen.kernels.propagation import propagate
 
 WHOLE = 1 << 29
@@ -30,7 +30,6 @@ class Propagation(RowEngine):
     name = "propagation"
     summary = "clusters behind access predicates, and a bit vector of true predicates (Propagation)"
     longest = 1 << 16
-    scratch = Scratch()
 
     def _build(self) -> None:
         view = self.store.view()
@@ -63,7 +62,9 @@ class Propagation(RowEngine):
         )
 
     def reader(self) -> Reader:
-        return _PropagationReader(self)
+        predicates = len(self._index.cluster) - 2
+        sizes = ("truth", predicates // 64 + 1, np.uint64), ("satisfied", predicates + 1, np.int32)
+        return RowReader(self, propagate, (*self._index.stabbing, *self._index[1:]), sizes)
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         stabbing, *_ = self._index
@@ -73,33 +74,3 @@ class Propagation(RowEngine):
     def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
         stabbing = unprefixed("stabbing", Stabbing, arrays)
         self._index = PropagationIndex(stabbing, *(arrays[name] for name in PropagationIndex._fields[1:]))
-
-
-class _PropagationReader(Reader):
-    def __init__(self, engine: Propagation) -> None:
-        view = engine.store.view()
-        self._scratch = engine.scratch
-        stabbing, *rows = engine._index
-        predicates = len(engine._index.cluster) - 2
-        self._arguments = *stabbing, *rows, view.subscriptions.died, view.version, view.removed
-        self._sizes = (
-            ("truth", predicates // 64 + 1, np.uint64),
-            ("satisfied", predicates + 1, np.int32),
-            ("stamps", len(view.subscriptions.kind) + 1, np.int64),
-            ("looked", 1, np.int64),
-        )
-        self._completion, self._loose = Completion(engine._loose.view, view), engine._loose.count
-
-    def match(self, events: Events) -> Matches:
-        arrays = self._scratch.take(self._sizes)
-        matches = fill(propagate, events, *self._arguments, *arrays.values())
-        self._scratch.give(arrays)
-        return self._completion(matches, events)
-
-    def candidates(self, events: Events) -> int:
-        arrays = self._scratch.take(self._sizes)
-        arrays["looked"][0] = 0
-        fill(propagate, events, *self._arguments, *arrays.values())
-        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
-        self._scratch.give(arrays)
-        return found

@@ -8,7 +8,7 @@ are enough of them to build again.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,8 +18,18 @@ from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows, Translator
-from tellwhen.engines.base import Capability, Engine, prefixed, unprefixed
-from tellwhen.kernels.arrays import I32, I64, ROW
+from tellwhen.engines.base import (
+    Capability,
+    Completion,
+    Engine,
+    Reader,
+    Scratch,
+    Sizes,
+    fill,
+    prefixed,
+    unprefixed,
+)
+from tellwhen.kernels.arrays import I32, I64, ROW, Events, Matches
 
 LOOSE = 64
 """So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
@@ -31,6 +41,13 @@ class RowEngine(Engine):
     supports: ClassVar[frozenset[Capability]] = frozenset({"delete", "interval_events"})
     longest: ClassVar[int] = 255
     """Predicates that a row may have."""
+
+    scratch: ClassVar[Scratch]
+    """Of all indexes of one engine: a kernel call uses a set of it at a time."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.scratch = Scratch()
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -108,6 +125,44 @@ class RowEngine(Engine):
             np.concatenate([first[:-1], first[-1] + other.start]),
             np.concatenate([code[which], other.predicate]),
         )
+
+
+class RowReader(Reader):
+    """Runs an engine's kernel, and makes what it finds exact.
+
+    The kernel takes the index, who has died, scratch arrays of the given sizes, `tail`, and the events. The last two of
+    the scratch are the same for all: `stamps` for slots of several rows, and `looked`, which counts candidates.
+    """
+
+    def __init__(
+        self,
+        engine: RowEngine,
+        kernel: Callable[..., int],
+        index: tuple[np.ndarray, ...],
+        sizes: Sizes = (),
+        tail: tuple[np.ndarray, ...] = (),
+        aside: I32 | None = None,
+    ) -> None:
+        view = engine.store.view()
+        self._kernel, self._scratch, self._tail = kernel, engine.scratch, tail
+        self._arguments = *index, view.subscriptions.died, view.version, view.removed
+        self._sizes = *sizes, ("stamps", len(view.subscriptions.kind) + 1, np.int64), ("looked", 1, np.int64)
+        loose = engine._loose.view if aside is None else np.concatenate([engine._loose.view, aside])
+        self._completion, self._loose = Completion(loose, view), len(loose)
+
+    def match(self, events: Events) -> Matches:
+        arrays = self._scratch.take(self._sizes)
+        matches = fill(self._kernel, events, *self._arguments, *arrays.values(), *self._tail)
+        self._scratch.give(arrays)
+        return self._completion(matches, events)
+
+    def candidates(self, events: Events) -> int:
+        arrays = self._scratch.take(self._sizes)
+        arrays["looked"][0] = 0
+        fill(self._kernel, events, *self._arguments, *arrays.values(), *self._tail)
+        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
+        self._scratch.give(arrays)
+        return found
 
 
 class Statistics(NamedTuple):

@@ -14,6 +14,7 @@ from tellwhen.kernels.arrays import HIGHEST
 from tellwhen.kernels.evaluate import first_at_least
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
+from tellwhen.kernels.stabbing import to_begins
 
 
 @inline
@@ -64,13 +65,8 @@ def place_rows(row_start, row_code, line_of, start, first, last, excluded, segme
                                     postings[offset[segment + 1]] = 2 * row + accepting
                                 offset[segment + 1] += 1
         if not placing:
-            # Lengths become begins, one place to the right; placing then moves each begin to its end.
-            total = 0
-            for k in range(offset.size):
-                length = offset[k]
-                offset[k] = total
-                total += length
-            postings = np.empty(total, dtype=np.int32)
+            # One place to the right; placing then moves each begin to its end.
+            postings = np.empty(to_begins(offset), dtype=np.int32)
     return offset[:-1], postings
 
 

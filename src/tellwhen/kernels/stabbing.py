@@ -132,6 +132,17 @@ def tree_nodes(left, right, leaves, out):
     return count
 
 
+@inline
+def to_begins(lengths):
+    """Lengths of lists become where each begins; returns the end of the last."""
+    total = 0
+    for k in range(lengths.size):
+        length = lengths[k]
+        lengths[k] = total
+        total += length
+    return total
+
+
 @kernel
 def place_members(row_start, row_code, predicates, shape, where, upto, lines, stride, lists):
     """Put every row into the lists of its predicates' intervals: count, then place, rows in ascending order.
@@ -161,11 +172,6 @@ def place_members(row_start, row_code, predicates, shape, where, upto, lines, st
                             members[start[k]] = row
                         start[k] += 1
         if not placing:
-            # Lengths become begins, one place to the right; placing then moves each begin to its end.
-            total = 0
-            for k in range(start.size):
-                length = start[k]
-                start[k] = total
-                total += length
-            members = np.empty(total, dtype=np.int32)
+            # One place to the right; placing then moves each begin to its end.
+            members = np.empty(to_begins(start), dtype=np.int32)
     return start[:-1], members
