@@ -46,7 +46,7 @@ def watched(look, change, threads=3):
 def test_a_replacement_is_never_half_done(engine, monkeypatch, threshold):
     """Ten subscriptions are replaced together, so an event matches all of one generation and none of another."""
     monkeypatch.setattr("tellwhen.contents.DEAD", 40)
-    monkeypatch.setattr(__import__("sys").modules["tellwhen.engines.counting"], "LOOSE", threshold)
+    monkeypatch.setattr(__import__("sys").modules["tellwhen.engines.rows"], "LOOSE", threshold)
     index = tw.Index(engine).add_many((i, "name = 'g0'") for i in range(10))
     events = [{"name": f"g{g}"} for g in range(150)] * 2
 

@@ -70,6 +70,9 @@ class OpIndex(RowEngine):
             always=np.flatnonzero(pivot[order] == view.lines).astype(np.int32),
             key_start=key_start,
             keys=keys,
+            key_line=np.concatenate([np.repeat(np.arange(view.lines), np.diff(one)) for one in key_start]).astype(
+                np.int32
+            ),
             segment_start=segment_start,
             bounds=np.concatenate([part[1] for part in parts]),
             signature=np.concatenate([part[2] for part in parts]),
@@ -82,7 +85,10 @@ class OpIndex(RowEngine):
         view = self.store.view()
         found = np.full(len(rows.slot), view.lines, dtype=np.int64)
         if len(rows.predicate):
-            _, rank = np.unique(statistics(self.store, rows.predicate).line, return_inverse=True)
+            frequency = statistics(self.store, rows.predicate).line
+            # Whether an attribute is there can be told of every event: the last choice for a pivot.
+            told = np.array([line.kind == "presence" for line in self.store.attributes.lines[: view.lines]], dtype=bool)
+            _, rank = np.unique(np.where(told, 2.0, frequency), return_inverse=True)
             line = view.predicates.line[rows.predicate]
             some = np.flatnonzero(np.diff(rows.start))
             place = np.arange(len(line))
@@ -114,7 +120,8 @@ class OpIndex(RowEngine):
 
     def reader(self) -> Reader:
         rows = len(self._index.need)
-        sizes = ("remaining", rows, np.int32), ("done", rows + 1, np.int32)
+        lines = len(self._index.pivot_rows) - 1
+        sizes = ("remaining", rows, np.int32), ("done", rows + 1, np.int32), ("first", lines, np.int32)
         return RowReader(self, match_pivots, tuple(self._index), sizes)
 
     def _index_arrays(self) -> dict[str, np.ndarray]:

@@ -107,6 +107,7 @@ class OpIndexIndex(NamedTuple):
     always: I32  # rows without predicates
     key_start: I64  # [3, lines+1]     operands of operator o on line L are keys[key_start[o,L]:key_start[o,L+1]]
     keys: I64  # ascending; the place of an operand here is its rank
+    key_line: I32  # by rank: the line
     segment_start: I64  # [3, lines+1]     segments of pivot L's list: bounds from here, one more than segments
     bounds: I64  # |0 7 12|12 20|   entries of segment s are ranks[bounds[s]:bounds[s+1]], ascending
     signature: U64  # by segment

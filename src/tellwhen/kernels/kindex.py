@@ -83,15 +83,24 @@ def first_after(keys, start, end, point):
 
 
 @inline
-def settle(order, key, count, moved):
-    """Sort the first `moved` of the lists in again, by insertion from behind; the others are in order."""
-    for k in range(moved - 1, -1, -1):
+def settle(order, key, front, moved, live):
+    """Sort the first `moved` lists from `front` on in again, by insertion; returns the new front.
+
+    The others are in order. Lists that are at their end are left behind the front.
+    """
+    keep = front + moved
+    for k in range(front + moved - 1, front - 1, -1):
+        if key[order[k]] != HIGHEST:
+            keep -= 1
+            order[keep] = order[k]
+    for k in range(front + moved - 1, keep - 1, -1):
         mine = order[k]
         at = k
-        while at + 1 < count and key[order[at + 1]] < key[mine]:
+        while at + 1 < live and key[order[at + 1]] < key[mine]:
             order[at] = order[at + 1]
             at += 1
         order[at] = mine
+    return keep
 
 
 @kernel
@@ -149,21 +158,22 @@ def conjoin(
                 live += 1
             if live < need:
                 continue
-            settle(order, key, live, live)
-            while key[order[need - 1]] != HIGHEST:
-                row = key[order[0]] >> 1
-                least = key[order[need - 1]] >> 1 << 1
-                hit = key[order[need - 1]] >> 1 == row
+            some = order[:live].copy()
+            order[:live] = some[np.argsort(key[some])]
+            front = 0
+            while live - front >= need:
+                row = key[order[front]] >> 1
+                least = key[order[front + need - 1]] >> 1 << 1
                 looked[0] += 1
-                if hit:
-                    if key[order[0]] & 1:
+                if least >> 1 == row:
+                    if key[order[front]] & 1:
                         if written == out.size:
                             return e
                         written = emit(row_slot[row], stamps, removed, died, version, out, written)
                     least = 2 * row + 2
                 moved = 0
-                while moved < live and key[order[moved]] < least:
-                    k = order[moved]
+                while front + moved < live and key[order[front + moved]] < least:
+                    k = order[front + moved]
                     if k == 0:
                         at[k] = first_at_least(nothing, at[k], stop[k], least)
                         key[k] = nothing[at[k]] if at[k] < stop[k] else HIGHEST
@@ -171,6 +181,6 @@ def conjoin(
                         at[k] = first_at_least(postings, at[k], stop[k], least)
                         key[k] = postings[at[k]] if at[k] < stop[k] else HIGHEST
                     moved += 1
-                settle(order, key, live, moved)
+                front = settle(order, key, front, moved, live)
         start[e + 1] = written
     return plain.size

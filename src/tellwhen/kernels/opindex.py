@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.evaluate import first_at_least
+from tellwhen.kernels.arrays import Events
+from tellwhen.kernels.evaluate import close_event, first_at_least, open_event
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
 
@@ -45,16 +46,26 @@ def sign(operator, list_start, lines, entry_line, entry_rank, segment_start, seg
             bounds[first + count] = end
 
 
+@inline
+def count_off(row, remaining, done, finished):
+    """One entry fewer for a row; returns the end of the list of those that need no more."""
+    left = remaining[row]
+    remaining[row] = left - (left > 0)
+    done[finished] = row
+    return finished + (left == 1)
+
+
 @kernel
 def match_pivots(
-    pivot_rows, need, row_slot, always, key_start, keys, segment_start, bounds, signature, ranks, rows,
-    died, version, removed, remaining, done, stamps, looked,
+    pivot_rows, need, row_slot, always, key_start, keys, key_line, segment_start, bounds, signature, ranks, rows,
+    died, version, removed, remaining, done, first_entry, stamps, looked,
     entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
 
     Exact for plain events, and for others no match is missing. looked[0] counts the rows whose counters were touched.
     """
+    events = Events(entry_start, entry_line, entry_low, entry_high, plain)
     lines = pivot_rows.size - 1
     longest = 0
     for e in range(event, plain.size):
@@ -83,6 +94,8 @@ def match_pivots(
                 high_rank[operator, i - first] = high
         if always.size > out.size - written:
             return e
+        open_event(events, e, first_entry)
+        fits = True
         stamps[-1] += 1
         for row in always:
             written = emit(row_slot[row], stamps, removed, died, version, out, written)
@@ -101,6 +114,16 @@ def match_pivots(
                 count = segment_start[operator, pivot + 1] - directory - 1
                 if count <= 0:
                     continue
+                if bounds[directory + count] - bounds[directory] < last - first:
+                    # A list shorter than the event: each of its entries is looked up in the event.
+                    for k in range(bounds[directory], bounds[directory + count]):
+                        line = key_line[ranks[k]]
+                        i = first_entry[line] - 1
+                        while 0 <= i < last and entry_line[i] == line:
+                            if low_rank[operator, i - first] <= ranks[k] < high_rank[operator, i - first]:
+                                finished = count_off(rows[k], remaining, done, finished)
+                            i += 1
+                    continue
                 for i in range(first, last):
                     low, high = low_rank[operator, i - first], high_rank[operator, i - first]
                     if low >= high:
@@ -113,17 +136,17 @@ def match_pivots(
                         continue
                     k = first_at_least(ranks, bounds[segment], bounds[segment + 1], low)
                     while k < bounds[segment + 1] and ranks[k] < high:
-                        row = rows[k]
-                        left = remaining[row]
-                        remaining[row] = left - (left > 0)
-                        done[finished] = row
-                        finished += left == 1
+                        finished = count_off(rows[k], remaining, done, finished)
                         k += 1
             for r in range(top, bottom):
                 looked[0] += remaining[r] != need[r]
-            if finished > out.size - written:
-                return e
+            fits = finished <= out.size - written
+            if not fits:
+                break
             for k in range(finished):
                 written = emit(row_slot[done[k]], stamps, removed, died, version, out, written)
+        close_event(events, e, first_entry)
+        if not fits:
+            return e
         start[e + 1] = written
     return plain.size
