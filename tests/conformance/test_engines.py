@@ -100,7 +100,9 @@ class Sequence(RuleBasedStateMachine):
 for info in tw.engines():
     machine = type(f"Sequence_{info.name}", (Sequence,), {"engine": info.name})
     case = machine.TestCase
-    case.settings = settings(max_examples=25, stateful_step_count=20)
+    case.settings = settings(
+        max_examples=25 if info.name in ("auto", "counting", "scan") else 10, stateful_step_count=20
+    )
     globals()[f"Test_{info.name}"] = case
 del machine, case
 

@@ -31,6 +31,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_every_stage_on_spark_connect(tmp_path):
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
     (tmp_path / "connect.py").write_text(CONNECT)

@@ -33,6 +33,7 @@ def matches(spark, path):
     return tws.match(event, path).groupBy("event_id").count().collect()
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch):
     rng = random.Random()
     (tmp_path / "build.py").write_text(BUILD)

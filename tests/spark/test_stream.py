@@ -114,6 +114,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_killed_stream_loses_and_repeats_nothing(spark, tmp_path):
     rng = random.Random(2)
     subs = [(f"s{i}", f"x = {i % 7} AND y >= {i % 5}") for i in range(300)]
