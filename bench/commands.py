@@ -41,9 +41,7 @@ def list_() -> None:
 
 @app.command()
 def run(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Names or patterns, such as 'betree-*'; a selection.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Names, patterns ('betree-*') or all; else a few.")] = None,
     scale: Annotated[float, typer.Option(help="Sizes, as a share of the papers'.", min=0.0001)] = 0.1,
     repeat: Annotated[int, typer.Option(help="Rounds, of which the median counts.", min=2)] = 5,
     seconds: Annotated[float, typer.Option(help="Time that one step of an engine may take.")] = 120,

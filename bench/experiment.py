@@ -36,6 +36,10 @@ class Point:
         return f"{self.variant}|{self.x}"
 
 
+Points = Callable[[float], list[Point]]
+"""The points of an experiment, by scale."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for.
@@ -50,7 +54,7 @@ class Experiment:
     axis: str
     metric: Metric
     engines: tuple[str, ...]
-    points: Callable[[float], list[Point]] = lambda scale: []
+    points: Points = lambda scale: []
     rows: Callable[[float], list[Row]] | None = None
     claims: tuple[Claim, ...] = ()
     log_x: bool = False
@@ -81,7 +85,7 @@ def vary(
     variants: Mapping[str, Mapping[str, Any]],
     count: int,
     **fixed: Any,
-) -> Callable[[float], list[Point]]:
+) -> Points:
     """Points where one parameter takes several values, in each variant; `count` as the name varies the size."""
 
     def points(scale: float) -> list[Point]:

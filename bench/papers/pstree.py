@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from bench.claims import Claim, Grows, Leads
-from bench.experiment import Experiment, Metric, Point, scaled, vary
-from tellwhen.workloads import Ads, BEGen, Keywords
+from bench.experiment import Experiment, Metric, Point, Points, scaled, vary
+from tellwhen.workloads import Ads, BEGen, Keywords, Workload
 
 ALL = ("pstbloom", "psthash", "betree", "opindex", "propagation", "kindex", "counting", "scan")
 OTHERS = ("betree", "opindex", "propagation", "kindex", "scan")
@@ -20,10 +20,10 @@ Made = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, matc
 
 
 def _figure(
-    number: int, title: str, says: str, axis: str, metric: Metric, points: object, *claims: Claim
+    number: int, title: str, says: str, axis: str, metric: Metric, points: Points, *claims: Claim
 ) -> Experiment:
     name = f"pstree-fig{number}"
-    return Experiment(name, f"PS-Tree: {title}", says, axis, metric, ALL, points, claims=claims)  # type: ignore[arg-type]
+    return Experiment(name, f"PS-Tree: {title}", says, axis, metric, ALL, points, claims=claims)
 
 
 def _fig5(scale: float) -> list[Point]:
@@ -51,8 +51,8 @@ def _fig14(scale: float) -> list[Point]:
     ]
 
 
-def _one(work: object, name: str, count: int, scale: float) -> list[Point]:
-    return [Point(name, name, work, scaled(count, scale))]  # type: ignore[arg-type]
+def _one(work: Workload, name: str, count: int, scale: float) -> list[Point]:
+    return [Point(name, name, work, scaled(count, scale))]
 
 
 EXPERIMENTS = [

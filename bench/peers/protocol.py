@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.machine import resident
+
 ROUNDS = 7
 WARM_UP = 2.0
 """Seconds of matching before the first round."""
@@ -71,8 +73,3 @@ def _round(match: Match, events: Sequence[Any], least: float) -> list[float]:
             times.append(time.perf_counter() - begin)
         if time.perf_counter() >= end:
             return times
-
-
-def resident() -> int:
-    """Bytes of memory that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.subscriptions import Store, StoreMark
+from tellwhen.compile.subscriptions import AT_ONCE, Store, StoreMark
 from tellwhen.compile.text import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine, able
@@ -32,9 +32,6 @@ from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
 from tellwhen.schema import Schema
-
-BLOCK = 1_024
-"""Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
 
 FEW = 10_000
 """More subscriptions than this an engine indexes at once; of fewer it may keep some aside for a while."""
@@ -61,7 +58,7 @@ class Contents:
         replaced: set[int] = set()
         first = len(self.store)
         moved = False
-        while block := list(islice(pairs, BLOCK)):
+        while block := list(islice(pairs, AT_ONCE)):
             moved |= self._store_block(block, fresh, replaced, replace)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()

@@ -47,7 +47,7 @@ def thresholds(monkeypatch, rng):
     """Small ones, so that compaction, relabelling and building happen in small indexes."""
     contents = import_module("tellwhen.contents")
     monkeypatch.setattr(contents, "DEAD", rng.choice([0, 3, 4096]))
-    monkeypatch.setattr(contents, "BLOCK", rng.choice([1, 2, 1024]))
+    monkeypatch.setattr(contents, "AT_ONCE", rng.choice([1, 2, 1024]))
     monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", rng.choice([0, 1, 64]))
     monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", rng.choice([0, 1, 256]))
     monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", rng.choice([8, 1 << 40]))

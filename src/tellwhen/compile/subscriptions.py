@@ -22,6 +22,9 @@ from tellwhen.kernels.intern import intern, link, place
 from tellwhen.lang.ast import Expr
 from tellwhen.schema import Schema
 
+AT_ONCE = 1_024
+"""Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
+
 
 class View(NamedTuple):
     """The store as it was at one moment."""

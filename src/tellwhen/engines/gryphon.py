@@ -16,7 +16,8 @@ import numpy as np
 
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader
-from tellwhen.engines.rows import RowEngine, RowReader, statistics
+from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.selectivity import statistics
 from tellwhen.kernels.arrays import I64, GryphonIndex
 from tellwhen.kernels.gryphon import grow, walk
 

@@ -19,6 +19,7 @@ import numpy as np
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, KIndexIndex, Predicates
 from tellwhen.kernels.kindex import conjoin, place_rows
 
@@ -39,8 +40,7 @@ class KIndex(RowEngine):
         rows = self.rows()
         predicates, excluded = (_inverted if self.weak else _as_they_are)(view.predicates)
         used = np.unique(rows.predicate)
-        cut_start, cuts = _cuts(predicates, used, view.lines)
-        first, last = _segments(predicates, used, cut_start, cuts)
+        cut_start, cuts, first, last = _segments(predicates, used, view.lines)
         owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
         wide = np.bincount(owner, last - first + 1, len(predicates.line)) > BUDGET
         row_of = np.repeat(np.arange(len(rows.slot)), np.diff(rows.start))
@@ -108,44 +108,20 @@ def _sizes(row_of: I64, predicate: I32, line: I32, excluded: np.ndarray, rows: i
     return np.bincount(pairs >> 32, minlength=rows).astype(np.int64)
 
 
-def _cuts(predicates: Predicates, used: I32, lines: int) -> tuple[I64, I64]:
-    """Where intervals in use begin and where they have ended, line by line; without infinity."""
-    first, which = gather(predicates.start, used)
-    line = np.repeat(predicates.line[used], np.diff(first))
-    low, high = predicates.low[which], predicates.high[which]
-    begins, ends = low != LOWEST, high != HIGHEST
-    line = np.concatenate([line[begins], line[ends]])
-    cuts = np.concatenate([low[begins], high[ends] + 1])
-    order = np.lexsort((cuts, line))
-    line, cuts = line[order], cuts[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (line[1:] != line[:-1]) | (cuts[1:] != cuts[:-1])
-    return np.searchsorted(line[fresh], np.arange(lines + 1)), cuts[fresh]
+def _segments(predicates: Predicates, used: I32, lines: int) -> tuple[I64, I64, I64, I64]:
+    """Where each line's cuts begin, and the cuts; and the first and the last segment of every interval in use.
 
-
-def _segments(predicates: Predicates, used: I32, cut_start: I64, cuts: I64) -> tuple[I64, I64]:
-    """The first and the last segment of every interval; an empty run for predicates not in use.
-
-    Line L with c cuts has c + 1 segments, from cut_start[L] + L on.
+    A cut is where an interval begins, or has ended. Line L with c cuts has c + 1 segments, from cut_start[L] + L on.
     """
-    first = np.ones(len(predicates.low), dtype=np.int64)
-    last = np.zeros(len(predicates.low), dtype=np.int64)
     begin, which = gather(predicates.start, used)
     line = np.repeat(predicates.line[used], np.diff(begin)).astype(np.int64)
     low, high = predicates.low[which], predicates.high[which]
     begins, ends = low != LOWEST, high != HIGHEST
-    first[which] = cut_start[line] + line
-    first[which[begins]] = line[begins] + _located(line[begins], low[begins], cut_start, cuts) + 1
-    last[which] = cut_start[line + 1] + line
-    last[which[ends]] = line[ends] + _located(line[ends], high[ends] + 1, cut_start, cuts)
-    return first, last
-
-
-def _located(line: I64, cut: I64, cut_start: I64, cuts: I64) -> I64:
-    """The place of cuts among all of them."""
-    own = np.repeat(np.arange(len(cut_start) - 1), np.diff(cut_start))
-    order = np.lexsort((np.concatenate([cuts, cut]), np.concatenate([own, line])))
-    place = np.empty(len(order), dtype=np.int64)
-    # Equal ones keep their order, and the known cut comes first: it is the last one at or before.
-    place[order] = np.cumsum(order < len(cuts)) - 1
-    return place[len(cuts) :]
+    both = np.concatenate([line[begins], line[ends]])
+    cut_start, cuts, place = numbered(both, np.concatenate([low[begins], high[ends] + 1]), lines)
+    # Predicates that are not in use have an empty run.
+    first, last = np.ones(len(predicates.low), dtype=np.int64), np.zeros(len(predicates.low), dtype=np.int64)
+    first[which], last[which] = cut_start[line] + line, cut_start[line + 1] + line
+    first[which[begins]] = line[begins] + place[: begins.sum()] + 1
+    last[which[ends]] = line[ends] + place[begins.sum() :]
+    return cut_start, cuts, first, last

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from tellwhen.compile.csr import gather
 from tellwhen.compile.translate import Rows
 from tellwhen.engines.base import Reader
-from tellwhen.engines.rows import RowEngine, RowReader, statistics
+from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.selectivity import points, statistics
+from tellwhen.engines.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, Predicates
 from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, match_pivots, sign
 
@@ -70,9 +72,7 @@ class OpIndex(RowEngine):
             always=np.flatnonzero(pivot[order] == view.lines).astype(np.int32),
             key_start=key_start,
             keys=keys,
-            key_line=np.concatenate([np.repeat(np.arange(view.lines), np.diff(one)) for one in key_start]).astype(
-                np.int32
-            ),
+            key_line=np.repeat(np.tile(np.arange(view.lines), 3), np.diff(key_start).ravel()).astype(np.int32),
             segment_start=segment_start,
             bounds=np.concatenate([part[1] for part in parts]),
             signature=np.concatenate([part[2] for part in parts]),
@@ -157,8 +157,8 @@ def _ends(predicates: Predicates) -> tuple[dict[int, _Ends], I64]:
     _, _, start, low, high = predicates
     many = np.diff(start)
     owner = np.repeat(np.arange(len(many)), many)
-    points = np.bincount(owner[low == high], minlength=len(many)) == many
-    is_point = points[owner]
+    single = points(predicates) > 0
+    is_point = single[owner]
     # A predicate that any value satisfies keeps its low end: the line must be carried all the same.
     below = ~is_point & ((low != LOWEST) | (high == HIGHEST))
     below &= (low != LOWEST) | (many[owner] == 1)
@@ -171,7 +171,7 @@ def _ends(predicates: Predicates) -> tuple[dict[int, _Ends], I64]:
     entries = np.diff(ends[AT_LEAST].start) + np.diff(ends[AT_MOST].start)
     # Of 2k ends k+1 are true inside; those at infinity are not there, and would be.
     whole = np.bincount(owner[(low == LOWEST) & (high == HIGHEST)], minlength=len(many)) > 0
-    need = np.where(points, 1, np.where(whole, 1, entries - many + 1))
+    need = np.where(single, 1, np.where(whole, 1, entries - many + 1))
     return ends, need
 
 
@@ -186,14 +186,9 @@ def _keys(ends: Mapping[int, _Ends], lines: int) -> tuple[I64, I64, list[I32]]:
     start, keys, ranked = np.zeros((3, lines + 1), dtype=np.int64), [], []
     count = 0
     for operator in (EQUAL, AT_LEAST, AT_MOST):
-        line, operand = ends[operator].line, ends[operator].operand
-        order = np.lexsort((operand, line))
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = (np.diff(line[order]) != 0) | (operand[order][1:] != operand[order][:-1])
-        rank = np.empty(len(order), dtype=np.int32)
-        rank[order] = count + np.cumsum(fresh) - 1
-        ranked.append(rank)
-        keys.append(operand[order][fresh])
-        start[operator] = count + np.searchsorted(line[order][fresh], np.arange(lines + 1))
-        count += len(keys[-1])
+        starts, found, number = numbered(ends[operator].line, ends[operator].operand, lines)
+        start[operator] = count + starts
+        keys.append(found)
+        ranked.append((count + number).astype(np.int32))
+        count += len(found)
     return start, np.concatenate(keys), ranked

@@ -15,7 +15,8 @@ import numpy as np
 
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader, prefixed, unprefixed
-from tellwhen.engines.rows import RowEngine, RowReader, statistics
+from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.selectivity import statistics
 from tellwhen.engines.stabbing import build
 from tellwhen.kernels.arrays import PropagationIndex, Stabbing
 from tellwhen.kernels.propagation import propagate

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tellwhen.compile.batch import one_by_one
 from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
@@ -29,7 +30,7 @@ from tellwhen.engines.base import (
     prefixed,
     unprefixed,
 )
-from tellwhen.kernels.arrays import I32, I64, ROW, Events, Matches
+from tellwhen.kernels.arrays import I32, ROW, Events, Matches
 
 LOOSE = 64
 """So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
@@ -131,7 +132,8 @@ class RowReader(Reader):
     """Runs an engine's kernel, and makes what it finds exact.
 
     The kernel takes the index, who has died, scratch arrays of the given sizes, `tail`, and the events. The last two of
-    the scratch are the same for all: `stamps` for slots of several rows, and `looked`, which counts candidates.
+    the scratch are the same for all: `stamps` for slots of several rows, and `looked`, which counts candidates; where
+    counting costs time a kernel does it only if it finds a 1 there.
     """
 
     def __init__(
@@ -158,39 +160,15 @@ class RowReader(Reader):
 
     def candidates(self, events: Events) -> int:
         arrays = self._scratch.take(self._sizes)
+        found = self._loose * (len(events.start) - 1)
+        for event in one_by_one(events):  # a kernel whose output is full looks again: what counts is the last time
+            done = 0
+            out = np.empty(64, dtype=np.int32)
+            while not done:
+                arrays["looked"][0] = 1
+                start, out = np.zeros(2, dtype=np.int64), np.empty(2 * len(out), dtype=np.int32)
+                done = self._kernel(*self._arguments, *arrays.values(), *self._tail, *event, 0, start, out)
+            found += int(arrays["looked"][0]) - 1
         arrays["looked"][0] = 0
-        fill(self._kernel, events, *self._arguments, *arrays.values(), *self._tail)
-        found = int(arrays["looked"][0]) + self._loose * (len(events.start) - 1)
         self._scratch.give(arrays)
         return found
-
-
-class Statistics(NamedTuple):
-    """How selective are predicates? Guessed from the subscriptions, as OpIndex 4.1 allows where no event log is known.
-
-    An attribute that few subscriptions ask for is taken for one that few events carry.
-    """
-
-    line: np.ndarray  # by line: the share of all predicates that are on it
-    points: I64  # by predicate: its values, if it is a set of single values; 0 for all others
-    values: I64  # by line: the different single values that predicates on it have
-
-
-def statistics(store: Store, predicate: I32) -> Statistics:
-    """Of the predicates that rows use, given with repetition."""
-    view = store.view()
-    line_of, _, start, low, high = view.predicates
-    used = np.bincount(line_of[predicate], minlength=view.lines)
-    single = low == high
-    many = np.diff(start)
-    counts = np.add.reduceat(single, start[:-1], dtype=np.int64) if len(many) else np.zeros(0, dtype=np.int64)
-    points = np.where(counts == many, many, 0)
-    owner = np.repeat(line_of, many)
-    values = np.zeros(view.lines, dtype=np.int64)
-    if single.any():
-        line, value = owner[single], low[single]
-        order = np.lexsort((value, line))
-        line, value = line[order], value[order]
-        fresh = np.append(True, (line[1:] != line[:-1]) | (value[1:] != value[:-1]))
-        values = np.bincount(line[fresh], minlength=view.lines)
-    return Statistics(used / max(1, len(predicate)), points, values)

@@ -22,14 +22,14 @@ def build(predicates: Predicates, lines: int, row_start: I64, row_code: I32) -> 
     count = 0
     for kind, ends in enumerate((predicates.low, predicates.high, predicates.low)):
         chosen = np.flatnonzero(shape == kind)
-        starts[kind], found, number = _numbered(line[chosen], ends[chosen], lines)
+        starts[kind], found, number = numbered(line[chosen], ends[chosen], lines)
         where[chosen] = count + number
         starts[kind] += count
         keys.append(found)
         count += len(found)
     chosen = np.flatnonzero(shape == kernels.SPAN)
     both = np.concatenate([predicates.low[chosen], predicates.high[chosen] + 1])
-    starts[kernels.SPAN], found, number = _numbered(np.tile(line[chosen], 2), both, lines)
+    starts[kernels.SPAN], found, number = numbered(np.tile(line[chosen], 2), both, lines)
     where[chosen], upto[chosen] = np.split(count + number, 2)
     starts[kernels.SPAN] += count
     keys.append(found)
@@ -40,7 +40,7 @@ def build(predicates: Predicates, lines: int, row_start: I64, row_code: I32) -> 
     return Stabbing(flat, np.concatenate(keys), *placed)
 
 
-def _numbered(line: I32, key: I64, lines: int) -> tuple[I64, I64, I64]:
+def numbered(line: I32, key: I64, lines: int) -> tuple[I64, I64, I64]:
     """Distinct keys line by line: where each line's begin, the keys, and every input's number among them."""
     order = kernels.sort_keys(line, key, lines)
     line, key = line[order], key[order]

@@ -138,8 +138,9 @@ def match_pivots(
                     while k < bounds[segment + 1] and ranks[k] < high:
                         finished = count_off(rows[k], remaining, done, finished)
                         k += 1
-            for r in range(top, bottom):
-                looked[0] += remaining[r] != need[r]
+            if looked[0]:
+                for r in range(top, bottom):
+                    looked[0] += remaining[r] != need[r]
             fits = finished <= out.size - written
             if not fits:
                 break

@@ -16,9 +16,9 @@ import pyarrow as pa
 from tellwhen import persist
 from tellwhen.compile import saved
 from tellwhen.compile.needs import Needs, pivots
-from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.subscriptions import AT_ONCE, Store
 from tellwhen.compile.text import Texts
-from tellwhen.contents import BLOCK, read_subscription
+from tellwhen.contents import read_subscription
 from tellwhen.errors import ExpressionError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, I64, NEVER
@@ -76,7 +76,7 @@ def write_block(directory: Path, pairs: Iterable[tuple[Id, str | None]], schema:
     """Parse, compile and save."""
     store, ids, texts, needs = Store(schema), Ids(), Texts(), Needs()
     pairs = iter(pairs)
-    while few := list(islice(pairs, BLOCK)):
+    while few := list(islice(pairs, AT_ONCE)):
         expressions, plain = zip(*[_read(id_, text, schema) for id_, text in few], strict=True)
         slots, _ = store.append(store.compile(expressions))
         needs.note(store, slots, list(expressions))

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.events import encode
-from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.subscriptions import AT_ONCE, Store
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.lang.parse import parse
 from tellwhen.schema import Schema
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, joined, taken, taken_events
-
-FEW = 1_024
-"""Subscriptions compiled at a time."""
 
 
 def stored(work: Workload, count: int) -> tuple[Store, I32]:
@@ -20,8 +17,8 @@ def stored(work: Workload, count: int) -> tuple[Store, I32]:
     store = Store()
     if not isinstance(work, ArrayWorkload):
         texts = taken(work, count)
-        for first in range(0, count, FEW):
-            store.append(store.compile(parse(text) for text in texts[first : first + FEW]))
+        for first in range(0, count, AT_ONCE):
+            store.append(store.compile(parse(text) for text in texts[first : first + AT_ONCE]))
         return store, np.arange(count, dtype=np.int32)
     made = joined([work.conjunctions(block) for block in range(-(-count // BLOCK))], count)
     for name in work.names:
