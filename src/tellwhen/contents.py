@@ -28,7 +28,7 @@ from tellwhen.errors import (
     shown,
 )
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import I32, Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
 from tellwhen.schema import Schema
@@ -137,6 +137,11 @@ class Contents:
         self._entered = True
         self.engine.rebuild()
 
+    def observe(self, events: Events) -> None:
+        """Build the engine anew for events like these."""
+        self.store.history = events
+        self.rebuild()
+
     def _delete(self, slots: I32) -> None:
         self.store.remove(slots)
         self.engine.delete(slots)
@@ -160,7 +165,7 @@ class Contents:
         self.texts.align(len(self.store))
         if self._entered:
             self.ids.forget_slots()
-            self.engine = create(self.engine.name, self.store)
+            self.engine = create(self.engine.spec, self.store)
             self.engine.insert(self.store.alive())
             self._entered = False
 
@@ -170,7 +175,7 @@ class Contents:
             return self
         alive = self.store.alive()
         store = self.store.compacted()
-        engine = create(self.engine.name, store)
+        engine = create(self.engine.spec, store)
         engine.insert(store.alive())
         after = Contents(store, engine, self.ids.kept(alive), self.texts.kept(alive))
         # Now rather than at the first question, which may come from a thread that only looks.
@@ -192,7 +197,7 @@ class Contents:
     def meta(self) -> dict[str, Any]:
         """The rest of it, as JSON."""
         return {
-            "engine": self.engine.name,
+            "engine": self.engine.spec,
             "schema": self.store.schema.types,
             "registers": self.store.registers,
             "version": self.store.version,

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tellwhen import persist
 from tellwhen.compile import saved
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.batch import joined, thinned
 from tellwhen.compile.events import EventEncoder, encode
 from tellwhen.compile.frames import as_table_or_dicts
 from tellwhen.compile.subscriptions import StoreMark
@@ -31,6 +32,9 @@ from tellwhen.lang.parse import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.schema import Schema
+
+HISTORY = 1_000
+"""Typical events kept, at most."""
 
 EVENTS = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
@@ -64,7 +68,8 @@ class Index:
     {'event': [0, 1], 'subscription': ['cheap', 'classic']}
 
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
-    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.engines()`.
+    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.engines()`,
+    with its options behind it, as in `betree:max_cap=5`.
     """
 
     def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
@@ -106,6 +111,17 @@ class Index:
         """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
         with self._changing() as contents:
             contents.rebuild()
+        return self
+
+    def observe(self, events: Any) -> Index:
+        """Show typical events, of the kinds that `match_many` takes: the engine is built anew for such.
+
+        By them it chooses what to look at first; without them it guesses from the subscriptions. Of many events some
+        are kept, and saved with the index. Answers never depend on them.
+        """
+        with self._changing() as contents:
+            encoded = self._encoded(events, contents.store.attributes)
+            contents.observe(thinned(joined([thinned(some, HISTORY) for some, _ in encoded]), HISTORY))
         return self
 
     @contextmanager

@@ -353,3 +353,80 @@ def test_a_failed_change_leaves_nothing_behind(engine):
     index.add("new", "x > 'm' AND z1 IS NULL AND q MATCHES 'b'")
     assert index.match({"x": "m"}) == ["old"]
     assert index.match({"x": "z", "q": "abc"}) == ["new"]
+
+
+# What engines choose by
+
+
+BOTH = {f"s{k}": f"rare = {k} AND common = {k}" for k in range(200)}
+COMMON = {f"c{k}": f"common = {k}" for k in range(9)}
+
+
+def access_lines(index):
+    """The lines of the access predicates in use."""
+    contents = index._contents
+    cluster = contents.engine._index.cluster
+    predicates = np.flatnonzero(np.diff(cluster)[:-1])
+    lines = contents.store.attributes.lines
+    return {lines[line].attribute for line in contents.store.view().predicates.line[predicates].tolist()}
+
+
+def test_typical_events_change_what_an_engine_looks_at_first():
+    index = tw.Index("propagation").add_many(BOTH | COMMON).rebuild()
+    assert access_lines(index) == {"rare", "common"}
+    assert len([k for k in range(200) if index.match({"common": k, "rare": k})]) == 200
+    index.observe([{"rare": k % 3, "common": k} for k in range(2_000)])
+    before = access_lines(index)
+    assert "common" in before
+    assert index._contents.engine._index.cluster[-1] == len(index)
+    index.observe([{"common": 1}] * 5)
+    assert index.match({"common": 1, "rare": 1}) == ["s1", "c1"]
+
+
+def test_observed_events_survive_saving_compaction_and_new_labels(tmp_path, monkeypatch):
+    monkeypatch.setattr(tw.contents, "DEAD", 0)
+    index = tw.Index("propagation").add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
+    index.observe([{"name": f"n{k}", "x": k, "unknown": 1} for k in range(50)])
+    assert len(index._contents.store.history.plain) == 50
+    index.save(tmp_path / "idx")
+    assert len(tw.Index.load(tmp_path / "idx")._contents.store.history.plain) == 50
+    index.remove_many(range(90))
+    history = index._contents.store.history
+    assert len(history.plain) == 50
+    assert history.line.max() < len(index._contents.store.attributes.lines)
+    index.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
+    assert index.match({"name": "n95", "x": 95}) == [95]
+
+
+def test_observe_is_whole_or_undone():
+    index = tw.Index("propagation").add("a", "x = 1")
+
+    def faulty():
+        yield {"x": 1}
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError):
+        index.observe(faulty())
+    assert len(index._contents.store.history.plain) == 0
+    assert index.match({"x": 1}) == ["a"]
+
+
+def test_many_events_are_thinned():
+    index = tw.Index().add("a", "x = 1").observe([{"x": k} for k in range(40_000)])
+    seen = index._contents.store.history
+    assert len(seen.plain) == 1_000
+    assert seen.low[0] == 0
+    assert seen.low[-1] == 2 * 39_999
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("counting:max_cap=5", "counting has no option 'max_cap'; it has none"),
+        ("nothing:max_cap=5", "there is no engine 'nothing'"),
+        (7, "there is no engine 7"),
+    ],
+)
+def test_bad_options(spec, says):
+    with pytest.raises(tw.EngineError, match=says):
+        tw.Index(spec)

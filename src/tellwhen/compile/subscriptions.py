@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.batch import NO_EVENTS, on_lines
 from tellwhen.compile.csr import gather
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, ROW, U8, Predicates, Subscriptions
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, ROW, U8, Events, Predicates, Subscriptions
 from tellwhen.kernels.intern import intern, link, place
 from tellwhen.lang.ast import Expr
 from tellwhen.schema import Schema
@@ -46,6 +47,7 @@ class StoreMark(NamedTuple):
     registers: int
     version: int
     removed: int
+    history: Events
 
 
 class Extract(NamedTuple):
@@ -80,6 +82,7 @@ class Store:
         self.registers = 0
         self.version = 0
         self.removed = 0  # slots, ever
+        self.history = NO_EVENTS  # some typical events, by which engines choose what to look at first
 
     def __len__(self) -> int:
         """Slots in use, removed ones included."""
@@ -134,7 +137,9 @@ class Store:
         self._touched = False
         arrays = tuple((array.data, array.count) for array in self._arrays)
         attributes = self.attributes
-        return StoreMark(arrays, attributes, len(attributes.lines), self.registers, self.version, self.removed)
+        return StoreMark(
+            arrays, attributes, len(attributes.lines), self.registers, self.version, self.removed, self.history
+        )
 
     def rewind(self, mark: StoreMark) -> None:
         """Undo all since the mark, wherever it stopped. No reader may have been given any of it."""
@@ -142,7 +147,7 @@ class Store:
             array.data, array.count = data, count
         if self.version != mark.version:
             self.died[(self.died > mark.version) & (self.died < HIGHEST)] = HIGHEST
-        _, self.attributes, _, self.registers, self.version, self.removed = mark
+        _, self.attributes, _, self.registers, self.version, self.removed, self.history = mark
         if self._touched:
             self.attributes.rewind(mark.lines)
             self._table[:] = 0
@@ -175,6 +180,7 @@ class Store:
         after = Store(self.schema)
         after.attributes, literals = self.attributes.trimmed(extract.literals)
         after.adopt(extract._replace(literals=literals))
+        after.history = on_lines(self.history, np.unique(extract.literals.line))
         return after
 
     def extract(self, slots: I32) -> Extract:
@@ -226,12 +232,17 @@ class Store:
             ends.view[mine] = moves(ends.view[mine])
         self._table[:] = 0
         place(self._table, self.view().predicates, self._line.count)
+        # Values that are no constants land where they may: the history is for statistics only.
+        mine = self.history.line == line
+        low, high = (np.where(mine, moves(ends), ends) for ends in (self.history.low, self.history.high))
+        self.history = self.history._replace(low=low, high=np.maximum(low, high))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything to be saved, by name."""
         view = self.view()
         named = {f"predicates.{name}": array for name, array in view.predicates._asdict().items()}
         named |= {f"subscriptions.{name}": array for name, array in view.subscriptions._asdict().items()}
+        named |= {f"history.{name}": array for name, array in self.history._asdict().items()}
         return named | {"predicates.table": self._table}
 
     def restore(self, arrays: Mapping[str, np.ndarray], attributes: Attributes, registers: int, version: int) -> None:
@@ -247,3 +258,4 @@ class Store:
             growing.data = arrays[name]
             growing.count = len(growing.data)
         self.removed = int(np.count_nonzero(self.died <= version))
+        self.history = Events(*(arrays[f"history.{name}"] for name in Events._fields))

@@ -28,12 +28,22 @@ CAPABILITIES: dict[Capability, str] = {
 }
 
 
+class Option(NamedTuple):
+    """A number that an engine may be given behind its name, as in `betree:max_cap=5`."""
+
+    default: int
+    least: int
+    most: int
+    meaning: str
+
+
 class EngineInfo(NamedTuple):
     """What `tellwhen.engines()` lists."""
 
     name: str
     summary: str
     supports: frozenset[Capability]
+    options: Mapping[str, Option]
 
 
 class Reader(ABC):
@@ -54,14 +64,23 @@ class Engine(ABC):
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     supports: ClassVar[frozenset[Capability]] = frozenset()
+    options: ClassVar[Mapping[str, Option]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.name:
             REGISTRY[cls.name] = cls
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, **given: int) -> None:
         self.store = store
+        self.given = given
+        self.option = {name: given.get(name, option.default) for name, option in self.options.items()}
+
+    @property
+    def spec(self) -> str:
+        """What `create` makes an engine like this one of: its name, and the options it was given."""
+        given = ",".join(f"{name}={value}" for name, value in self.given.items())
+        return f"{self.name}:{given}" if given else self.name
 
     @abstractmethod
     def __len__(self) -> int:
@@ -98,6 +117,9 @@ class Engine(ABC):
     @abstractmethod
     def stats(self) -> dict[str, Any]:
         """Sizes and counts; `bytes` is what the engine needs besides the store."""
+
+    def verify(self) -> None:  # noqa: B027  an engine without a structure has nothing to look at
+        """Look at the whole structure; raises AssertionError where something is not as it must be. Not fast."""
 
     @classmethod
     def require(cls, capability: Capability) -> None:

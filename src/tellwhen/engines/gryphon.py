@@ -17,7 +17,7 @@ import numpy as np
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.rows import RowEngine, RowReader
-from tellwhen.engines.selectivity import statistics
+from tellwhen.engines.selectivity import points
 from tellwhen.kernels.arrays import I64, GryphonIndex
 from tellwhen.kernels.gryphon import grow, walk
 
@@ -32,25 +32,25 @@ class Gryphon(RowEngine):
     def _build(self) -> None:
         view = self.store.view()
         rows = self.rows()
-        known = statistics(self.store, rows.predicate)
+        asked = np.bincount(view.predicates.line[rows.predicate], minlength=view.lines)
         place = np.empty(view.lines, dtype=np.int64)
-        place[np.argsort(-known.line, kind="stable")] = np.arange(view.lines)
+        place[np.argsort(-asked, kind="stable")] = np.arange(view.lines)
         owner = np.repeat(np.arange(len(rows.slot)), np.diff(rows.start))
         order = np.lexsort((rows.predicate, place[view.predicates.line[rows.predicate]], owner))
         room = len(rows.predicate) + 1
         parent, label, end = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(len(rows.slot), np.int32)
         nodes = grow(rows.start, rows.predicate[order], parent, label, end)
         by_end = np.argsort(end, kind="stable")
-        branches = self._branches(parent[1:nodes], label[1:nodes], known.points, nodes)
+        branches = self._branches(parent[1:nodes], label[1:nodes], points(view.predicates), nodes)
         slot_start = np.searchsorted(end[by_end], np.arange(nodes + 1))
         self._index = GryphonIndex(*(*branches, slot_start, rows.slot[by_end]))
 
-    def _branches(self, parent: np.ndarray, label: np.ndarray, points: I64, nodes: int) -> tuple[np.ndarray, ...]:
+    def _branches(self, parent: np.ndarray, label: np.ndarray, single: I64, nodes: int) -> tuple[np.ndarray, ...]:
         """The branches of every node, in groups of one line; those on points sorted, the others apart."""
         view = self.store.view()
         line_of, _, start, low, _ = view.predicates
         child = np.arange(1, nodes)
-        is_point = points[label] > 0
+        is_point = single[label] > 0
         first, which = gather(start, label[is_point])
         many = np.diff(first)
         point, of = low[which], np.repeat(np.flatnonzero(is_point), many)

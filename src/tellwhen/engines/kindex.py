@@ -19,7 +19,7 @@ import numpy as np
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.rows import RowEngine, RowReader
-from tellwhen.engines.stabbing import numbered
+from tellwhen.engines.spaces import spaces
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, KIndexIndex, Predicates
 from tellwhen.kernels.kindex import conjoin, place_rows
 
@@ -40,7 +40,7 @@ class KIndex(RowEngine):
         rows = self.rows()
         predicates, excluded = (_inverted if self.weak else _as_they_are)(view.predicates)
         used = np.unique(rows.predicate)
-        cut_start, cuts, first, last = _segments(predicates, used, view.lines)
+        cut_start, cuts, first, last = spaces(predicates, used, view.lines)
         owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
         wide = np.bincount(owner, last - first + 1, len(predicates.line)) > BUDGET
         row_of = np.repeat(np.arange(len(rows.slot)), np.diff(rows.start))
@@ -106,22 +106,3 @@ def _sizes(row_of: I64, predicate: I32, line: I32, excluded: np.ndarray, rows: i
     counted = ~excluded[predicate]
     pairs = np.unique(row_of[counted] << 32 | line[predicate[counted]])
     return np.bincount(pairs >> 32, minlength=rows).astype(np.int64)
-
-
-def _segments(predicates: Predicates, used: I32, lines: int) -> tuple[I64, I64, I64, I64]:
-    """Where each line's cuts begin, and the cuts; and the first and the last segment of every interval in use.
-
-    A cut is where an interval begins, or has ended. Line L with c cuts has c + 1 segments, from cut_start[L] + L on.
-    """
-    begin, which = gather(predicates.start, used)
-    line = np.repeat(predicates.line[used], np.diff(begin)).astype(np.int64)
-    low, high = predicates.low[which], predicates.high[which]
-    begins, ends = low != LOWEST, high != HIGHEST
-    both = np.concatenate([line[begins], line[ends]])
-    cut_start, cuts, place = numbered(both, np.concatenate([low[begins], high[ends] + 1]), lines)
-    # Predicates that are not in use have an empty run.
-    first, last = np.ones(len(predicates.low), dtype=np.int64), np.zeros(len(predicates.low), dtype=np.int64)
-    first[which], last[which] = cut_start[line] + line, cut_start[line + 1] + line
-    first[which[begins]] = line[begins] + place[: begins.sum()] + 1
-    last[which[ends]] = line[ends] + place[begins.sum() :]
-    return cut_start, cuts, first, last

@@ -24,7 +24,7 @@ from tellwhen.compile.csr import gather
 from tellwhen.compile.translate import Rows
 from tellwhen.engines.base import Reader
 from tellwhen.engines.rows import RowEngine, RowReader
-from tellwhen.engines.selectivity import points, statistics
+from tellwhen.engines.selectivity import frequency, least, points
 from tellwhen.engines.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, Predicates
 from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, match_pivots, sign
@@ -85,14 +85,12 @@ class OpIndex(RowEngine):
         view = self.store.view()
         found = np.full(len(rows.slot), view.lines, dtype=np.int64)
         if len(rows.predicate):
-            frequency = statistics(self.store, rows.predicate).line
             # Whether an attribute is there can be told of every event: the last choice for a pivot.
             told = np.array([line.kind == "presence" for line in self.store.attributes.lines[: view.lines]], dtype=bool)
-            _, rank = np.unique(np.where(told, 2.0, frequency), return_inverse=True)
+            _, rank = np.unique(np.where(told, 2.0, frequency(self.store, rows.predicate)), return_inverse=True)
             line = view.predicates.line[rows.predicate]
-            some = np.flatnonzero(np.diff(rows.start))
-            place = np.arange(len(line))
-            found[some] = line[np.minimum.reduceat(rank[line] << 40 | place, rows.start[some]) & ((1 << 40) - 1)]
+            place = least(rank[line], rows.start)
+            found[place >= 0] = line[place[place >= 0]]
         return found
 
     def _lists(

@@ -21,15 +21,33 @@ def engines() -> list[EngineInfo]:
     >>> [info.name for info in tw.engines()]
     ['auto', 'counting', 'gryphon', 'kindex', 'opindex', 'opindex-plain', 'propagation', 'scan']
     """
-    return [EngineInfo(name, engine.summary, engine.supports) for name, engine in sorted(REGISTRY.items())]
+    return [
+        EngineInfo(name, engine.summary, engine.supports, engine.options) for name, engine in sorted(REGISTRY.items())
+    ]
 
 
-def create(name: str, store: Store) -> Engine:
-    """A new engine over a store."""
+def create(spec: str, store: Store) -> Engine:
+    """A new engine over a store: its name, and perhaps options behind it, as in `betree:max_cap=5,min_size=3`."""
+    name, _, rest = spec.partition(":") if isinstance(spec, str) else (spec, "", "")
     engine = REGISTRY.get(name) if isinstance(name, str) else None
     if engine is None:
         raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
-    return engine(store)
+    return engine(store, **dict(_option(engine, text) for text in rest.split(",") if text))
+
+
+def _option(engine: type[Engine], text: str) -> tuple[str, int]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    if name not in engine.options:
+        known = ", ".join(f"{name} ({option.meaning})" for name, option in engine.options.items())
+        raise EngineError(f"{engine.name} has no option {name!r}; it has {known or 'none'}")
+    _, least, most, _ = engine.options[name]
+    try:
+        number = int(value)
+    except ValueError:
+        raise EngineError(f"{engine.name}: {name} is a whole number, not {value!r}") from None
+    if not least <= number <= most:
+        raise EngineError(f"{engine.name}: {name} is at least {least} and at most {most}, not {number}")
+    return name, number
 
 
 class Auto(Engine):
@@ -40,8 +58,8 @@ class Auto(Engine):
     supports = frozenset({"delete", "interval_events", "expressions"})
     order = ("counting", "scan")
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, **given: int) -> None:
+        super().__init__(store, **given)
         self._engines = [REGISTRY[name](store) for name in self.order]
         self._owner = Growing(np.uint8)  # by slot: which engine has it
 

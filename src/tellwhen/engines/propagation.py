@@ -4,7 +4,7 @@ The access predicate of a row is the most selective one that is a set of single 
 here, IN. Rows without any are in one cluster that every event looks at, the "post-processing" of BE-Tree 7.2.
 
 Deviations: true predicates are found by stabbing all of them at once, not by hash tables per operator, so ranges and
-prefixes need no treatment of their own; and selectivity is guessed from the subscriptions, not from events.
+prefixes need no treatment of their own; and an access predicate that is IN has its rows once, not once for each value.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ import numpy as np
 from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader, prefixed, unprefixed
 from tellwhen.engines.rows import RowEngine, RowReader
-from tellwhen.engines.selectivity import statistics
+from tellwhen.engines.selectivity import least, points, ranking
 from tellwhen.engines.stabbing import build
 from tellwhen.kernels.arrays import PropagationIndex, Stabbing
 from tellwhen.kernels.propagation import propagate
-
-WHOLE = 1 << 29
-"""A chance of 1, as a whole number."""
 
 
 class Propagation(RowEngine):
@@ -37,16 +34,12 @@ class Propagation(RowEngine):
         slot, start, predicate = self.rows()
         general = len(view.predicates.line)
         access = np.full(len(slot), general, dtype=np.int64)
-        known = statistics(self.store, predicate)
-        if len(predicate):
-            line = view.predicates.line[predicate]
-            points = known.points[predicate]
-            chance = known.line[line] * points / np.maximum(1, known.values[line])
-            # As whole numbers, with the predicate's number in the low half: the least is found in one pass.
-            score = np.where(points > 0, (chance * WHOLE).astype(np.int64), 2 * WHOLE) << 32 | predicate
-            some = np.flatnonzero(np.diff(start))
-            least = np.minimum.reduceat(score, start[some])
-            access[some] = np.where(least >> 32 <= WHOLE, least & 0xFFFFFFFF, general)
+        eligible = points(view.predicates) > 0
+        rank = np.where(eligible, ranking(self.store, predicate), general)
+        place = least(rank[predicate].astype(np.int64), start)
+        some = place >= 0
+        chosen = predicate[place[some]]
+        access[some] = np.where(eligible[chosen], chosen, general)
         order = np.argsort(access, kind="stable")
         # The access predicate is true when a row is looked at: it need not be tested again.
         first, which = gather(start, order)

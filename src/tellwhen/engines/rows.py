@@ -50,8 +50,8 @@ class RowEngine(Engine):
         super().__init_subclass__(**kwargs)
         cls.scratch = Scratch()
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, **given: int) -> None:
+        super().__init__(store, **given)
         self._built = np.zeros(0, dtype=np.int32)  # slots in the index
         self._loose = Growing(np.int32)  # slots not in it
         self._dead = 0
@@ -68,12 +68,16 @@ class RowEngine(Engine):
         self._translator.add(self.store.view().subscriptions, slots)
         self._loose.extend(slots)
         if self._loose.count > max(LOOSE, len(self._built) // 64):
-            self.rebuild()
+            self.settle()
 
     def delete(self, slots: I32) -> None:
         self._dead += len(slots)
         if self._dead > max(LOOSE, (len(self._built) + self._loose.count) // 4):
-            self.rebuild()
+            self.settle()
+
+    def settle(self) -> None:
+        """Take into the index what is loose, and out of it what is dead; an engine that can leaves the rest alone."""
+        self.rebuild()
 
     def rebuild(self) -> None:
         mine = np.concatenate([self._built, self._loose.view])

@@ -30,8 +30,8 @@ class Scan(Engine):
     supports = frozenset({"delete", "interval_events", "expressions"})
     scratch = Scratch()  # of all indexes: one kernel call uses it at a time
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
+    def __init__(self, store: Store, **given: int) -> None:
+        super().__init__(store, **given)
         self._rows = Growing(np.int32)  # slots of conjunctions
         self._head = Growing(np.int32)  # a predicate of each, to be tested first
         self._others = Growing(np.int32)  # slots of all else

@@ -1,35 +1,68 @@
-"""How selective are predicates? What engines choose pivots and access predicates by."""
+"""How selective are lines and predicates? What engines choose pivots and access predicates by.
+
+From typical events, if the store has seen some (`Index.observe`). If not, it is guessed from the subscriptions.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tellwhen.compile.subscriptions import Store
-from tellwhen.engines.stabbing import numbered
-from tellwhen.kernels.arrays import I32, I64, Predicates
+from tellwhen.compile.subscriptions import Store, View
+from tellwhen.engines.spaces import counted, spaces
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
+
+EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)
+"""Operators, as points and intervals show them, the most selective first (PS-Tree, section 3.3)."""
 
 
-class Statistics(NamedTuple):
-    """Guessed from the subscriptions, as OpIndex 4.1 allows where no event log is known.
+def frequency(store: Store, predicate: I32) -> np.ndarray:
+    """By line: the share of events that carry it (OpIndex, section 4.1).
 
-    An attribute that few subscriptions ask for is taken for one that few events carry.
+    Without events, one that few predicates ask for is taken for one that few events carry. `predicate` has those that
+    rows use, with repetition.
     """
+    view, seen = store.view(), store.history
+    if len(seen.plain):
+        fresh = np.ones(len(seen.line), dtype=bool)  # a line may have several neighbouring entries
+        fresh[1:] = seen.line[1:] != seen.line[:-1]
+        fresh[seen.start[:-1][np.diff(seen.start) > 0]] = True
+        known = fresh & (seen.line < view.lines)
+        return np.bincount(seen.line[known], minlength=view.lines) / len(seen.plain)
+    return np.bincount(view.predicates.line[predicate], minlength=view.lines) / max(1, len(predicate))
 
-    line: np.ndarray  # by line: the share of all predicates that are on it
-    points: I64  # by predicate, as `points` says
-    values: I64  # by line: the different single values that predicates on it have
 
+def ranking(store: Store, predicate: I32) -> I32:
+    """By predicate: its place in the order of selectivity, the most selective first.
 
-def statistics(store: Store, predicate: I32) -> Statistics:
-    """Of the predicates that rows use, given with repetition."""
+    The fewer of the typical events satisfy it, the more selective it is. Without events, and among equals, the operator
+    decides, then how wide it is, then how rare its line.
+    """
     view = store.view()
-    line_of, _, start, low, high = view.predicates
-    used = np.bincount(line_of[predicate], minlength=view.lines)
-    single = low == high
-    starts, _, _ = numbered(np.repeat(line_of, np.diff(start))[single], low[single], view.lines)
-    return Statistics(used / max(1, len(predicate)), points(view.predicates), np.diff(starts))
+    line, _, start, low, high = view.predicates
+    width = (high.astype(np.float64) - low) / 2
+    breadth = np.bincount(np.repeat(np.arange(len(line)), np.diff(start)), width, len(line))
+    keys = [frequency(store, predicate)[line], breadth, operators(view.predicates)]
+    if len(store.history.plain):
+        keys.append(_matching(store, view, predicate))
+    rank = np.empty(len(line), dtype=np.int32)
+    rank[np.lexsort(keys)] = np.arange(len(line))
+    return rank
+
+
+def _matching(store: Store, view: View, predicate: I32) -> I64:
+    return counted(spaces(view.predicates, np.unique(predicate), view.lines), view.predicates, store.history)
+
+
+def operators(predicates: Predicates) -> I64:
+    """By predicate: which of the operators above it is, or is most like."""
+    _, _, start, low, high = predicates
+    many = np.diff(start)
+    single = points(predicates)
+    bounded = (low[start[:-1]] != LOWEST).astype(np.int64) + (high[start[1:] - 1] != HIGHEST)
+    both_open = np.select([many == 1, many == 2], [ANY, NOT_EQUAL], NONE_OF)
+    return np.select(
+        [single == 1, single > 1, bounded == 2, bounded == 1], [EQUAL, ONE_OF, BETWEEN, ONE_SIDED], both_open
+    )
 
 
 def points(predicates: Predicates) -> I64:
@@ -38,3 +71,12 @@ def points(predicates: Predicates) -> I64:
     many = np.diff(start)
     owner = np.repeat(np.arange(len(many)), many)
     return np.where(np.bincount(owner[low == high], minlength=len(many)) == many, many, 0)
+
+
+def least(score: I64, start: I64) -> I64:
+    """By row: the place of its least score, the first of equals; -1 for a row without predicates."""
+    found = np.full(len(start) - 1, -1, dtype=np.int64)
+    some = np.flatnonzero(np.diff(start))
+    if len(some):
+        found[some] = np.minimum.reduceat(score << 36 | np.arange(len(score)), start[some]) & ((1 << 36) - 1)
+    return found
