@@ -41,6 +41,13 @@ class Translator:
     def rows(self) -> Rows:
         return Rows(self._slot.view, self._start.view, self._predicate.view)
 
+    def rows_of(self, slots: I32) -> Rows:
+        """The rows of some of the slots."""
+        slot, start, predicate = self.rows
+        mine = np.isin(np.where(slot < 0, -1 - slot, slot), slots)
+        lengths = np.diff(start)
+        return Rows(slot[mine], np.concatenate([[0], np.cumsum(lengths[mine])]), predicate[np.repeat(mine, lengths)])
+
     def takes(self, subscriptions: Subscriptions, slots: I32) -> NDArray[np.bool_]:
         """Which slots have a disjunctive form within the budget?"""
         lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
@@ -80,9 +87,6 @@ class Translator:
 
     def forget(self, died: I64, version: int) -> None:
         """Drop the rows of removed subscriptions."""
-        slot, start, predicate = self.rows
-        alive = died[np.where(slot < 0, -1 - slot, slot)] > version
-        lengths = np.diff(start)
-        self._slot = Growing(np.int32, slot[alive])
-        self._predicate = Growing(np.int32, predicate[np.repeat(alive, lengths)])
-        self._start = Growing(np.int64, np.concatenate([[0], np.cumsum(lengths[alive])]))
+        alive = self.rows_of(np.flatnonzero(died > version).astype(np.int32))
+        self._slot, self._predicate = Growing(np.int32, alive.slot), Growing(np.int32, alive.predicate)
+        self._start = Growing(np.int64, alive.start)

@@ -119,12 +119,13 @@ class RowEngine(Engine):
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
-    def rows(self) -> Rows:
-        """All rows of the slots in `_built`, numbered from 0."""
+    def rows(self, slots: I32 | None = None) -> Rows:
+        """All rows of some slots, those in `_built` if none are given, numbered from 0."""
         kind, start, code, _ = self.store.view().subscriptions
-        mine = self._built[kind[self._built] == ROW]
+        chosen = self._built if slots is None else slots
+        mine = chosen[kind[chosen] == ROW]
         first, which = gather(start, mine)
-        other = self._translator.rows
+        other = self._translator.rows if slots is None else self._translator.rows_of(slots)
         return Rows(
             np.concatenate([mine, other.slot]),
             np.concatenate([first[:-1], first[-1] + other.start]),
@@ -136,8 +137,8 @@ class RowReader(Reader):
     """Runs an engine's kernel, and makes what it finds exact.
 
     The kernel takes the index, who has died, scratch arrays of the given sizes, `tail`, and the events. The last two of
-    the scratch are the same for all: `stamps` for slots of several rows, and `looked`, which counts candidates; where
-    counting costs time a kernel does it only if it finds a 1 there.
+    the scratch are the same for all: `stamps` for slots of several rows, and `looked`, which counts candidates, and the
+    predicates tested for them; where counting costs time a kernel does it only if it finds a 1 there.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class RowReader(Reader):
         view = engine.store.view()
         self._kernel, self._scratch, self._tail = kernel, engine.scratch, tail
         self._arguments = *index, view.subscriptions.died, view.version, view.removed
-        self._sizes = *sizes, ("stamps", len(view.subscriptions.kind) + 1, np.int64), ("looked", 1, np.int64)
+        self._sizes = *sizes, ("stamps", len(view.subscriptions.kind) + 1, np.int64), ("looked", 2, np.int64)
         loose = engine._loose.view if aside is None else np.concatenate([engine._loose.view, aside])
         self._completion, self._loose = Completion(loose, view), len(loose)
 
@@ -163,16 +164,21 @@ class RowReader(Reader):
         return self._completion(matches, events)
 
     def candidates(self, events: Events) -> int:
+        return self.effort(events)[0]
+
+    def effort(self, events: Events) -> tuple[int, int]:
+        """The candidates, and how many predicates were tested for them, if the engine counts these."""
         arrays = self._scratch.take(self._sizes)
-        found = self._loose * (len(events.start) - 1)
+        found, tested = self._loose * (len(events.start) - 1), 0
         for event in one_by_one(events):  # a kernel whose output is full looks again: what counts is the last time
             done = 0
             out = np.empty(64, dtype=np.int32)
             while not done:
-                arrays["looked"][0] = 1
+                arrays["looked"][:2] = 1, 0
                 start, out = np.zeros(2, dtype=np.int64), np.empty(2 * len(out), dtype=np.int32)
                 done = self._kernel(*self._arguments, *arrays.values(), *self._tail, *event, 0, start, out)
             found += int(arrays["looked"][0]) - 1
-        arrays["looked"][0] = 0
+            tested += int(arrays["looked"][1])
+        arrays["looked"][:] = 0
         self._scratch.give(arrays)
-        return found
+        return found, tested

@@ -140,3 +140,26 @@ class GryphonIndex(NamedTuple):
     other_child: I32
     slot_start: I64  # |0|1|3|       rows that end at node n are slots[slot_start[n]:slot_start[n+1]]
     slots: I32  # |1|-6|-6|     -1 - slot for one of several rows
+
+
+class BETreeNodes(NamedTuple):
+    """A BE-Tree that grows (see kernels/betree_grow.py)."""
+
+    cnodes: I32  # [c-nodes, columns]
+    pnodes: I32  # [p-nodes, columns]
+    table: I32  # p-node + 1 by c-node and line
+    work: I32
+    state: I64
+
+
+class BETreeIndex(NamedTuple):
+    """A BE-Tree that is matched: nodes depth first, node 0 the root."""
+
+    cut_start: I64  # |0|3|3|         cuts of line L are cuts[cut_start[L]:cut_start[L+1]], ascending
+    cuts: I64  # a space begins with its cut
+    node: I32  # [nodes+1, columns]    see kernels/betree.py
+    pdir_line: I32  # |2 5 9|4|        lines of a node's p-nodes, ascending
+    pdir_top: I32  # the nodes they lead to
+    code_start: I64  # |0|4|4|         row r's predicates that are not subsumed: code[code_start[r]:code_start[r+1]]
+    code: I32
+    slot: I32  # |1|-6|-6|        -1 - slot for one of several rows

@@ -1,0 +1,176 @@
+"""`betree`: space cut by attribute, then by value, again and again (BE-Tree, SIGMOD 2011).
+
+Two forms of one tree. The one that grows (kernels/betree_grow.py) takes rows in one by one, cuts l-nodes that overflow
+and merges what has become too small; nobody matches with it. From it the one that is matched is laid out, depth first,
+with the predicates of each row that its path does not answer already: so readers are never disturbed.
+
+Deviations, and what the paper leaves open:
+- The domain of an attribute is the spaces that all predicates on it make (engines/spaces.py), as they were when the
+  tree was last built: discrete and finite for every type. A later predicate has the bounds of the spaces it touches,
+  and is never taken for subsumed unless it ends where they do.
+- Table 1 holds for every operator: a predicate's bounds are its least and its greatest value.
+- A half of a bucket is made when something goes into it.
+- An l-node underflows when its p-node has fewer than `min_size` rows: these are inserted anew; buckets merge when an
+  open one with its halves fills half an l-node.
+- Loss is measured by matching (the paper's optimistic start: 0), windows end when subscriptions come and go, and the
+  root is not recycled: nothing above it could be adjusted.
+- True predicates are found once for an event, so that testing one is to look at a bit.
+- A row with two predicates on an attribute is clustered by the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tellwhen.compile.batch import first
+from tellwhen.compile.growing import Growing
+from tellwhen.compile.subscriptions import Store
+from tellwhen.engines.base import Option, Reader, prefixed, unprefixed
+from tellwhen.engines.betree_check import check_tree
+from tellwhen.engines.betree_tree import Tree
+from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.selectivity import ranking
+from tellwhen.engines.stabbing import build
+from tellwhen.kernels.arrays import I32, BETreeIndex, Stabbing
+from tellwhen.kernels.betree import match_tree
+
+GUIDELINE = ((0.01, 5), (0.1, 20), (1.0, 160))
+"""Table 4: below such a share of matches, such a capacity."""
+
+MIDDLING = 20
+"""The capacity as long as no event has been seen."""
+
+SAMPLE = 64
+"""Typical events that the share of matches is found with."""
+
+
+class BETree(RowEngine):
+    """Looks only at rows whose path to the root the event satisfies."""
+
+    name = "betree"
+    summary = "a tree that cuts space by attribute and by value, and adjusts itself (BE-Tree)"
+    options: ClassVar[Mapping[str, Option]] = {
+        "max_cap": Option(0, 0, 1 << 20, "rows in a leaf before it is cut; 0 for what typical events suggest"),
+        "min_size": Option(3, 1, 1 << 20, "rows that must share an attribute to be cut by it"),
+        "window": Option(10, 1, 1000, "percent of a node's rows: so many visits before it is judged"),
+        "threshold": Option(0, -(1 << 20), 1 << 20, "rank below which the rows of a node are inserted anew"),
+    }
+    at_once: ClassVar[bool] = False
+
+    def __init__(self, store: Store, **given: int) -> None:
+        self.recycled = 0  # rows, ever
+        super().__init__(store, **given)
+
+    def _build(self) -> None:
+        capacity = self.option["max_cap"] or MIDDLING
+        self._grow(capacity)
+        if not self.option["max_cap"] and len(self.store.history.plain) and len(self):
+            seen = first(self.store.history, min(SAMPLE, len(self.store.history.plain)))
+            share = len(self.reader().match(seen).slot) / (len(seen.plain) * len(self))
+            suggested = guideline(share)
+            if suggested != capacity:
+                self._grow(suggested)
+
+    def _grow(self, capacity: int) -> None:
+        view, rows = self.store.view(), self.rows()
+        self._tree = Tree(view, capacity, self.option["min_size"])
+        self._tree.add(view, rows, self.at_once)
+        self._rank = ranking(self.store, rows.predicate)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        view = self.store.view()
+        fresh = len(view.predicates.line) - len(self._rank)
+        self._rank = np.append(self._rank, np.full(fresh, len(self._rank), dtype=np.int32))
+        self._index, self._node_of = self._tree.lay_out(view, self._rank)
+        used, each = np.unique(self._index.code), np.arange(len(view.predicates.line) + 1)
+        self._stabbing = build(view.predicates, view.lines, np.searchsorted(used, each), used)
+        self._forget()
+
+    def _forget(self) -> None:
+        """New counters for what matching tells of the nodes."""
+        self._visits, self._lost = (np.zeros(len(self._node_of), dtype=np.int64) for _ in range(2))
+
+    def settle(self) -> None:
+        """Take rows in and out one by one, and recycle what matching has shown to be of no use."""
+        view, tree = self.store.view(), self._tree
+        grown = len(view.predicates.line) > 2 * tree.known + self._loose.count
+        if grown or tree.slot.count > 2 * (len(self) + self._loose.count):
+            self.rebuild()  # for a domain of its own, or without the numbers of rows that are gone
+            return
+        died, version = view.subscriptions.died, view.version
+        mine = tree.alive()
+        slot = tree.slot.view[mine]
+        tree.remove(view, mine[died[np.where(slot < 0, -1 - slot, slot)] <= version])
+        tree.note(self._node_of, self._visits, self._lost)
+        unfit = tree.unfit(self.option["window"], self.option["threshold"])
+        tree.renew(view, unfit)
+        self.recycled += len(unfit)
+        self._translator.forget(died, version)
+        new = self._loose.view[died[self._loose.view] > version]
+        tree.add(view, self.rows(new))
+        self._built = np.concatenate([self._built[died[self._built] > version], new])
+        self._loose = Growing(np.int32)
+        self._dead = 0
+        self._lay_out()
+
+    def reader(self) -> Reader:
+        predicates = len(self._rank)
+        sizes = (
+            ("first", len(self._index.cut_start) - 1, np.int32),
+            ("truth", predicates // 64 + 1, np.uint64),
+            ("satisfied", predicates, np.int32),
+            ("stack", len(self._node_of) + 1, np.int32),
+        )
+        return RowReader(self, match_tree, (*self._index, *self._stabbing), sizes, tail=(self._visits, self._lost))
+
+    def stats(self) -> dict[str, Any]:
+        cnodes = self._tree.nodes.cnodes[self._node_of]
+        return super().stats() | {
+            "c-nodes": len(cnodes),
+            "p-nodes": len(self._index.pdir_line),
+            "max_cap": self._tree.max_cap,
+            "recycled": self.recycled,
+        }
+
+    def verify(self) -> None:
+        check_tree(self._tree, self.store.view())
+        assert sorted(self._tree.slot.view[self._tree.alive()].tolist()) == sorted(self._index.slot.tolist())
+        alive = self.rows(self._built).slot
+        assert np.isin(alive[self._is_live(alive)], self._index.slot).all(), "a row is lost"
+
+    def _is_live(self, slot: I32) -> np.ndarray:
+        return self.store.died[np.where(slot < 0, -1 - slot, slot)] > self.store.version
+
+    def _index_arrays(self) -> dict[str, np.ndarray]:
+        return {
+            **self._index._asdict(),
+            "node_of": self._node_of,
+            "rank": self._rank,
+            **prefixed("stabbing", self._stabbing),
+            **{f"tree.{name}": array for name, array in self._tree.arrays().items()},
+        }
+
+    def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._index = BETreeIndex(*(arrays[name] for name in BETreeIndex._fields))
+        self._node_of, self._rank = arrays["node_of"], arrays["rank"]
+        self._stabbing = unprefixed("stabbing", Stabbing, arrays)
+        tree = {name.removeprefix("tree."): array for name, array in arrays.items() if name.startswith("tree.")}
+        self._tree = Tree.restored(tree, self._index)
+        self._forget()
+
+
+class BETreeBatch(BETree):
+    """With all subscriptions at hand the root is cut by what they have in common, not by what came first (BE-B)."""
+
+    name = "betree-batch"
+    summary = "BE-Tree, built of all subscriptions at once (BE-B)"
+    at_once = True
+
+
+def guideline(share: float) -> int:
+    """The capacity of l-nodes for a share of matches (Table 4)."""
+    return next((capacity for below, capacity in GUIDELINE if share < below), GUIDELINE[-1][1])

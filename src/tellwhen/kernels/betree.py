@@ -1,0 +1,121 @@
+"""Match by a BE-Tree (BE-Tree, section 6, Algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.arrays import Events
+from tellwhen.kernels.evaluate import close_event, first_at_least, is_true, open_event, set_true
+from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.rows import emit
+from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.stabbing import RUNS, find_runs
+
+N_LINE, N_LOW, N_HIGH, N_LEFT, N_RIGHT, N_ROWS, N_DIRECTORY, N_COLUMNS = range(8)
+"""Columns of a node: its bucket's attribute and bounds, its halves (-1 for none), and where its rows and its p-nodes
+begin; they end where those of the next node begin."""
+
+
+@kernel
+def match_tree(
+    cut_start, cuts, node, pdir_line, pdir_top, code_start, code, slot, lines, keys, list_start, members,
+    died, version, removed, first_entry, truth, satisfied, stack, stamps, looked, visits, lost,
+    entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
+):  # fmt: skip
+    """Fill `out` from `event` on; returns the first event whose matches did not fit.
+
+    Exact for plain events, and for others no match is missing. looked[0] counts the rows looked at, looked[1] their
+    predicates. `visits` and `lost` tell the tree, by node, how often its rows were looked at, and how many predicates
+    were tested for rows that did not match; threads that write them at once may lose a count, and nothing else.
+    """
+    events = Events(entry_start, entry_line, entry_low, entry_high, plain)
+    stride = lines.size // 4
+    begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
+    known = cut_start.size - 1
+    longest = 0
+    for e in range(event, plain.size):
+        longest = max(longest, entry_start[e + 1] - entry_start[e])
+    low_space, high_space = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
+    written = start[event]
+    for e in range(event, plain.size):
+        begin, end = entry_start[e], entry_start[e + 1]
+        count = 0
+        for i in range(begin, end):
+            line = entry_line[i]
+            if line >= known:
+                continue
+            low_space[i - begin] = space_of(cut_start, cuts, line, entry_low[i])
+            high_space[i - begin] = space_of(cut_start, cuts, line, entry_high[i])
+            if line >= stride - 1:
+                continue
+            runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
+            for k in range(runs):
+                for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
+                    p = members[j]
+                    if not is_true(truth, p):
+                        set_true(truth, p)
+                        satisfied[count] = p
+                        count += 1
+        open_event(events, e, first_entry)
+        stamps[-1] += 1
+        stack[0] = 0
+        height = 1
+        fits = True
+        while height > 0:
+            height -= 1
+            n = stack[height]
+            top, bottom = node[n, N_ROWS], node[n + 1, N_ROWS]
+            if bottom > top:
+                if bottom - top > out.size - written:
+                    fits = False
+                    break
+                failed = 0
+                for r in range(top, bottom):
+                    i, stop = code_start[r], code_start[r + 1]
+                    while i < stop and is_true(truth, code[i]):
+                        i += 1
+                    if i == stop:
+                        written = emit(slot[r], stamps, removed, died, version, out, written)
+                    else:
+                        failed += i - code_start[r] + 1
+                    looked[1] += i - code_start[r] + (i < stop)
+                looked[0] += bottom - top
+                visits[n] += 1
+                lost[n] += failed
+            first, last = node[n, N_DIRECTORY], node[n + 1, N_DIRECTORY]
+            if last - first <= end - begin:
+                for k in range(first, last):
+                    if first_entry[pdir_line[k]] > 0:
+                        stack[height] = pdir_top[k]
+                        height += 1
+            else:
+                for i in range(begin, end):
+                    line = entry_line[i]
+                    if line < known and (i == begin or entry_line[i - 1] != line):
+                        k = first_at_least(pdir_line, first, last, line)
+                        if k < last and pdir_line[k] == line:
+                            stack[height] = pdir_top[k]
+                            height += 1
+            left, right = node[n, N_LEFT], node[n, N_RIGHT]
+            if left >= 0 or right >= 0:
+                line, low, high = node[n, N_LINE], node[n, N_LOW], node[n, N_HIGH]
+                middle = (low + high) // 2
+                lower = higher = False
+                i = first_entry[line] - 1
+                while i < end and entry_line[i] == line:
+                    lower |= low_space[i - begin] <= middle and high_space[i - begin] >= low
+                    higher |= high_space[i - begin] > middle and low_space[i - begin] <= high
+                    i += 1
+                if lower and left >= 0:
+                    stack[height] = left
+                    height += 1
+                if higher and right >= 0:
+                    stack[height] = right
+                    height += 1
+        close_event(events, e, first_entry)
+        for k in range(count):
+            truth[np.uint32(satisfied[k]) >> np.uint32(6)] = 0
+        if not fits:
+            return e
+        start[e + 1] = written
+    return plain.size
