@@ -1,5 +1,7 @@
 """Does every engine say what the oracle says?"""
 
+from importlib import import_module
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,12 @@ from tellwhen.checks import check_engine, check_matches, expected
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_subscriptions_and_events(engine, seed):
+    check_engine(engine, seed=seed, rounds=8)
+
+
+@pytest.mark.parametrize("seed", range(50, 52))
+def test_every_change_is_taken_into_the_index(engine, seed, monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
     check_engine(engine, seed=seed, rounds=8)
 
 

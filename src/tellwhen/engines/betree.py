@@ -28,20 +28,25 @@ import numpy as np
 from tellwhen.compile.batch import first
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.translate import Rows
 from tellwhen.engines.base import Option, Reader, prefixed, unprefixed
 from tellwhen.engines.betree_check import check_tree
 from tellwhen.engines.betree_tree import Tree
-from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.rows import LOOSE, RowEngine, RowReader
 from tellwhen.engines.selectivity import ranking
 from tellwhen.engines.stabbing import build
-from tellwhen.kernels.arrays import I32, BETreeIndex, Stabbing
+from tellwhen.kernels.arrays import BETreeIndex, Stabbing
 from tellwhen.kernels.betree import match_tree
+from tellwhen.kernels.betree_grow import rows_in
 
 GUIDELINE = ((0.01, 5), (0.1, 20), (1.0, 160))
 """Table 4: below such a share of matches, such a capacity."""
 
 MIDDLING = 20
 """The capacity as long as no event has been seen."""
+
+STALE = 2
+"""With so many times as many predicates as its domain was made of, or rows as there are, a tree is built anew."""
 
 SAMPLE = 64
 """Typical events that the share of matches is found with."""
@@ -86,9 +91,13 @@ class BETree(RowEngine):
         fresh = len(view.predicates.line) - len(self._rank)
         self._rank = np.append(self._rank, np.full(fresh, len(self._rank), dtype=np.int32))
         self._index, self._node_of = self._tree.lay_out(view, self._rank)
-        used, each = np.unique(self._index.code), np.arange(len(view.predicates.line) + 1)
+        used, each = np.unique(self._rows_laid_out().predicate), np.arange(len(view.predicates.line) + 1)
         self._stabbing = build(view.predicates, view.lines, np.searchsorted(used, each), used)
         self._forget()
+
+    def _rows_laid_out(self) -> Rows:
+        """The rows that are matched, without what is subsumed."""
+        return Rows(*rows_in(self._index.words, len(self._tree)))
 
     def _forget(self) -> None:
         """New counters for what matching tells of the nodes."""
@@ -97,9 +106,8 @@ class BETree(RowEngine):
     def settle(self) -> None:
         """Take rows in and out one by one, and recycle what matching has shown to be of no use."""
         view, tree = self.store.view(), self._tree
-        grown = len(view.predicates.line) > 2 * tree.known + self._loose.count
-        if grown or tree.slot.count > 2 * (len(self) + self._loose.count):
-            self.rebuild()  # for a domain of its own, or without the numbers of rows that are gone
+        if len(view.predicates.line) > STALE * tree.known or tree.slot.count > STALE * (len(self) + LOOSE):
+            self.rebuild()  # for a domain that is up to date, or to be rid of the numbers of rows that are gone
             return
         died, version = view.subscriptions.died, view.version
         mine = tree.alive()
@@ -138,12 +146,10 @@ class BETree(RowEngine):
 
     def verify(self) -> None:
         check_tree(self._tree, self.store.view())
-        assert sorted(self._tree.slot.view[self._tree.alive()].tolist()) == sorted(self._index.slot.tolist())
-        alive = self.rows(self._built).slot
-        assert np.isin(alive[self._is_live(alive)], self._index.slot).all(), "a row is lost"
-
-    def _is_live(self, slot: I32) -> np.ndarray:
-        return self.store.died[np.where(slot < 0, -1 - slot, slot)] > self.store.version
+        tree, matched = self._tree.slot.view[self._tree.alive()], self._rows_laid_out().slot
+        assert sorted(tree.tolist()) == sorted(matched.tolist()), "not the rows of the tree are matched"
+        built = self.rows(self._built).slot
+        assert sorted(tree.tolist()) == sorted(built.tolist()), "not the rows that were built are in the tree"
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         return {

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tellwhen.compile.csr import gather
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import View
 from tellwhen.compile.translate import Rows
@@ -53,11 +52,11 @@ class Tree:
     def _insert(self, view: View, rows: I32, at_once: bool = False) -> None:
         self._learn(view)
         scratch = (np.zeros(view.lines, dtype=np.int32) for _ in range(2))
-        grown = grow.insert(
+        cnodes, pnodes, table, work = grow.insert(
             rows, at_once, *self.nodes, self.node.data, self.next.data, self.start.data, self.code.data,
             view.predicates.line, self.low.data, self.high.data, self.cut_start, self.max_cap, self.min_size, *scratch,
         )  # fmt: skip
-        self.nodes = BETreeNodes(*grown, self.nodes.state)
+        self.nodes = BETreeNodes(cnodes, pnodes, table, work, self.nodes.state)
 
     def _learn(self, view: View) -> None:
         """Bounds of predicates that have come since."""
@@ -120,17 +119,14 @@ class Tree:
         live, used = int(state[grow.C_USED]), int(state[grow.P_USED])
         node_of, node = np.empty(live, dtype=np.int32), np.zeros((live + 1, N_COLUMNS), dtype=np.int32)
         pdir_line, pdir_top = np.empty(used, dtype=np.int32), np.empty(used, dtype=np.int32)
-        rows = len(self)
-        code_start, slot = np.empty(rows + 1, dtype=np.int64), np.empty(rows, dtype=np.int32)
-        code = np.empty(self.code.count, dtype=np.int32)
-        nodes, directories, _, words = grow.lay_out(
+        words = np.empty(self.code.count + 2 * len(self), dtype=np.int32)
+        nodes, directories, written = grow.lay_out(
             cnodes, pnodes, self.next.data, self.start.data, self.code.data, self.slot.data, view.predicates.line,
-            self.low.data, self.high.data, self.exact.data, rank, node_of, node, pdir_line, pdir_top,
-            code_start, code, slot,
+            self.low.data, self.high.data, self.exact.data, rank, node_of, node, pdir_line, pdir_top, words,
         )  # fmt: skip
         index = BETreeIndex(
             self.cut_start, self.cuts, node[: nodes + 1].copy(), pdir_line[:directories].copy(),
-            pdir_top[:directories].copy(), code_start, code[:words].copy(), slot,
+            pdir_top[:directories].copy(), words[:written].copy(),
         )  # fmt: skip
         return index, node_of[:nodes].copy()
 
@@ -152,7 +148,3 @@ class Tree:
             setattr(tree, name, Growing(arrays[name].dtype, arrays[name]))
         tree.nodes = unprefixed("nodes", BETreeNodes, arrays)
         return tree
-
-    def rows(self, chosen: I32) -> Rows:
-        start, which = gather(self.start.view, chosen)
-        return Rows(self.slot.view[chosen], start, self.code.view[which])

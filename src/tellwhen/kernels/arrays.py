@@ -160,6 +160,4 @@ class BETreeIndex(NamedTuple):
     node: I32  # [nodes+1, columns]    see kernels/betree.py
     pdir_line: I32  # |2 5 9|4|        lines of a node's p-nodes, ascending
     pdir_top: I32  # the nodes they lead to
-    code_start: I64  # |0|4|4|         row r's predicates that are not subsumed: code[code_start[r]:code_start[r+1]]
-    code: I32
-    slot: I32  # |1|-6|-6|        -1 - slot for one of several rows
+    words: I32  # |2 17 5 9|0 -6|...    a row: how many predicates, its slot (-1 - slot for one of several), and those

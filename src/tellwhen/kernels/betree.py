@@ -13,12 +13,12 @@ from tellwhen.kernels.stabbing import RUNS, find_runs
 
 N_LINE, N_LOW, N_HIGH, N_LEFT, N_RIGHT, N_ROWS, N_DIRECTORY, N_COLUMNS = range(8)
 """Columns of a node: its bucket's attribute and bounds, its halves (-1 for none), and where its rows and its p-nodes
-begin; they end where those of the next node begin."""
+begin; they end where those of the next node begin. A row is some words: how many predicates, the slot, and these."""
 
 
 @kernel
 def match_tree(
-    cut_start, cuts, node, pdir_line, pdir_top, code_start, code, slot, lines, keys, list_start, members,
+    cut_start, cuts, node, pdir_line, pdir_top, words, lines, keys, list_start, members,
     died, version, removed, first_entry, truth, satisfied, stack, stamps, looked, visits, lost,
     entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
@@ -64,22 +64,25 @@ def match_tree(
         while height > 0:
             height -= 1
             n = stack[height]
-            top, bottom = node[n, N_ROWS], node[n + 1, N_ROWS]
-            if bottom > top:
-                if bottom - top > out.size - written:
+            at, bottom = node[n, N_ROWS], node[n + 1, N_ROWS]
+            if bottom > at:
+                if (bottom - at) // 2 > out.size - written:  # a row has two words at least
                     fits = False
                     break
-                failed = 0
-                for r in range(top, bottom):
-                    i, stop = code_start[r], code_start[r + 1]
-                    while i < stop and is_true(truth, code[i]):
+                rows = passed = failed = 0
+                while at < bottom:
+                    i, stop = at + 2, at + 2 + words[at]
+                    while i < stop and is_true(truth, words[i]):
                         i += 1
                     if i == stop:
-                        written = emit(slot[r], stamps, removed, died, version, out, written)
+                        passed += i - at - 2
+                        written = emit(words[at + 1], stamps, removed, died, version, out, written)
                     else:
-                        failed += i - code_start[r] + 1
-                    looked[1] += i - code_start[r] + (i < stop)
-                looked[0] += bottom - top
+                        failed += i - at - 1
+                    rows += 1
+                    at = stop
+                looked[0] += rows
+                looked[1] += passed + failed
                 visits[n] += 1
                 lost[n] += failed
             first, last = node[n, N_DIRECTORY], node[n + 1, N_DIRECTORY]

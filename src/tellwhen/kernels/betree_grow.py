@@ -547,16 +547,16 @@ def judge(cnodes, pnodes, state, window, threshold, p_rank, p_gone, c_gone):
 @kernel
 def lay_out(
     cnodes, pnodes, row_next, row_start, row_code, row_slot, line_of, bound_low, bound_high, exact, rank,
-    node_of, node, pdir_line, pdir_top, code_start, code, slot,
+    node_of, node, pdir_line, pdir_top, words,
 ):  # fmt: skip
-    """Write the tree as matching reads it, depth first; returns how many nodes, p-nodes, rows and predicates.
+    """Write the tree as matching reads it, depth first; returns how many nodes, p-nodes and words.
 
     Of a row only those predicates are written that its path does not answer: the subsumed ones are left out.
     """
     stack = np.empty((cnodes.shape[0] + pnodes.shape[0] + 1, 3), dtype=np.int32)
     path = np.empty((256, 3), dtype=np.int32)
     stack[0, 0], stack[0, 1], stack[0, 2] = 0, -1, 0
-    height, nodes, directories, rows, words = 1, 0, 0, 0, 0
+    height, nodes, directories, written = 1, 0, 0, 0
     while height > 0:
         height -= 1
         c, kind, place = stack[height, 0], stack[height, 1], stack[height, 2]
@@ -569,7 +569,7 @@ def lay_out(
         node_of[n] = c
         node[n, N_LINE], node[n, N_LOW], node[n, N_HIGH] = cnodes[c, LINE], cnodes[c, LOW], cnodes[c, HIGH]
         node[n, N_LEFT] = node[n, N_RIGHT] = -1
-        node[n, N_ROWS], node[n, N_DIRECTORY] = rows, directories
+        node[n, N_ROWS], node[n, N_DIRECTORY] = written, directories
         depth, at = 0, c
         while cnodes[at, OWNER] >= 0:
             path[depth, 0], path[depth, 1], path[depth, 2] = cnodes[at, LINE], cnodes[at, LOW], cnodes[at, HIGH]
@@ -577,8 +577,9 @@ def lay_out(
             at = pnodes[cnodes[at, OWNER], PARENT]
         row = cnodes[c, HEAD]
         while row >= 0:
-            code_start[rows], slot[rows] = words, row_slot[row]
-            first = words
+            begin, first = written, written + 2
+            words[begin + 1] = row_slot[row]
+            written = first
             for i in range(row_start[row], row_start[row + 1]):
                 p = row_code[i]
                 answered = False
@@ -590,13 +591,13 @@ def lay_out(
                         and path[k, 2] == bound_high[p]
                     )
                 if not answered:
-                    j = words  # the most selective ones first
-                    while j > first and words - first < 64 and rank[code[j - 1]] > rank[p]:
-                        code[j] = code[j - 1]
+                    j = written  # the most selective ones first
+                    while j > first and written - first < 64 and rank[words[j - 1]] > rank[p]:
+                        words[j] = words[j - 1]
                         j -= 1
-                    code[j] = p
-                    words += 1
-            rows += 1
+                    words[j] = p
+                    written += 1
+            words[begin] = written - first
             row = row_next[row]
         for side in (1, 0):
             child = cnodes[c, LEFT + side]
@@ -620,5 +621,20 @@ def lay_out(
             stack[height, 0], stack[height, 1], stack[height, 2] = pnodes[mine[order[k]], TOP], 2, directories + k
             height += 1
         directories += number
-    node[nodes, N_ROWS], node[nodes, N_DIRECTORY], code_start[rows] = rows, directories, words
-    return nodes, directories, rows, words
+    node[nodes, N_ROWS], node[nodes, N_DIRECTORY] = written, directories
+    return nodes, directories, written
+
+
+@kernel
+def rows_in(words, count):
+    """The slots of rows laid out, where their predicates begin, and the predicates."""
+    slot, start = np.empty(count, dtype=np.int32), np.zeros(count + 1, dtype=np.int64)
+    predicates = np.empty(words.size - 2 * count, dtype=np.int32)
+    at = 0
+    for r in range(count):
+        many = words[at]
+        slot[r] = words[at + 1]
+        start[r + 1] = start[r] + many
+        predicates[start[r] : start[r + 1]] = words[at + 2 : at + 2 + many]
+        at += 2 + many
+    return slot, start, predicates

@@ -1,0 +1,317 @@
+"""BE-Tree: the paper's examples, its rules, and how it adjusts itself."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen.checks import check_engine
+from tellwhen.compile.batch import joined
+from tellwhen.compile.events import encode
+from tellwhen.compile.subscriptions import Store
+from tellwhen.engines.betree import guideline
+from tellwhen.engines.planner import create
+from tellwhen.kernels import betree_grow as grow
+from tellwhen.lang.parse import parse
+from tellwhen.schema import Schema
+from tellwhen.workloads import BEGen
+from tellwhen.workloads.loading import encoded, stored
+
+
+def made(spec, texts):
+    """A store of all texts, and an engine of none of them that knows the domain."""
+    store = Store()
+    store.append(store.compile(parse(text) for text in texts))
+    return store, create(spec, store)
+
+
+def add(engine, *slots):
+    """Insert and take into the tree, one after the other."""
+    for slot in slots:
+        engine.insert(np.array([slot], dtype=np.int32))
+        engine.settle()
+        engine.verify()
+
+
+def drop(engine, *slots):
+    for slot in slots:
+        gone = np.array([slot], dtype=np.int32)
+        engine.store.remove(gone)
+        engine.delete(gone)
+        engine.settle()
+        engine.verify()
+
+
+def leaf(tree, c):
+    rows, row = [], tree.nodes.cnodes[c, grow.HEAD]
+    while row >= 0:
+        rows.append(int(tree.slot.view[row]))
+        row = tree.next.view[row]
+    return sorted(rows)
+
+
+def drawn(engine, c=0):
+    """A c-node as its rows, its halves and its p-nodes; what is not there is left out."""
+    tree = engine._tree
+    node = tree.nodes.cnodes[c]
+    found = {"rows": leaf(tree, c)}
+    for name, side in (("left", grow.LEFT), ("right", grow.RIGHT)):
+        if node[side] >= 0:
+            found[name] = drawn(engine, node[side])
+    p = node[grow.DIRECTORY]
+    while p >= 0:
+        line = tree.nodes.pnodes[p, grow.ATTRIBUTE]
+        found[engine.store.attributes.lines[line].attribute] = drawn(engine, tree.nodes.pnodes[p, grow.TOP])
+        p = tree.nodes.pnodes[p, grow.NEXT]
+    return found
+
+
+# The insertion example of section 6. Its figure is lost: these subscriptions do what its text tells.
+EXAMPLE = [
+    "e = 1",  # slot 0: not inserted, so that the numbers are the paper's
+    "a BETWEEN 1 AND 9 AND b = 1",
+    "c = 1",
+    "d = 1",
+    "a BETWEEN 1 AND 9 AND b = 2",
+    "d = 2",
+    "d BETWEEN 1 AND 2 AND c = 3",
+    "a BETWEEN 1 AND 9",
+    "a = 1",
+    "a BETWEEN 1 AND 9 AND b = 3",
+]
+
+
+def test_the_insertion_example():
+    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    add(engine, 1, 2, 3)
+    assert drawn(engine) == {"rows": [1, 2, 3]}
+    add(engine, 4)
+    assert drawn(engine) == {"rows": [2, 3], "a": {"rows": [1, 4]}}
+    add(engine, 5, 6)
+    assert drawn(engine) == {"rows": [2], "a": {"rows": [1, 4]}, "d": {"rows": [3, 5, 6]}}
+    add(engine, 7, 8)
+    clustered = {"rows": [1, 4, 7], "left": {"rows": [8]}}
+    assert drawn(engine) == {"rows": [2], "a": clustered, "d": {"rows": [3, 5, 6]}}
+    add(engine, 9)
+    partitioned = {"rows": [7], "left": {"rows": [8]}, "b": {"rows": [1, 4, 9]}}
+    assert drawn(engine) == {"rows": [2], "a": partitioned, "d": {"rows": [3, 5, 6]}}
+
+
+def test_what_becomes_too_small_is_merged_and_removed():
+    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    add(engine, *range(1, 10))
+    drop(engine, 8)  # an empty half goes; its bucket is partitioned, and stays split
+    assert drawn(engine)["a"] == {"rows": [7], "b": {"rows": [1, 4, 9]}}
+    drop(engine, 1, 9)  # one row is too few for b, and then for a: inserted anew
+    assert drawn(engine) == {"rows": [2, 4, 7], "d": {"rows": [3, 5, 6]}}
+    drop(engine, 7)
+    assert drawn(engine) == {"rows": [2, 4], "d": {"rows": [3, 5, 6]}}
+    drop(engine, 2, 3, 4, 5, 6)
+    assert drawn(engine) == {"rows": []}
+    assert engine.stats()["c-nodes"] == 1
+
+
+def test_an_open_bucket_takes_its_halves_back():
+    texts = [f"a = {k}" for k in range(8)]
+    _, engine = made("betree:max_cap=4,min_size=2", texts)
+    add(engine, *range(8))
+    assert drawn(engine) == {
+        "rows": [],
+        "a": {"rows": [], "left": {"rows": [0, 1, 2, 3]}, "right": {"rows": [4, 5, 6, 7]}},
+    }
+    drop(engine, 0, 1, 2, 4, 5)
+    assert drawn(engine)["a"]["right"] == {"rows": [6, 7]}
+    drop(engine, 6)  # two of four are left: half a leaf
+    assert drawn(engine) == {"rows": [], "a": {"rows": [3, 7]}}
+
+
+def test_a_leaf_that_nothing_divides_is_extended_and_contracts():
+    _, engine = made("betree:max_cap=3,min_size=2", ["a = 1"] * 10)
+    add(engine, *range(10))
+    tree = engine._tree
+    where = int(tree.node.view[0])
+    assert tree.nodes.cnodes[where, [grow.COUNT, grow.CAPACITY]].tolist() == [10, 12]
+    assert tree.nodes.cnodes[where, grow.LOW] == tree.nodes.cnodes[where, grow.HIGH]  # an atomic bucket
+    drop(engine, *range(7))
+    assert tree.nodes.cnodes[tree.node.view[7], [grow.COUNT, grow.CAPACITY]].tolist() == [3, 3]
+
+
+def test_min_size_keeps_attributes_of_few_out():
+    _, engine = made("betree:max_cap=2,min_size=3", ["a = 1", "a = 2", "b = 1", "b = 2", "b = 3"])
+    add(engine, 0, 1, 2, 3)
+    assert drawn(engine) == {"rows": [0, 1, 2, 3]}
+    add(engine, 4)
+    assert drawn(engine)["rows"] == [0, 1]
+    assert "b" in drawn(engine)
+
+
+def test_an_attribute_is_used_once_on_a_path():
+    texts = ["a BETWEEN 1 AND 9"] * 5 + ["a BETWEEN 1 AND 9 AND b = 1"] * 5
+    _, engine = made("betree:max_cap=2,min_size=2", texts)
+    add(engine, *range(10))  # `verify` looks at every path
+    assert str(drawn(engine)).count("'a'") == str(drawn(engine)).count("'b'") == 1
+
+
+TABLE_1 = {
+    "i < 5": (None, 9),
+    "i <= 5": (None, 10),
+    "i = 5": (10, 10),
+    "i <> 5": (None, None),
+    "i > 5": (11, None),
+    "i >= 5": (10, None),
+    "i IN (3, 5, 8)": (6, 16),
+    "i NOT IN (3, 5, 8)": (None, None),
+    "i BETWEEN 3 AND 8": (6, 16),
+}
+"""The ends of intervals, None for the domain's. Value v is the point 2v: fractions lie between."""
+
+
+@pytest.mark.parametrize(("text", "bounds"), TABLE_1.items())
+def test_table_1(text, bounds):
+    _, engine = made("betree", [text, *(f"i = {k}" for k in range(10))])
+    add(engine, *range(11))
+    tree = engine._tree
+    ends = [[np.searchsorted(tree.cuts, end, side="right")] if end is not None else None for end in bounds]
+    low, high = ends[0] or [0], ends[1] or [len(tree.cuts)]
+    assert [tree.low.view[0], tree.high.view[0]] == [*low, *high]
+
+
+def test_subsumed_predicates_are_not_tested_again():
+    store, engine = made("betree:max_cap=2,min_size=2", ["a = 1"] * 5 + ["a = 2", "a = 1 AND b = 3"])
+    engine.insert(np.arange(7, dtype=np.int32))
+    engine.rebuild()
+    events, _ = encode([{"a": 1}], store.attributes, Schema())
+    reader = engine.reader()
+    assert sorted(reader.match(events).slot.tolist()) == [0, 1, 2, 3, 4]
+    assert reader.effort(events) == (6, 1)  # cut down to the single value 1: only b is left to test
+
+
+def test_a_covered_predicate_is_tested():
+    store, engine = made("betree:max_cap=2,min_size=2", ["a IN (1, 3)", "a IN (1, 3)", "a IN (1, 3)", "a = 2"])
+    add(engine, 0, 1, 2, 3)
+    events, _ = encode([{"a": 2}, {"a": 3}], store.attributes, Schema())
+    assert engine.reader().match(events).slot.tolist()[0] == 3
+    assert sorted(engine.reader().match(events).slot.tolist()[1:]) == [0, 1, 2]
+
+
+def test_events_as_expressions():
+    index = tw.Index("betree:max_cap=1,min_size=1")
+    index.add_many({k: f"a BETWEEN {k} AND {k + 1} AND b = {k % 3}" for k in range(100)}).rebuild()
+    assert index.match({"a": tw.Interval(10, 12), "b": [0, 1]}) == [9, 10, 12]
+    assert index.match({"a": [3, 50], "b": tw.Interval(0, 2)}) == [2, 3, 49, 50]
+
+
+@pytest.mark.parametrize(("share", "capacity"), [(0.0, 5), (0.009, 5), (0.01, 20), (0.099, 20), (0.1, 160), (1.0, 160)])
+def test_table_4(share, capacity):
+    assert guideline(share) == capacity
+
+
+def test_typical_events_choose_the_capacity():
+    index = tw.Index("betree").add_many({k: f"a = {k % 50}" for k in range(500)}).rebuild()
+    assert index.stats()["betree"]["max_cap"] == 20
+    index.observe([{"b": 1}])
+    assert index.stats()["betree"]["max_cap"] == 5
+    index.add_many({f"x{k}": "a >= 0" for k in range(400)}).observe([{"a": 3}])
+    assert index.stats()["betree"]["max_cap"] == 160
+    index = tw.Index("betree:max_cap=7").add("a", "a = 1").observe([{"a": 1}])
+    assert index.stats()["betree"]["max_cap"] == 7
+
+
+SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_cap=2,min_size=2,window=1"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", range(3))
+def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    check_engine(spec, seed=seed, rounds=6)
+
+
+def test_batch_knows_all_before_it_cuts():
+    texts = [f"rare = {k} AND common = {k}" for k in range(4)] + [f"common = {k}" for k in range(20)]
+    _, one_by_one = made("betree:max_cap=3,min_size=2", texts)
+    _, batch = made("betree-batch:max_cap=3,min_size=2", texts)
+    for engine in (one_by_one, batch):
+        engine.insert(np.arange(24, dtype=np.int32))
+        engine.rebuild()
+        engine.verify()
+    assert set(drawn(one_by_one)) == {"rows", "rare", "common"}  # `rare` was as popular when the first cut was made
+    assert set(drawn(batch)) == {"rows", "common"}
+
+
+# Self-adjustment (sections 5 and 7.3, Figure 13)
+
+
+def test_nodes_of_false_candidates_are_recycled():
+    texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
+    _, engine = made("betree:max_cap=3,min_size=2,window=300", texts)
+    add(engine, *range(8))
+    assert set(drawn(engine)) == {"rows", "a", "b"}
+    tree = engine._tree
+    bad = np.isin(engine._node_of, tree.node.view[:4])  # where the rows with a are
+    engine._visits[bad] = 1
+    engine._lost[bad] = 100
+    engine.settle()
+    assert engine.recycled == 0  # one event is not yet a window
+    assert set(drawn(engine)) == {"rows", "a", "b"}
+    bad = np.isin(engine._node_of, tree.node.view[:4])
+    engine._visits[bad] = 9
+    engine._lost[bad] = 900
+    engine.settle()
+    engine.verify()
+    assert engine.recycled == 4
+    assert set(drawn(engine)) == {"rows", "b"}
+    engine._visits[:] = 100  # much looked at, and nothing lost: nothing to mend
+    engine.settle()
+    assert engine.recycled == 4
+
+
+def test_matching_counts_what_it_discards():
+    store, engine = made("betree", ["a >= 0 AND b = 1", "a >= 0 AND b = 2", "a >= 0"])
+    engine.insert(np.arange(3, dtype=np.int32))
+    engine.rebuild()
+    events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
+    engine.reader().match(events)
+    assert engine._visits.tolist() == [3]
+    assert engine._lost.tolist() == [1 + 2 + 3]  # b is tested first
+    assert engine.reader().effort(events) == (9, 4 + 3 + 3)
+
+
+@pytest.fixture(scope="module")
+def workloads():
+    """Uniform and Zipf in one store, and events of both."""
+    return [BEGen(match=0.001, dimensions=60, skew=skew, seed=3) for skew in (0.0, 1.0)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_figure_13(workloads, first, monkeypatch):
+    """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
+    monkeypatch.setattr(import_module("tellwhen.engines.betree"), "STALE", 1_000)  # adjust, do not build anew
+    count, step = 3_000, 150
+    store, _ = stored(workloads[first], count)
+    for work in (workloads[1 - first], workloads[first]):
+        other, slots = stored(work, count)
+        store.adopt(other.extract(slots))
+    events = joined([encoded(work, 60, store) for work in workloads])
+    engine = create("betree", store)
+    engine.insert(np.arange(count, dtype=np.int32))
+    engine.rebuild()
+    monkeypatch.setattr(engine, "rebuild", None)
+    tested = [engine.reader().effort(events)[1]]
+    for begin in range(0, 2 * count, step):
+        old = np.arange(begin, begin + step, dtype=np.int32)
+        store.remove(old)
+        engine.delete(old)
+        engine.insert(old + count)
+        engine.settle()
+        engine.reader().match(events)
+        if begin % count == count - step:
+            engine.verify()
+            tested.append(engine.reader().effort(events)[1])
+    assert len(engine) == count
+    assert tested[2] <= 1.2 * tested[0], tested
+    fresh = create("betree", store)
+    fresh.insert(np.arange(2 * count, 3 * count, dtype=np.int32))
+    fresh.rebuild()
+    assert tested[2] <= 1.2 * fresh.reader().effort(events)[1]
