@@ -15,7 +15,7 @@ from bench import report as pages
 from bench import results
 from bench.compare import compare as compared
 from bench.compare import machines
-from bench.experiment import Experiment
+from bench.experiment import Experiment, exists
 from bench.registry import EXPERIMENTS
 from bench.runner import OtherSettings, Settings
 from bench.runner import run as run_one
@@ -53,7 +53,7 @@ def run(
     """Measure experiments. What is there already is not measured again, so a run that was stopped goes on."""
     chosen = _chosen(names or QUICK)
     asked = [name.strip() for name in engines.split(",") if name.strip()]
-    unknown = [name for name in asked if name not in REGISTRY]
+    unknown = [name for name in asked if not exists(name)]
     if unknown:
         raise typer.BadParameter(f"there is no engine {unknown[0]}; there are {', '.join(sorted(REGISTRY))}")
     settings = Settings(scale, repeat, seconds, megabytes, most)

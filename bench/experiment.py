@@ -10,12 +10,13 @@ from bench.claims import Claim, Row
 from tellwhen.engines.base import REGISTRY
 from tellwhen.workloads import Workload
 
-Metric = Literal["match", "build", "index", "candidates", "sharing"]
+Metric = Literal["match", "build", "index", "candidates", "predicates", "sharing"]
 METRICS: dict[Metric, str] = {
     "match": "microseconds per event",
     "build": "seconds to build",
     "index": "bytes of the index per subscription",
     "candidates": "candidates per event",
+    "predicates": "predicates tested per event",
     "sharing": "times that it occurs",
 }
 SMALLEST = 1_000
@@ -65,17 +66,22 @@ class Experiment:
     @property
     def missing(self) -> list[str]:
         """Engines that do not exist yet."""
-        return [engine for engine in self.engines if engine not in REGISTRY]
+        return [engine for engine in self.engines if not exists(engine)]
 
     @property
     def present(self) -> list[str]:
         """Engines that can be measured."""
-        return [engine for engine in self.engines if engine in REGISTRY]
+        return [engine for engine in self.engines if exists(engine)]
 
     @property
     def waits(self) -> str:
         """What it waits for, or nothing."""
         return ", ".join([*self.missing, *([self.also] if self.also else [])])
+
+
+def exists(engine: str) -> bool:
+    """Is there such an engine, whatever its options?"""
+    return engine.partition(":")[0] in REGISTRY
 
 
 def vary(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from bench.claims import Below, Grows, Leads
+from bench.adaptation import swapped
+from bench.claims import Below, Grows, Leads, Row
 from bench.experiment import Experiment, Point, scaled, vary
 from tellwhen.workloads import BEGen, QGrams
 
@@ -13,6 +14,7 @@ BOTH: dict[str, dict[str, Any]] = {"a: uniform": {"skew": 0.0}, "b: Zipf": {"ske
 ALL = ("scan", "counting", "kindex", "gryphon", "propagation", "betree", "betree-batch")
 OTHERS = ("scan", "counting", "kindex", "gryphon", "propagation")
 EXPRESSIVE = ("scan", "gryphon", "betree", "betree-batch")
+CAPACITIES = ("betree:max_cap=5", "betree:max_cap=20", "betree:max_cap=160")
 MILLION = 1_000_000
 CARDINALITY = {"a: cardinality, uniform": {"skew": 0.0}, "b: cardinality, Zipf": {"skew": 1.0}}
 
@@ -59,6 +61,14 @@ def _table5(scale: float) -> list[Point]:
     ]
 
 
+def _changing(scale: float) -> list[Row]:
+    """Figure 13: half of the events are uniform, half Zipf; subscriptions go from one to the other and back."""
+    uniform, zipf = (BEGen(match=0.001, skew=skew) for skew in (0.0, 1.0))
+    count = scaled(100_000, scale)
+    both = {"a: uniform, Zipf, uniform": (uniform, zipf), "b: Zipf, uniform, Zipf": (zipf, uniform)}
+    return [row | {"variant": variant} for variant, works in both.items() for row in swapped(works, count)[0]]
+
+
 figure = partial(Experiment, metric="match")
 
 EXPERIMENTS = [
@@ -67,9 +77,12 @@ EXPERIMENTS = [
         "BE-Tree: leaf capacity",
         "The capacity of leaves matters little; Table 4 says which to take.",
         "match probability",
-        engines=("betree",),
-        points=vary(BEGen, "match", (0.001, 0.01, 0.1), {f"max_cap {cap}": {} for cap in (5, 20, 160)}, 100_000),
-        also="max_cap as an option of an engine",
+        engines=CAPACITIES,
+        points=vary(BEGen, "match", (0.001, 0.01, 0.1), {"": {}}, 100_000),
+        claims=(
+            Leads("betree:max_cap=5", ("betree:max_cap=160",), x_below=0.01),
+            Leads("betree:max_cap=160", ("betree:max_cap=5",), x_from=0.1),
+        ),
     ),
     figure(
         "betree-fig5",
@@ -154,14 +167,16 @@ EXPERIMENTS = [
         points=_real,
         claims=(Leads("betree", ("gryphon",), 1.5), Leads("betree", ("propagation",), 50)),
     ),
-    figure(
+    Experiment(
         "betree-fig13",
         "BE-Tree: a workload that changes",
         "After subscriptions were replaced and came back, matching costs what it did before.",
         "replaced",
-        engines=("betree",),
-        points=vary(BEGen, "count", (100_000,), {"": {}}, 0),
-        also="a run with insertions and removals",
+        "predicates",
+        ("betree",),
+        rows=_changing,
+        claims=(Grows("betree", at_most=1.2, where="a:"), Grows("betree", at_most=1.2, where="b:")),
+        more=("match",),
     ),
     Experiment(
         "betree-table5",

@@ -80,9 +80,12 @@ EXPERIMENTS = [
         "Leaves of 150 instead of 5 build 15 times as fast and match 15 times as slowly.",
         "dimensions",
         "match",
-        ("betree",),
+        ("betree:max_cap=5", "betree:max_cap=150"),
         vary(Products, "dimensions", (20_000,), ONE, MILLION),
-        also="max_cap as an option of an engine",
+        claims=(
+            Leads("betree:max_cap=5", ("betree:max_cap=150",), 15),
+            Leads("betree:max_cap=150", ("betree:max_cap=5",), 15, metric="build"),
+        ),
     ),
     Experiment(
         "opindex-fig8",

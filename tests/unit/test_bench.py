@@ -45,7 +45,7 @@ FAILED = {"test-raising": "RuntimeError: no", "test-late": "RuntimeError: not no
 
 
 def test_engines_that_fail_are_told_of_and_the_others_measured(tmp_path):
-    one = EXPERIMENTS["betree-fig13"]
+    one = EXPERIMENTS["opindex-fig7"]
     told = []
     asked = ["scan", *WRONG, *FAILED, "test-greedy", "test-printing", "counting"]
     found = run(one, tmp_path, QUICK, told.append, asked)
@@ -68,7 +68,7 @@ def test_engines_that_fail_are_told_of_and_the_others_measured(tmp_path):
         assert 0 <= row["match_noise"] < 5
         assert row["build"] > 0
         assert 2000 > row["bytes"] > row["index"] > 10
-        assert 5 < row["matches"] <= row["candidates"] <= 1000
+        assert 0 < row["matches"] <= row["candidates"] <= 1000
     assert rows["scan"]["candidates"] == 1000 > rows["counting"]["candidates"]
     assert rows["scan"]["matches"] == rows["counting"]["matches"]
     assert found.machine["cores"]
@@ -110,13 +110,13 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
 
 def test_an_engine_without_end_is_stopped(tmp_path):
     settings = Settings(scale=0.001, repeat=2, seconds=2, load=("tests.broken_engines",))
-    found = run(EXPERIMENTS["betree-fig13"], tmp_path, settings, print, ["test-endless"])
+    found = run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, print, ["test-endless"])
     assert [(row["status"], row["detail"]) for row in found.rows] == [("over time", "build: more than 2 s")]
     told = []
-    run(EXPERIMENTS["betree-fig13"], tmp_path, settings, told.append, ["test-endless"])
+    run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, told.append, ["test-endless"])
     assert told == []
     more = Settings(scale=0.001, repeat=2, seconds=2.5, load=("tests.broken_engines",))
-    run(EXPERIMENTS["betree-fig13"], tmp_path, more, told.append, ["test-endless"])
+    run(EXPERIMENTS["opindex-fig7"], tmp_path, more, told.append, ["test-endless"])
     assert len(told) == 1  # it may take more now
 
 
@@ -208,11 +208,10 @@ def test_the_report_tells_all(tmp_path):
     assert "<svg" in text
     assert "wrong: 3 are &lt;missing&gt;" in text
     assert EXPERIMENTS["betree-fig5"].says in text
-    assert "waits for betree" in text
     assert all(name in text for name in LISTED)
     assert text.count("not run") == len(LISTED) - 1
     every = [row(engine, 10 + 9 * (engine != "betree"), x, **rest) for engine in ALL for x in (100, 200)]
-    assert finding(EXPERIMENTS["betree-fig13"], Results("betree-fig13", 1, 2, {}, every)).text.startswith("waits for")
+    assert finding(EXPERIMENTS["atree-fig9"], Results("atree-fig9", 1, 2, {}, every)).text.startswith("waits for")
     assert "proves nothing" in finding(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
 
 
