@@ -54,6 +54,7 @@ bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and 
 .PHONY: bench-foundation
 bench-foundation: $(READY) ## Measure the other figures that the documents quote
 	$(BIN)/python -m bench.foundation
+	$(BIN)/python -m bench.conjunctions
 	$(BIN)/python -m bench.spark
 
 .PHONY: clean

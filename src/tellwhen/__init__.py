@@ -7,7 +7,7 @@
 ['mall-42']
 """
 
-from tellwhen.engines import EngineInfo, engines
+from tellwhen.engines import EngineInfo, Option, engines
 from tellwhen.errors import (
     BudgetError,
     ConflictError,
@@ -44,6 +44,7 @@ __all__ = [
     "Index",
     "Interval",
     "LimitError",
+    "Option",
     "ParseError",
     "Schema",
     "SchemaError",

@@ -28,11 +28,17 @@ def demo() -> None:
 
 @app.command()
 def engines() -> None:
-    """List the engines and what each can do."""
+    """List the engines, what each can do, and their options, which go behind the name: betree:max_cap=5."""
     table = Table("engine", "what it is", "supports")
+    owners: dict[tuple[str, tw.Option], list[str]] = {}
     for info in tw.engines():
         table.add_row(info.name, info.summary, ", ".join(sorted(info.supports)))
-    Console().print(table)
+        for named in info.options.items():
+            owners.setdefault(named, []).append(info.name)
+    options = Table("option", "of", "default", "what it is")
+    for (name, option), names in owners.items():
+        options.add_row(name, ", ".join(names), str(option.default), option.meaning)
+    Console().print(table, options)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
