@@ -106,7 +106,8 @@ class BETree(RowEngine):
     def settle(self) -> None:
         """Take rows in and out one by one, and recycle what matching has shown to be of no use."""
         view, tree = self.store.view(), self._tree
-        if len(view.predicates.line) > STALE * tree.known or tree.slot.count > STALE * (len(self) + LOOSE):
+        stale = len(view.predicates.line) > STALE * tree.known or tree.slot.count > STALE * (len(self) + LOOSE)
+        if stale or not len(tree):
             self.rebuild()  # for a domain that is up to date, or to be rid of the numbers of rows that are gone
             return
         died, version = view.subscriptions.died, view.version
