@@ -194,6 +194,20 @@ def test_a_covered_predicate_is_tested():
     assert sorted(engine.reader().match(events).slot.tolist()[1:]) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("later", "inside", "outside"), [("a >= 25", 30, 22), ("a <= 5", 3, 7), ("a = 15", 15, 14)])
+def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, monkeypatch):
+    """It lies within a space, and a bucket is no smaller than that."""
+    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    index = tw.Index("betree:max_cap=1,min_size=1")
+    index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
+    known = index._contents.engine._tree.known
+    index.add_many(dict.fromkeys("xyz", later))
+    assert index._contents.engine._tree.known == known  # taken in, not built anew
+    assert index._contents.engine._loose.count == 0
+    assert index.match({"a": inside}) == ["x", "y", "z"]
+    assert index.match({"a": outside}) == []
+
+
 def test_events_as_expressions():
     index = tw.Index("betree:max_cap=1,min_size=1")
     index.add_many({k: f"a BETWEEN {k} AND {k + 1} AND b = {k % 3}" for k in range(100)}).rebuild()
