@@ -143,6 +143,15 @@ def test_min_size_keeps_attributes_of_few_out():
     add(engine, 4)
     assert drawn(engine)["rows"] == [0, 1]
     assert "b" in drawn(engine)
+    assert engine._tree.nodes.cnodes[0, grow.CAPACITY] == 2  # no longer extended
+
+
+def test_a_row_goes_where_most_rows_are():
+    texts = [*(f"a = {k}" for k in range(3)), *(f"b = {k}" for k in range(4)), "a = 1 AND b = 1"]
+    _, engine = made("betree:max_cap=2,min_size=2", texts)
+    add(engine, *range(8))
+    rows = engine._tree.nodes.cnodes[engine._tree.node.view[7]]
+    assert engine.store.attributes.lines[rows[grow.LINE]].attribute == "b"
 
 
 def test_an_attribute_is_used_once_on_a_path():

@@ -83,10 +83,10 @@ class Tree:
         while len(more[-1]):
             rows = more[-1][np.argsort(self.node.view[more[-1]], kind="stable")]
             touched = np.empty(len(rows), dtype=np.int32)
-            cnodes, pnodes, table, _, state = self.nodes
+            cnodes, pnodes, _, _, state = self.nodes
             lists = self.node.data, self.next.data
             count = grow.take_out(cnodes, pnodes, *lists, rows, self.max_cap, touched)
-            grow.mend(cnodes, pnodes, table, state, *lists, touched[:count], self.max_cap)
+            grow.mend(cnodes, pnodes, state, *lists, touched[:count], self.max_cap)
             used = pnodes[: state[grow.P_USED]]
             few = (used[:, grow.PARENT] >= 0) & (cnodes[used[:, grow.TOP], grow.SIZE] < self.min_size)
             more.append(self._below(used[few, grow.TOP]))

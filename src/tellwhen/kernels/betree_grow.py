@@ -33,9 +33,6 @@ C_USED, C_FREE, P_USED, P_FREE, TABLED, WORKING = range(6)
 """Counts in `state`: rows of cnodes and pnodes in use, first freed one (-1 for none), places of the table that are not
 empty, and tasks on the stack."""
 
-GONE = -1
-"""In the table, a place that was in use."""
-
 
 @kernel
 def bound(cut_start, cuts, line_of, interval, lows, highs, first, low, high, exact):
@@ -64,10 +61,8 @@ def place_of(table, pnodes, cnode, line):
     mask = table.size - 1
     key = np.uint64(cnode) << np.uint64(32) | np.uint64(line)
     at = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while table[at] != 0:
-        p = table[at] - 1
-        if table[at] != GONE and pnodes[p, PARENT] == cnode and pnodes[p, ATTRIBUTE] == line:
-            break
+    # A p-node that was freed, or is another one now, stays in the table until this grows: it is not what is looked for.
+    while table[at] != 0 and (pnodes[table[at] - 1, PARENT] != cnode or pnodes[table[at] - 1, ATTRIBUTE] != line):
         at = (at + 1) & mask
     return at
 
@@ -390,10 +385,9 @@ def free_cnode(cnodes, state, c):
 
 
 @inline
-def free_pnode(cnodes, pnodes, table, state, p):
-    """Out of its c-node's directory and the table."""
+def free_pnode(cnodes, pnodes, state, p):
+    """Out of its c-node's directory."""
     parent = pnodes[p, PARENT]
-    table[place_of(table, pnodes, parent, pnodes[p, ATTRIBUTE])] = GONE
     if cnodes[parent, DIRECTORY] == p:
         cnodes[parent, DIRECTORY] = pnodes[p, NEXT]
     else:
@@ -436,14 +430,14 @@ def take_out(cnodes, pnodes, row_node, row_next, rows, max_cap, touched):
 
 
 @kernel
-def mend(cnodes, pnodes, table, state, row_node, row_next, touched, max_cap):
+def mend(cnodes, pnodes, state, row_node, row_next, touched, max_cap):
     """After rows have gone from c-nodes: merge buckets (the merge rule), remove what is empty, up to the root."""
     for c in touched:
-        mend_above(cnodes, pnodes, table, state, row_node, row_next, c, max_cap)
+        mend_above(cnodes, pnodes, state, row_node, row_next, c, max_cap)
 
 
 @kernel
-def mend_above(cnodes, pnodes, table, state, row_node, row_next, c, max_cap):
+def mend_above(cnodes, pnodes, state, row_node, row_next, c, max_cap):
     """From one c-node upwards."""
     while c > 0 and cnodes[c, LINE] != -2:
         up = cnodes[c, UP]
@@ -454,7 +448,7 @@ def mend_above(cnodes, pnodes, table, state, row_node, row_next, c, max_cap):
             else:
                 p = cnodes[c, OWNER]
                 up = pnodes[p, PARENT]
-                free_pnode(cnodes, pnodes, table, state, p)
+                free_pnode(cnodes, pnodes, state, p)
                 free_cnode(cnodes, state, c)
             c = up
             continue
