@@ -256,7 +256,7 @@ def test_batch_knows_all_before_it_cuts():
     _, batch = made("betree-batch:max_cap=3,min_size=2", texts)
     for engine in (one_by_one, batch):
         engine.insert(np.arange(24, dtype=np.int32))
-        engine.rebuild()
+        engine.settle()
         engine.verify()
     assert set(drawn(one_by_one)) == {"rows", "rare", "common"}  # `rare` was as popular when the first cut was made
     assert set(drawn(batch)) == {"rows", "common"}
