@@ -62,5 +62,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A part of kernels, always compiled into them: a call would count references of every array it passes."""
-    return _compiled(function, forceinline=True)
+    """A part of kernels, always compiled into them. It reads and writes arrays, but makes and returns none.
+
+    So that it need not count references to those it is given, which would cost more than most such parts do.
+    """
+    return _compiled(function, forceinline=True, _nrt=False)
