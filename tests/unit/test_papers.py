@@ -53,20 +53,17 @@ def test_opindex_example_2_and_figure_4(opindex):
 def predicate_list(index, pivot, operator):
     """The entries of a list: attribute, operand and subscription, in their order."""
     found, names = index._contents.engine._index, lines(index)
-    directory = found.segment_start[operator]
-    begin, end = directory[names.index(pivot)], directory[names.index(pivot) + 1]
+    lists, number = found.lists, operator * len(names) + names.index(pivot)
+    begin, end = lists.segment_start[number : number + 2]
     if begin == end:
         return []
-    entries = range(found.bounds[begin], found.bounds[end - 1])
-    result = []
-    for k in entries:
-        rank = found.ranks[k]
-        line = next(
-            n for n in range(len(names)) if found.key_start[operator, n] <= rank < found.key_start[operator, n + 1]
-        )
-        id_ = index._contents.ids[int(found.row_slot[found.rows[k]])]
-        result.append((names[line], int(found.keys[rank]) // 2, id_))  # the integer v is the point 2v
-    return result
+    slots = found.row_slot[found.pivot_rows[names.index(pivot)] :].tolist()
+    mine = slice(lists.segments[begin, 0], lists.segments[end - 1, 0])
+    # The integer v is the point 2v.
+    return [
+        (names[lists.key_line[rank]], int(lists.keys[rank]) // 2, index._contents.ids[slots[row]])
+        for rank, row in zip(lists.ranks[mine], lists.rows[mine], strict=True)
+    ]
 
 
 def test_opindex_example_4(opindex):
