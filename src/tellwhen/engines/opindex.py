@@ -14,7 +14,9 @@ segments as its length is worth, up to one for each line, where the paper has 32
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,12 +28,26 @@ from tellwhen.engines.rows import RowEngine, RowReader
 from tellwhen.engines.selectivity import frequency, least, points
 from tellwhen.engines.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, PredicateLists, Predicates
-from tellwhen.kernels.opindex import match_pivots, sign, sort_entries
+from tellwhen.kernels.opindex import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    match_pivots,
+    segment_of,
+    share_of,
+    sign,
+    signature_bit,
+    sort_entries,
+)
 
 FULL = 4
 """Entries that a segment should have, at least."""
 
 MOST = 1 << 20
+
+
+Entry = tuple[int, ...]
+"""Operator, line and operand."""
 
 
 class Entries(NamedTuple):
@@ -66,8 +82,8 @@ class OpIndex(RowEngine):
         self._index = OpIndexIndex(
             lists._replace(rows=(owner - pivot_rows[pivot[owner]]).astype(np.int32)),
             pivot_rows,
-            need=(sums[start[1:]] - sums[start[:-1]]).astype(np.int32),
             row_slot=slot[order],
+            need=(sums[start[1:]] - sums[start[:-1]]).astype(np.int32),
         )
 
     def _pivots(self, start: I64, predicate: I32) -> I64:
@@ -111,6 +127,58 @@ class OpIndex(RowEngine):
         count = len(self._index.row_slot)
         lines = len(self._index.pivot_rows) - 1
         return ("remaining", count, counter), ("done", count + 1, np.int32), ("first", lines, np.int32)
+
+    def verify(self) -> None:
+        predicates = self.store.view().predicates
+        slot, start, predicate = self.rows()
+        built = set(self._built.tolist())
+        wanted: Counter[Any] = Counter()
+        for of, begin, end in zip(slot.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
+            if (-1 - of if of < 0 else of) in built:
+                row = predicate[begin:end].tolist()
+                entries = sorted(entry for p in row for entry in _written(predicates, p))
+                wanted[of, tuple(entries), sum(_true(predicates, p) for p in row)] += 1
+        found: Counter[Any] = Counter()
+        for row, (pivot, entries) in enumerate(self._by_row()):
+            lines = {line for _, line, *_ in entries}
+            assert pivot in lines or not entries, "the pivot is a line of the row"
+            found[int(self._index.row_slot[row]), tuple(sorted(entries)), int(self._index.need[row])] += 1
+        assert found == wanted, "every row is there once, with all its entries"
+
+    def _by_row(self) -> list[tuple[int, list[Entry]]]:
+        """The pivot and the entries of every row, as the lists have them. All that they promise is looked at."""
+        index, lists = self._index, self._index.lists
+        lines, rows = len(index.pivot_rows) - 1, len(index.row_slot)
+        pivot = np.repeat(np.arange(lines + 1), np.diff(np.append(index.pivot_rows, rows))).tolist()
+        assert len(pivot) == rows and index.pivot_rows[0] == 0
+        found: list[tuple[int, list[Entry]]] = [(line, []) for line in pivot]
+        at = 0
+        for number, (begin, end) in enumerate(pairwise(lists.segment_start.tolist())):
+            operator, owner = divmod(number, lines)
+            for part in range(end - begin - 1):
+                first, last = lists.segments[begin + part : begin + part + 2, 0].tolist()
+                assert first == at <= last, "segments and lists follow on one another"
+                for k, rank in enumerate(lists.ranks[first:last].tolist(), first):
+                    assert k == lists.segments[begin, 0] or lists.ranks[k - 1] <= rank, "lists are sorted"
+                    line = int(lists.key_line[rank])
+                    group = lists.key_start[operator * lines + line : operator * lines + line + 2]
+                    assert group[0] <= rank < group[1]
+                    assert segment_of(share_of(line, lines), end - begin - 1) == part
+                    assert lists.segments[begin + part, 1] & signature_bit(operator, line, rank), "signatures cover all"
+                    row = int(index.pivot_rows[owner] + lists.rows[k])
+                    assert pivot[row] == owner
+                    found[row][1].append(self._entry(operator, line, rank, k))
+                at = last
+        assert at == len(lists.ranks)
+        for begin, end in pairwise(lists.key_start.tolist()):
+            assert lists.keys[begin:end].tolist() == sorted(lists.keys[begin:end].tolist())
+        # What matching leaves behind.
+        assert not any(arrays["first"].any() for arrays in self.scratch._pool)
+        return found
+
+    def _entry(self, operator: int, line: int, rank: int, k: int) -> Entry:
+        """What entry k says."""
+        return operator, line, int(self._index.lists.keys[rank])
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         lists, *_ = self._index
@@ -163,9 +231,36 @@ def _entries(predicates: Predicates, lines: int) -> tuple[Entries, I64]:
     # Of 2k ends k+1 are true inside; those at infinity are not there, and would be.
     whole = np.bincount(owner[operand == LOWEST], minlength=len(many)) > 0
     need = np.where(single | whole, 1, count - many + 1)
-    return Entries(np.concatenate([[0], np.cumsum(count)]), by_owner(owner, rank), key_start, keys), need
+    rank = rank[np.argsort(owner, kind="stable")].astype(np.int32)
+    return Entries(np.concatenate([[0], np.cumsum(count)]), rank, key_start, keys), need
 
 
-def by_owner(owner: I64, rank: I64) -> I32:
-    """The ranks, those of one predicate together."""
-    return rank[np.argsort(owner, kind="stable")].astype(np.int32)
+def _written(predicates: Predicates, p: int) -> list[Entry]:
+    """The entries of a predicate, one by one."""
+    line, inner = int(predicates.line[p]), intervals(predicates, p)
+    if all(low == high for low, high in inner):
+        return [(EQUAL, line, low) for low, _ in inner]
+    if inner == [(LOWEST, HIGHEST)]:
+        return [(AT_LEAST, line, LOWEST)]
+    lows = [(AT_LEAST, line, low) for low, _ in inner if low != LOWEST]
+    return lows + [(AT_MOST, line, high) for _, high in inner if high != HIGHEST]
+
+
+def _true(predicates: Predicates, p: int) -> int:
+    """How many entries of a predicate a value makes true that satisfies it. All others make fewer true."""
+    entries, inner = _written(predicates, p), intervals(predicates, p)
+
+    def true(point: int) -> int:
+        compare = {EQUAL: point.__eq__, AT_LEAST: point.__ge__, AT_MOST: point.__le__}
+        return sum(compare[operator](operand) for operator, _, operand in entries)
+
+    ends = {end + shift for interval in inner for end in interval for shift in (-1, 0, 1)}
+    inside = {point for point in ends if any(low <= point <= high for low, high in inner)}
+    (need,) = {true(point) for point in inside}
+    assert all(true(point) < need for point in ends - inside if LOWEST <= point <= HIGHEST)
+    return need
+
+
+def intervals(predicates: Predicates, p: int) -> list[tuple[int, int]]:
+    mine = slice(predicates.start[p], predicates.start[p + 1])
+    return list(zip(predicates.low[mine].tolist(), predicates.high[mine].tolist(), strict=True))

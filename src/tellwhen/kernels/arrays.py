@@ -115,8 +115,19 @@ class OpIndexIndex(NamedTuple):
 
     lists: PredicateLists
     pivot_rows: I64  # |0|4|4|9|       rows with the pivot line L are pivot_rows[L]:pivot_rows[L+1]; last those without
-    need: I32  # |7|3|5|         entries of a row that must be true
     row_slot: I32  # |1|-6|-6|       -1 - slot for one of several rows
+    need: I32  # |7|3|5|         entries of a row that must be true
+
+
+class OpIndexCNFIndex(NamedTuple):
+    """Rows by pivot, one for each pivot of a subscription, and the lists of their clauses' predicates."""
+
+    lists: PredicateLists
+    pivot_rows: I64  # as in OpIndexIndex
+    row_slot: I32
+    clauses: U64  # |0b111|0b1|     a bit for each clause of a row
+    clause: U8  # by entry: the number of its bit
+    upto: I64  # by rank: where an interval that begins at the operand ends; beyond all values for other operands
 
 
 class KIndexIndex(NamedTuple):

@@ -18,6 +18,19 @@ EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 """Operators. A predicate `= v` waits in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST."""
 
 
+LOW, HIGH, SHARE, PLACES = 0, 3, 6, 7
+"""What `locate` notes of every entry of an event."""
+
+
+@inline
+def longest_event(entry_start, event):
+    """Entries of the longest event from this one on."""
+    most = 0
+    for e in range(event, entry_start.size - 1):
+        most = max(most, entry_start[e + 1] - entry_start[e])
+    return most
+
+
 @inline
 def signature_bit(operator, line, rank):
     """The bit of a segment's signature that stands for a predicate: of its operand only where that must be equal."""
@@ -106,25 +119,30 @@ def first_above(keys, start, end, point):
 
 
 @inline
-def locate(events, event, key_start, keys, lines, low_rank, high_rank, share):
-    """By operator and entry of the event: which ranks it makes true, and where its line's segments are."""
+def locate(events, event, key_start, keys, lines, place):
+    """Note of every entry of the event: from LOW on and from HIGH on, by operator, between which ranks lie those that
+    it makes true, and in SHARE where the segments of its line are. Returns how often a line occurs, at most."""
     first, last = events.start[event], events.start[event + 1]
+    most = same = 0
     for i in range(last - first):
         line = events.line[first + i]
+        same = same + 1 if i and events.line[first + i - 1] == line else 1
+        most = max(most, same)
         if line < lines:
-            share[i] = share_of(line, lines)
+            place[SHARE, i] = share_of(line, lines)
         for operator in range(3):
-            low_rank[operator, i] = high_rank[operator, i] = 0
+            place[LOW + operator, i] = place[HIGH + operator, i] = 0
             if line >= lines:
                 continue
-            begin, end = key_start[operator * lines + line], key_start[operator * lines + line + 1]
-            low, high = begin, end
+            low, high = key_start[operator * lines + line], key_start[operator * lines + line + 1]
+            begin, end = low, high
             if operator != AT_LEAST:
                 low = first_at_least(keys, begin, end, events.low[first + i])
             if operator != AT_MOST:
                 high = first_above(keys, begin, end, events.high[first + i])
-            low_rank[operator, i] = low
-            high_rank[operator, i] = high
+            place[LOW + operator, i] = low
+            place[HIGH + operator, i] = high
+    return most
 
 
 @inline
@@ -138,33 +156,39 @@ def near(ranks, start, end, rank):
 
 
 @inline
-def pivot_runs(lists, pivot, lines, events, event, first_entry, low_rank, high_rank, share, begins, ends, entry):
-    """The runs of a pivot's lists that the event makes true, and by which of its entries; returns how many."""
+def pivot_runs(lists, pivot, lines, events, event, first_entry, repeats, place, runs):
+    """Where the runs of a pivot's lists that the event makes true begin and end, and by which entry; returns how many.
+
+    All of them before anything is counted: so the processor waits for several at a time.
+    """
     _, _, key_line, segment_start, segments, ranks, _ = lists
     first, last = events.start[event], events.start[event + 1]
-    runs = 0
+    count = 0
     for operator in range(3):
         directory = segment_start[operator * lines + pivot]
-        count = segment_start[operator * lines + pivot + 1] - directory - 1
-        if count <= 0:
+        parts = segment_start[operator * lines + pivot + 1] - directory - 1
+        if parts <= 0:
             continue
-        if segments[directory + count, 0] - segments[directory, 0] < last - first:
-            # A list shorter than the event: each of its entries is looked up in the event.
-            for k in range(segments[directory, 0], segments[directory + count, 0]):
+        if (segments[directory + parts, 0] - segments[directory, 0]) * repeats < last - first:
+            # A list shorter than the event: each of its entries is looked up in the event. Of several that make it
+            # true, the one that begins lowest.
+            for k in range(segments[directory, 0], segments[directory + parts, 0]):
                 line = key_line[ranks[k]]
-                i = first_entry[line] - 1
+                i, best = first_entry[line] - 1, -1
                 while 0 <= i < last and events.line[i] == line:
-                    if low_rank[operator, i - first] <= ranks[k] < high_rank[operator, i - first]:
-                        begins[runs], ends[runs], entry[runs] = k, k + 1, i
-                        runs += 1
-                        break
+                    if place[LOW + operator, i - first] <= ranks[k] < place[HIGH + operator, i - first] and (
+                        best < 0 or events.low[i] < events.low[best]
+                    ):
+                        best = i
                     i += 1
+                runs[0, count], runs[1, count], runs[2, count] = k, k + 1, best
+                count += best >= 0
             continue
         for i in range(last - first):
-            low, high = low_rank[operator, i], high_rank[operator, i]
+            low, high = place[LOW + operator, i], place[HIGH + operator, i]
             if low >= high:
                 continue
-            segment = directory + segment_of(share[i], count)
+            segment = directory + segment_of(place[SHARE, i], parts)
             if (operator != EQUAL or high == low + 1) and (
                 segments[segment, 1] & signature_bit(operator, events.line[first + i], low)
             ) == 0:
@@ -176,14 +200,14 @@ def pivot_runs(lists, pivot, lines, events, event, first_entry, low_rank, high_r
                 begin = first_at_least(ranks, begin, end, low)
             if ranks[end - 1] >= high:
                 end = near(ranks, begin, end, high)
-            begins[runs], ends[runs], entry[runs] = begin, end, first + i
-            runs += begin < end
-    return runs
+            runs[0, count], runs[1, count], runs[2, count] = begin, end, first + i
+            count += begin < end
+    return count
 
 
 @kernel
 def match_pivots(
-    key_start, keys, key_line, segment_start, segments, ranks, rows, pivot_rows, need, row_slot,
+    key_start, keys, key_line, segment_start, segments, ranks, rows, pivot_rows, row_slot, need,
     died, version, removed, remaining, done, first_entry, stamps, looked,
     entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
@@ -194,39 +218,28 @@ def match_pivots(
     events = Events(entry_start, entry_line, entry_low, entry_high, plain)
     lists = PredicateLists(key_start, keys, key_line, segment_start, segments, ranks, rows)
     lines = pivot_rows.size - 1
-    longest = 0
-    for e in range(event, plain.size):
-        longest = max(longest, entry_start[e + 1] - entry_start[e])
-    low_rank, high_rank = np.empty((3, longest), dtype=np.int64), np.empty((3, longest), dtype=np.int64)
-    share = np.empty(longest, dtype=np.int64)
-    begins, ends = np.empty(3 * longest + 1, dtype=np.int64), np.empty(3 * longest + 1, dtype=np.int64)
-    entry = np.empty(3 * longest + 1, dtype=np.int64)
+    longest = longest_event(entry_start, event)
+    place, runs = np.empty((PLACES, longest), dtype=np.int64), np.empty((3, 3 * longest + 1), dtype=np.int64)
     written = start[event]
     for e in range(event, plain.size):
-        first, last = entry_start[e], entry_start[e + 1]
         # Rows without predicates have no pivot, and come last.
-        fits = need.size - pivot_rows[lines] <= out.size - written
+        fits = row_slot.size - pivot_rows[lines] <= out.size - written
         if not fits:
             return e
-        locate(events, e, key_start, keys, lines, low_rank, high_rank, share)
-        open_event(events, e, first_entry)
         stamps[-1] += 1
-        for row in range(pivot_rows[lines], need.size):
+        for row in range(pivot_rows[lines], row_slot.size):
             written = emit(row_slot[row], stamps, removed, died, version, out, written)
-        for j in range(first, last):
+        repeats = locate(events, e, key_start, keys, lines, place)
+        open_event(events, e, first_entry)
+        for j in range(entry_start[e], entry_start[e + 1]):
             pivot = entry_line[j]
-            if pivot >= lines or (j > first and entry_line[j - 1] == pivot):
+            if pivot >= lines or first_entry[pivot] != j + 1:
                 continue
             top, count = pivot_rows[pivot], pivot_rows[pivot + 1] - pivot_rows[pivot]
-            if count == 0:
-                continue
-            runs = pivot_runs(
-                lists, pivot, lines, events, e, first_entry, low_rank, high_rank, share, begins, ends, entry
-            )
             for r in range(count):
                 remaining[r] = need[top + r]
-            for k in range(runs):
-                for i in range(np.uint64(begins[k]), np.uint64(ends[k])):
+            for k in range(pivot_runs(lists, pivot, lines, events, e, first_entry, repeats, place, runs)):
+                for i in range(np.uint64(runs[0, k]), np.uint64(runs[1, k])):
                     remaining[np.uint32(rows[i])] -= 1
             if looked[0]:
                 for r in range(count):

@@ -1,4 +1,4 @@
-"""A program of tests -> its disjunctive normal form, as bit masks over its distinct predicates."""
+"""A program of tests -> its disjunctive or conjunctive normal form, as bit masks over its distinct predicates."""
 
 from __future__ import annotations
 
@@ -55,11 +55,12 @@ def absorb(found, count, row):
 
 
 @kernel
-def disjunctive(code, local, found):
-    """Walk every path to ACCEPT. The tests answered yes on it make one row.
+def normal_form(code, local, goal, found):
+    """Walk every path to the goal. On one to ACCEPT the tests answered yes make a row of the disjunctive form, on one to
+    REJECT those answered no a clause of the conjunctive form.
 
-    Those answered no may be dropped, because the program is monotone: a true predicate never turns a match into none.
-    Returns the number of rows in `found`, or -1 when they, or the paths, are too many. `found` has one place to spare.
+    All others may be dropped, because the program is monotone: a true predicate never turns a match into none. Returns
+    the number of rows in `found`, or -1 when they, or the paths, are too many. `found` has one place to spare.
     """
     one = np.uint64(1)
     # Each branch leaves at most one path behind, and a predicate is branched on once per path.
@@ -99,8 +100,8 @@ def disjunctive(code, local, found):
                     at = yes
                 else:
                     at = yes if registers & bit != 0 else no
-        if at == ACCEPT:
-            count = absorb(found, count, true)
+        if at == goal:
+            count = absorb(found, count, true if goal == ACCEPT else false)
             if count == found.size:
                 return -1
     return count
