@@ -64,9 +64,12 @@ class OpIndex(RowEngine):
 
     name = "opindex"
     summary = "pivot attributes, and sorted predicate lists with signatures (OpIndex)"
-    options = {"segments": Option(MOST, 1, MOST, "segments of a predicate list, at most")}
+    options: ClassVar[Mapping[str, Option]] = {
+        "segments": Option(MOST, 1, MOST, "segments of a predicate list, at most")
+    }
     longest = 1 << 12
     kind: ClassVar[type[Any]] = OpIndexIndex
+    _index: Any
 
     def _build(self) -> None:
         view = self.store.view()
@@ -150,7 +153,8 @@ class OpIndex(RowEngine):
         index, lists = self._index, self._index.lists
         lines, rows = len(index.pivot_rows) - 1, len(index.row_slot)
         pivot = np.repeat(np.arange(lines + 1), np.diff(np.append(index.pivot_rows, rows))).tolist()
-        assert len(pivot) == rows and index.pivot_rows[0] == 0
+        assert len(pivot) == rows
+        assert index.pivot_rows[0] == 0
         found: list[tuple[int, list[Entry]]] = [(line, []) for line in pivot]
         at = 0
         for number, (begin, end) in enumerate(pairwise(lists.segment_start.tolist())):
@@ -195,7 +199,7 @@ class OpIndexPlain(OpIndex):
 
     name = "opindex-plain"
     summary = "OpIndex without segments and signatures (OpIndex-BS)"
-    options = {}
+    options: ClassVar[Mapping[str, Option]] = {}
 
     @property
     def _most_segments(self) -> int:
@@ -231,8 +235,9 @@ def _entries(predicates: Predicates, lines: int) -> tuple[Entries, I64]:
     # Of 2k ends k+1 are true inside; those at infinity are not there, and would be.
     whole = np.bincount(owner[operand == LOWEST], minlength=len(many)) > 0
     need = np.where(single | whole, 1, count - many + 1)
-    rank = rank[np.argsort(owner, kind="stable")].astype(np.int32)
-    return Entries(np.concatenate([[0], np.cumsum(count)]), rank, key_start, keys), need
+    order = np.argsort(owner, kind="stable")
+    start = np.concatenate([[0], np.cumsum(count)])
+    return Entries(start, rank[order].astype(np.int32), key_start, keys), need
 
 
 def _written(predicates: Predicates, p: int) -> list[Entry]:
@@ -243,7 +248,7 @@ def _written(predicates: Predicates, p: int) -> list[Entry]:
     if inner == [(LOWEST, HIGHEST)]:
         return [(AT_LEAST, line, LOWEST)]
     lows = [(AT_LEAST, line, low) for low, _ in inner if low != LOWEST]
-    return lows + [(AT_MOST, line, high) for _, high in inner if high != HIGHEST]
+    return [*lows, *((AT_MOST, line, high) for _, high in inner if high != HIGHEST)]
 
 
 def _true(predicates: Predicates, p: int) -> int:

@@ -85,7 +85,8 @@ class OpIndexCNF(OpIndex):
         chosen = _first_least(np.diff(start) * 256 + weight, first)
         some = np.flatnonzero(np.diff(first))
         begin, which = gather(start, chosen)
-        pairs = np.unique(np.repeat(some, np.diff(begin)) * view.lines + line[which])
+        pairs = np.sort(np.repeat(some, np.diff(begin)) * view.lines + line[which], kind="stable")
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
         none = np.flatnonzero(np.diff(first) == 0)
         lines = max(1, view.lines)
         return (

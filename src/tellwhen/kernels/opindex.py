@@ -128,8 +128,7 @@ def locate(events, event, key_start, keys, lines, place):
         line = events.line[first + i]
         same = same + 1 if i and events.line[first + i - 1] == line else 1
         most = max(most, same)
-        if line < lines:
-            place[SHARE, i] = share_of(line, lines)
+        place[SHARE, i] = share_of(line, lines) if line < lines else 0
         for operator in range(3):
             place[LOW + operator, i] = place[HIGH + operator, i] = 0
             if line >= lines:
@@ -159,7 +158,7 @@ def near(ranks, start, end, rank):
 def pivot_runs(lists, pivot, lines, events, event, first_entry, repeats, place, runs):
     """Where the runs of a pivot's lists that the event makes true begin and end, and by which entry; returns how many.
 
-    All of them before anything is counted: so the processor waits for several at a time.
+    Segments are looked up without branches, before any of them is searched: the processor then waits for many at once.
     """
     _, _, key_line, segment_start, segments, ranks, _ = lists
     first, last = events.start[event], events.start[event + 1]
@@ -184,23 +183,23 @@ def pivot_runs(lists, pivot, lines, events, event, first_entry, repeats, place, 
                 runs[0, count], runs[1, count], runs[2, count] = k, k + 1, best
                 count += best >= 0
             continue
+        found = count
         for i in range(last - first):
             low, high = place[LOW + operator, i], place[HIGH + operator, i]
-            if low >= high:
-                continue
             segment = directory + segment_of(place[SHARE, i], parts)
-            if (operator != EQUAL or high == low + 1) and (
-                segments[segment, 1] & signature_bit(operator, events.line[first + i], low)
-            ) == 0:
-                continue
             begin, end = segments[segment, 0], segments[segment + 1, 0]
-            if begin == end:
-                continue
+            signed = segments[segment, 1] & signature_bit(operator, events.line[first + i], low) != 0
+            signed |= (operator == EQUAL) & (high > low + 1)
+            runs[0, found], runs[1, found], runs[2, found] = begin, end, first + i
+            found += signed & (low < high) & (begin < end)
+        for k in range(count, found):
+            begin, end, i = runs[0, k], runs[1, k], runs[2, k]
+            low, high = place[LOW + operator, i - first], place[HIGH + operator, i - first]
             if ranks[begin] < low:
                 begin = first_at_least(ranks, begin, end, low)
             if ranks[end - 1] >= high:
                 end = near(ranks, begin, end, high)
-            runs[0, count], runs[1, count], runs[2, count] = begin, end, first + i
+            runs[0, count], runs[1, count], runs[2, count] = begin, end, i
             count += begin < end
     return count
 
