@@ -163,16 +163,16 @@ def test_opindex_lemma_1(opindex):
     assert opindex.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
 
 
-@pytest.mark.parametrize("engine", ["opindex", "opindex-plain", "opindex-cnf", "opindex:segments=7"])
+@pytest.mark.parametrize("spec", ["opindex", "opindex-plain", "opindex-cnf", "opindex:segments=7"])
 @pytest.mark.parametrize(
     "work", [BEGen(operators="high", dimensions=40), ABEGen(total=500, depth=2, children=3)], ids=repr
 )
-def test_opindex_keeps_its_structure_and_answers(engine, work):
+def test_opindex_keeps_its_structure_and_answers(spec, work):
     """Insert, delete, observe and rebuild at random, with more subscriptions than the conformance suite has."""
     rng = random.Random(1)
     store, slots = stored(work, 500)
     events = encoded(work, 40, store)
-    rivals = [create(engine, store), create("scan", store)]
+    rivals = [create(spec, store), create("scan", store)]
     slots = slots[rivals[0].takes(slots)]
     assert len(slots) > 450
     waiting, inside = slots.tolist(), []
@@ -199,6 +199,23 @@ def test_opindex_keeps_its_structure_and_answers(engine, work):
             mine, right = (m.slot[m.start[e] : m.start[e + 1]].tolist() for m in (found, wanted))
             assert sorted(mine) == sorted(right)
     assert len(wanted.slot)
+
+
+@pytest.mark.parametrize("spec", ["opindex", "opindex-plain", "opindex-cnf"])
+def test_opindex_of_several_values_and_intervals(spec):
+    """Lists shorter than the event and longer ones, and operands that only the lists of other pivots have."""
+    index = tw.Index(spec).add_many({f"x{k}": f"X = 1 AND a = {k}" for k in range(20)})
+    index.add_many({"between": "Y = 1 AND a BETWEEN 3 AND 5", "not": "Y = 1 AND a NOT IN (3, 4, 9)"})
+    index.add("never", " AND ".join(f"{name} = 2" for name in "bcdefgh"))
+    index.add_many({f"z{k}": f"Z = {k % 2} AND a = {k}" for k in (7, 9, 11, 13)}).rebuild()
+    index._contents.engine.verify()
+    more = dict.fromkeys("bcdefgh", 1)
+    for extra in ({}, more):
+        assert index.match({"Y": 1, "a": [9, 4], **extra}) == index.match({"Y": 1, "a": [4, 9], **extra}) == ["between"]
+        assert index.match({"Y": 1, "a": [3, 9, 4], **extra}) == ["between"]
+        assert index.match({"Y": 1, "a": [8, 2], **extra}) == ["not"]
+        assert index.match({"Z": 1, "a": tw.Interval(2, 10), **extra}) == ["z7", "z9"]
+        assert index.match({"Z": 1, "a": [2, 13], **extra}) == ["z13"]
 
 
 # k-index
