@@ -170,3 +170,35 @@ class Below(Claim):
             return Finding("not comparable", f"{self.engine} was not measured")
         text = f"{self.engine} is at most {max(known):.4g}, in the paper {self.bound:g}"
         return Finding("holds" if len(known) == len(found) and max(known) <= self.bound else "does not hold", text)
+
+
+@dataclass(frozen=True)
+class Scales(Claim):
+    """Along the axis, from its first to its last point, an engine's figure changes by less than another's.
+
+    Each in the variants whose names have a part of its own.
+    """
+
+    engine: str
+    within: str
+    over: str
+    over_within: str
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return self.engine, self.over
+
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        own, other = _change(rows, self.engine, self.within, metric), _change(rows, self.over, self.over_within, metric)
+        if own is None or other is None:
+            return Finding("not comparable", f"{self.engine} and {self.over} were not measured along the axis")
+        text = f"{self.engine} changes by {own:.2g}x, {self.over} by {other:.2g}x"
+        return Finding("holds" if own < other else "does not hold", text)
+
+
+def _change(rows: Sequence[Row], engine: str, variant: str, metric: str) -> float | None:
+    """From the first to the last point of the axis, by which factor?"""
+    found = [value(row, metric) for (name, _), row in by_engine(rows, engine).items() if variant in name]
+    if len(found) < 2 or found[0] is None or found[-1] is None:
+        return None
+    return found[-1] / max(found[0], 1e-12)

@@ -85,8 +85,8 @@ class Contents:
         refused = slots[~self.engine.takes(slots)]
         if len(refused):
             raise BudgetError(
-                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: as an OR of "
-                f"conjunctions it is too large; engines that take any expression: {', '.join(able('expressions'))}"
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: its normal "
+                f"form is too large; engines that take any expression: {', '.join(able('expressions'))}"
             )
 
     def _store_block(

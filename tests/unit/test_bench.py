@@ -4,7 +4,7 @@ import json
 
 import pytest
 from bench import results
-from bench.claims import Below, Grows, Leads, judged
+from bench.claims import Below, Grows, Leads, Scales, judged
 from bench.commands import app
 from bench.compare import compare, machines
 from bench.papers.betree import ALL
@@ -188,6 +188,10 @@ def test_what_grows_and_what_stays_below():
     assert verdict(Below("b", 8)) == "does not hold"
     assert verdict(Below("b", 9), [*rows, over]) == "does not hold"
     assert verdict(Below("z", 8)) == "not comparable"
+    both = [*rows, row("a", 1, 1), row("a", 5, 3)]
+    assert verdict(Scales("a", "uniform", "b", "uniform"), both) == "holds"
+    assert verdict(Scales("b", "uniform", "a", "uniform"), both) == "does not hold"
+    assert verdict(Scales("a", "uniform", "b", "elsewhere"), both) == "not comparable"
 
 
 def test_all_claims_together():

@@ -1,15 +1,22 @@
 """The worked examples of the papers."""
 
+import random
 from importlib import import_module
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import tellwhen as tw
+from tellwhen.compile.batch import first
 from tellwhen.compile.events import encode
 from tellwhen.compile.subscriptions import Store
+from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY
 from tellwhen.engines.kindex import KIndex, KIndexWeak
-from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL
+from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, segment_of, share_of, signature_bit
+from tellwhen.workloads import ABEGen, BEGen
+from tellwhen.workloads.loading import encoded, stored
 
 # OpIndex
 
@@ -53,20 +60,17 @@ def test_opindex_example_2_and_figure_4(opindex):
 def predicate_list(index, pivot, operator):
     """The entries of a list: attribute, operand and subscription, in their order."""
     found, names = index._contents.engine._index, lines(index)
-    directory = found.segment_start[operator]
-    begin, end = directory[names.index(pivot)], directory[names.index(pivot) + 1]
+    lists, number = found.lists, operator * len(names) + names.index(pivot)
+    begin, end = lists.segment_start[number : number + 2]
     if begin == end:
         return []
-    entries = range(found.bounds[begin], found.bounds[end - 1])
-    result = []
-    for k in entries:
-        rank = found.ranks[k]
-        line = next(
-            n for n in range(len(names)) if found.key_start[operator, n] <= rank < found.key_start[operator, n + 1]
-        )
-        id_ = index._contents.ids[int(found.row_slot[found.rows[k]])]
-        result.append((names[line], int(found.keys[rank]) // 2, id_))  # the integer v is the point 2v
-    return result
+    slots = found.row_slot[found.pivot_rows[names.index(pivot)] :].tolist()
+    mine = slice(lists.segments[begin, 0], lists.segments[end - 1, 0])
+    # The integer v is the point 2v.
+    return [
+        (names[lists.key_line[rank]], int(lists.keys[rank]) // 2, index._contents.ids[slots[row]])
+        for rank, row in zip(lists.ranks[mine], lists.rows[mine], strict=True)
+    ]
 
 
 def test_opindex_example_4(opindex):
@@ -85,6 +89,67 @@ def test_opindex_example_4(opindex):
     assert need == {"S1": 2, "S2": 2, "S3": 4, "S4": 1, "S5": 2, "S6": 4}
 
 
+@pytest.mark.parametrize("segments", [1, 2, 5])
+def test_opindex_example_3(segments):
+    """An attribute leads to its segment, its operand to a bit of the signature: if that is off, nothing is searched."""
+    index = tw.Index(f"opindex:segments={segments}")
+    index.add_many([(f"{name}{k}", f"{name} = {k} AND Z = 1") for name in "ABCDE" for k in range(8)])
+    index.observe([{"Z": 1}] * 2 + [dict.fromkeys("ABCDE", 1)] * 3).rebuild()
+    assert set(pivots(index)) == {"Z"}
+    lists, names = index._contents.engine._index.lists, lines(index)
+    begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
+    assert end - begin - 1 == segments
+    for name in "ABCDE":
+        segment = begin + segment_of(share_of(names.index(name), len(names)), segments)
+        inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
+        ranks = lists.ranks[inside].tolist()
+        assert [lists.key_line[rank] for rank in ranks].count(names.index(name)) == 8
+        bits = {signature_bit(EQUAL, int(lists.key_line[rank]), rank) for rank in ranks}
+        assert lists.segments[segment, 1] == sum(bits)
+        assert index.match({name: 3, "Z": 1}) == [f"{name}3"]
+        assert index.match({name: 9, "Z": 1}) == []
+
+
+def test_opindex_pivots_by_event_frequency():
+    """Section 4.1: of its attributes the one that fewest events carry; guessed from subscriptions without events."""
+    index = tw.Index("opindex").add_many(TABLE_1).rebuild()
+    assert pivots(index) == {"A": ["S1", "S2", "S4"], "C": ["S3"], "D": ["S5", "S6"]}
+    index.observe([{"A": 1, "C": 1, "D": 1}, {"A": 1, "C": 1, "D": 1, "E": 1}, {"A": 1, "D": 1, "B": 1, "E": 1}])
+    index.rebuild()
+    assert pivots(index) == {"A": ["S4"], "B": ["S1", "S3", "S6"], "C": ["S2"], "E": ["S5"]}
+    index._contents.engine.verify()
+    assert index.match({"A": 2, "B": 6}) == ["S1", "S4"]
+    assert index.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
+
+
+def test_opindex_section_6_1():
+    """The smallest clause gives the pivots, of equals the rarer one; any entry strikes out the bit of its clause."""
+    index = tw.Index("opindex-cnf").add_many(
+        {
+            "two": "(A = 1 OR B >= 2) AND (C = 1 OR D = 1 OR E = 1)",
+            "one": "(A = 1 OR B >= 2) AND C BETWEEN 3 AND 5",
+            "rare": "(A = 1 OR A = 2) AND (C = 1 OR F = 1)",
+            "none": "TRUE",
+        }
+    )
+    index.rebuild()
+    found, ids = index._contents.engine._index, index._contents.ids
+    named = [(ids[-1 - slot if slot < 0 else slot], slot < 0) for slot in found.row_slot.tolist()]
+    start = found.pivot_rows.tolist()
+    assert {name: named[a:b] for name, (a, b) in zip(lines(index), pairwise(start), strict=True) if a < b} == {
+        "A": [("two", True)], "B": [("two", True)], "C": [("one", False), ("rare", True)], "F": [("rare", True)],
+    }  # fmt: skip
+    assert named[start[-1] :] == [("none", False)]
+    assert [bin(bits) for bits in found.clauses.tolist()] == ["0b11"] * 5 + ["0b0"]
+    assert index.match({"A": 1, "B": 2, "E": 1}) == ["two", "none"]
+    assert index.match({"B": 3, "C": 4}) == ["one", "none"]
+    assert index.match({"B": 3, "C": 6}) == ["none"]  # beyond the high end
+    assert index.match({"A": 2, "C": 1, "F": 1}) == ["rare", "none"]
+    assert index.match({"A": 1}) == ["none"]
+    arrays, _ = encode([{"C": 1}, {"F": 1}, {"D": 1}], index._contents.store.attributes, tw.Schema())
+    assert index._contents.engine.reader().candidates(arrays) == 2
+
+
 def test_opindex_example_5(opindex):
     """Only C is a pivot of the event: S2 and S5, which match in part, are not touched."""
     event = {"B": 6, "C": 3, "E": 9}
@@ -96,6 +161,61 @@ def test_opindex_example_5(opindex):
 def test_opindex_lemma_1(opindex):
     assert opindex.match({"A": 2, "B": 6}) == ["S1", "S4"]
     assert opindex.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
+
+
+@pytest.mark.parametrize("spec", ["opindex", "opindex-plain", "opindex-cnf", "opindex:segments=7"])
+@pytest.mark.parametrize(
+    "work", [BEGen(operators="high", dimensions=40), ABEGen(total=500, depth=2, children=3)], ids=repr
+)
+def test_opindex_keeps_its_structure_and_answers(spec, work):
+    """Insert, delete, observe and rebuild at random, with more subscriptions than the conformance suite has."""
+    rng = random.Random(1)
+    store, slots = stored(work, 500)
+    events = encoded(work, 40, store)
+    rivals = [create(spec, store), create("scan", store)]
+    slots = slots[rivals[0].takes(slots)]
+    assert len(slots) > 450
+    waiting, inside = slots.tolist(), []
+    while waiting:
+        choice = rng.random()
+        if choice < 0.5:
+            some, waiting = np.array(waiting[:90], dtype=np.int32), waiting[90:]
+            inside += some.tolist()
+            for rival in rivals:
+                rival.insert(some)
+        elif choice < 0.75 and inside:
+            gone = np.array(sorted(rng.sample(inside, len(inside) // 3)), dtype=np.int32)
+            inside = sorted(set(inside) - set(gone.tolist()))
+            store.remove(gone)
+            for rival in rivals:
+                rival.delete(gone)
+        elif choice < 0.85:
+            store.history = first(events, rng.randint(1, 40))
+        else:
+            rivals[0].rebuild()
+        rivals[0].verify()
+        found, wanted = (rival.reader().match(events) for rival in rivals)
+        for e in range(40):
+            mine, right = (m.slot[m.start[e] : m.start[e + 1]].tolist() for m in (found, wanted))
+            assert sorted(mine) == sorted(right)
+    assert len(wanted.slot)
+
+
+@pytest.mark.parametrize("spec", ["opindex", "opindex-plain", "opindex-cnf"])
+def test_opindex_of_several_values_and_intervals(spec):
+    """Lists shorter than the event and longer ones, and operands that only the lists of other pivots have."""
+    index = tw.Index(spec).add_many({f"x{k}": f"X = 1 AND a = {k}" for k in range(20)})
+    index.add_many({"between": "Y = 1 AND a BETWEEN 3 AND 5", "not": "Y = 1 AND a NOT IN (3, 4, 9)"})
+    index.add("never", " AND ".join(f"{name} = 2" for name in "bcdefgh"))
+    index.add_many({f"z{k}": f"Z = {k % 2} AND a = {k}" for k in (7, 9, 11, 13)}).rebuild()
+    index._contents.engine.verify()
+    more = dict.fromkeys("bcdefgh", 1)
+    for extra in ({}, more):
+        assert index.match({"Y": 1, "a": [9, 4], **extra}) == index.match({"Y": 1, "a": [4, 9], **extra}) == ["between"]
+        assert index.match({"Y": 1, "a": [3, 9, 4], **extra}) == ["between"]
+        assert index.match({"Y": 1, "a": [8, 2], **extra}) == ["not"]
+        assert index.match({"Z": 1, "a": tw.Interval(2, 10), **extra}) == ["z7", "z9"]
+        assert index.match({"Z": 1, "a": [2, 13], **extra}) == ["z13"]
 
 
 # k-index

@@ -16,6 +16,7 @@ from tellwhen.workloads import (
     Ads,
     BEGen,
     Catalogue,
+    Clauses,
     Flights,
     Keywords,
     Prefixes,
@@ -106,7 +107,8 @@ def test_a_pool_is_as_large_as_its_sharing_needs():
 
 SMALL = {
     "abegen": ABEGen(total=20_000, dimension_skew=0.7), "ads": Ads(total=20_000),
-    "begen": BEGen(operators="high", skew=1.0), "catalogue": Catalogue(), "flights": Flights(),
+    "begen": BEGen(operators="high", skew=1.0), "catalogue": Catalogue(),
+    "clauses": Clauses(clauses=4, dimensions=300), "flights": Flights(),
     "keywords": Keywords(form="split", length=20), "prefixes": Prefixes(), "products": Products(skew=0.8),
     "qgrams": QGrams(), "ranked": Ranked(dimensions=2, skew_across=0.7, skew_within=0.8),
 }  # fmt: skip
@@ -115,11 +117,12 @@ SMALL = {
 OTHERS = {
     "begen": BEGen(size=14, event_size=30, cardinality=12, range=0.3), "keywords": Keywords(form="between", length=20),
     "qgrams": QGrams(of="titles"), "equal": Keywords(length=5.4), "flat": ABEGen(depth=1),
-    "dense": Products(dimensions=90),
+    "dense": Products(dimensions=90), "dnf": Clauses(form="dnf", dimensions=300),
 }  # fmt: skip
 
 CHECKSUMS = {
-    "abegen": 1203638262, "ads": 3008983889, "begen": 2794861228, "catalogue": 1401445959, "flights": 3927043195,
+    "abegen": 1203638262, "ads": 3008983889, "begen": 2794861228, "catalogue": 1401445959, "clauses": 1777796894,
+    "flights": 3927043195,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
 """Of a block of subscriptions and a block of events, as text."""
@@ -131,6 +134,7 @@ OTHER_CHECKSUMS = {
     "equal": 2801173296,
     "flat": 3113874513,
     "dense": 1388488119,
+    "dnf": 3524148947,
 }
 
 
@@ -313,6 +317,16 @@ def test_prefixes_have_share_and_length():
     assert {len(part.split("'")[1]) for part in prefixes} == {4}
 
 
+def test_clauses_have_their_form_and_sizes():
+    for form, inner, outer in (("cnf", " OR ", " AND "), ("dnf", " AND ", " OR ")):
+        parts = [text.split(f"){outer}(") for text in Clauses(form=form).subscriptions(0)]
+        assert abs(np.mean([len(clauses) for clauses in parts]) - 3) < 0.05
+        sizes = Counter(clause.count(inner) + 1 for clauses in parts for clause in clauses)
+        assert sorted(sizes) == [1, 2, 3]
+        assert max(sizes.values()) < 1.05 * min(sizes.values())
+    assert matches(Clauses(), 20_000, 100).sum() > 0
+
+
 def test_words_have_their_real_frequencies():
     words = Counter(word for event in Keywords(length=123).events(0) for word in event)
     assert [word for word, _ in words.most_common(3)] == ["the", "to", "and"]
@@ -376,7 +390,7 @@ def test_parameters_that_cannot_be():
         (BEGen, {"cardinality": 1}), (BEGen, {"match": 0.7}), (ABEGen, {"operators": (1, 1, 0, 0, 0)}),
         (ABEGen, {"children": 1}),
         (Products, {"size": 0}), (Keywords, {"form": "other"}), (QGrams, {"of": "cats"}), (Ranked, {"dimensions": 0}),
-        (Prefixes, {"prefix": 2}),
+        (Prefixes, {"prefix": 2}), (Clauses, {"form": "xnf"}), (Clauses, {"size": 0}),
     ]:  # fmt: skip
         with pytest.raises(ValueError):
             make(**wrong)

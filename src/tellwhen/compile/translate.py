@@ -1,4 +1,7 @@
-"""Any expression -> conjunctions: the disjunctive form that engines of conjunctions index (A-Tree, "Translation")."""
+"""Any expression -> conjunctions: the disjunctive form that engines of conjunctions index (A-Tree, "Translation").
+
+Or, for an engine that indexes these, the clauses of its conjunctive form.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.growing import Growing
-from tellwhen.kernels.arrays import I32, I64, PROGRAM, ROW, Subscriptions
-from tellwhen.kernels.translate import WIDTH, disjunctive, distinct_tests
+from tellwhen.kernels.arrays import ACCEPT, I32, I64, PROGRAM, ROW, Subscriptions
+from tellwhen.kernels.translate import WIDTH, distinct_tests, normal_form
 
 BUDGET = 64
-"""Conjunctions one subscription may become."""
+"""Conjunctions, or clauses, that one subscription may become."""
 
 
 _Form = tuple[I64, I32]
 
 
 class Rows(NamedTuple):
-    """Conjunctions and whose they are."""
+    """Conjunctions, or clauses, and whose they are; those of one subscription are neighbours."""
 
     slot: I32  # |0|1|-3|-3|    -1 - slot for one of several
     start: I64  # |0|3|5|...     predicates of row r are predicate[start[r]:start[r+1]]
@@ -27,10 +30,13 @@ class Rows(NamedTuple):
 
 
 class Translator:
-    """The rows of programs, made once when a subscription comes and kept for every later build."""
+    """The rows of programs, made once when a subscription comes and kept for every later build.
 
-    def __init__(self, longest: int, rows: Rows | None = None) -> None:
-        self.longest = longest
+    With the goal ACCEPT they are conjunctions, with REJECT clauses (see kernels/translate.py).
+    """
+
+    def __init__(self, longest: int, rows: Rows | None = None, goal: int = ACCEPT) -> None:
+        self.longest, self.goal = longest, goal
         empty = rows or Rows(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32))
         self._slot, self._start, self._predicate = (
             Growing(np.int32, empty.slot), Growing(np.int64, empty.start), Growing(np.int32, empty.predicate),
@@ -49,7 +55,7 @@ class Translator:
         return Rows(slot[mine], np.concatenate([[0], np.cumsum(lengths[mine])]), predicate[np.repeat(mine, lengths)])
 
     def takes(self, subscriptions: Subscriptions, slots: I32) -> NDArray[np.bool_]:
-        """Which slots have a disjunctive form within the budget?"""
+        """Which slots have a normal form within the budget?"""
         lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
         taken: NDArray[np.bool_] = (subscriptions.kind[slots] != ROW) | (lengths <= self.longest)
         programs = np.flatnonzero(subscriptions.kind[slots] == PROGRAM)
@@ -70,13 +76,13 @@ class Translator:
         self._found = {}
 
     def _form(self, subscriptions: Subscriptions, slot: int) -> _Form | None:
-        """The lengths of the conjunctions and their predicates, unless that is over budget."""
+        """The lengths of the rows and their predicates, unless that is over budget."""
         code = subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
         tests = np.empty(WIDTH, dtype=np.int32)
         local = np.empty(len(code) // 3, dtype=np.int32)
         found = np.empty(BUDGET + 1, dtype=np.uint64)
         width = distinct_tests(code, tests, local)
-        count = disjunctive(code, local, found) if width >= 0 else -1
+        count = normal_form(code, local, self.goal, found) if width >= 0 else -1
         if count < 0:
             return None
         bits = (found[:count, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1) != 0

@@ -24,7 +24,7 @@ Capability = Literal["delete", "interval_events", "expressions"]
 CAPABILITIES: dict[Capability, str] = {
     "delete": "removes subscriptions at any time",
     "interval_events": "events may carry intervals and several values per attribute",
-    "expressions": "takes any expression as it is; other engines take its disjunctive form, within a budget",
+    "expressions": "takes any expression as it is; other engines take a normal form of it, within a budget",
 }
 
 

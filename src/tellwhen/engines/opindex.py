@@ -1,39 +1,62 @@
 """`opindex`: subscriptions by pivot attribute, their predicates in sorted lists by operator (OpIndex, VLDB 2014).
 
-The pivot of a row is, of the lines it needs, the one that fewest events carry (section 4.1), guessed from the
-subscriptions. An event concerns only the rows whose pivot it carries; their predicates lie in three lists (=, >=, <=),
-each sorted by attribute and operand and cut into segments with a signature (4.2); matching counts down (5).
+The pivot of a row is, of the lines it needs, the one that fewest events carry (section 4.1). An event concerns only the
+rows whose pivot it carries; their predicates lie in three lists (=, >=, <=), each sorted by attribute and operand and
+cut into segments with a signature (4.2); matching counts down (5).
 
 Operators are written in terms of the three, as in section 4.2, and further. IN is several entries of =, of which one
 is true. Any other set of k disjoint intervals has an entry >= for each low end and <= for each high end: a value in one
 of the intervals makes k+1 of these true, one outside k. Ends at infinity are always true, and left out.
 
-Deviations: lines take the place of attributes (an attribute has one for each family of values), and a list has fewer
-segments than 32 if it is short.
+Deviations: lines take the place of attributes (an attribute has one for each family of values). A list has as many
+segments as its length is worth, up to one for each line, where the paper has 32: then most of them need no search.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.compile.csr import gather
-from tellwhen.compile.translate import Rows
-from tellwhen.engines.base import Reader
+from tellwhen.compile.subscriptions import Store
+from tellwhen.engines.base import Option, Reader, Sizes, prefixed, unprefixed
 from tellwhen.engines.rows import RowEngine, RowReader
 from tellwhen.engines.selectivity import frequency, least, points
 from tellwhen.engines.stabbing import numbered
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, Predicates
-from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, match_pivots, sign
-
-SEGMENTS = 32
-"""Segments of a predicate list, at most (section 7.1)."""
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, OpIndexIndex, PredicateLists, Predicates
+from tellwhen.kernels.opindex import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    match_pivots,
+    segment_of,
+    share_of,
+    sign,
+    signature_bit,
+    sort_entries,
+)
 
 FULL = 4
 """Entries that a segment should have, at least."""
+
+MOST = 1 << 20
+
+
+Entry = tuple[int, ...]
+"""Operator, line and operand."""
+
+
+class Entries(NamedTuple):
+    """What predicates look like in the lists of the three operators: those of p are rank[start[p]:start[p+1]]."""
+
+    start: I64
+    rank: I32
+    key_start: I64  # as in PredicateLists
+    keys: I64
 
 
 class OpIndex(RowEngine):
@@ -41,92 +64,134 @@ class OpIndex(RowEngine):
 
     name = "opindex"
     summary = "pivot attributes, and sorted predicate lists with signatures (OpIndex)"
+    options: ClassVar[Mapping[str, Option]] = {
+        "segments": Option(MOST, 1, MOST, "segments of a predicate list, at most")
+    }
     longest = 1 << 12
-    segments: ClassVar[int] = SEGMENTS
+    kind: ClassVar[type[Any]] = OpIndexIndex
+    _index: Any
 
     def _build(self) -> None:
         view = self.store.view()
-        rows = self.rows()
-        pivot = self._pivots(rows)
+        slot, start, predicate = self.rows()
+        pivot = self._pivots(start, predicate)
         order = np.argsort(pivot, kind="stable")
-        first, which = gather(rows.start, order)
-        owner = np.repeat(np.arange(len(order)), np.diff(first)).astype(np.int32)
-        predicate = rows.predicate[which]
-        ends, need = _ends(view.predicates)
-        lists = [_entries(ends[operator], predicate, owner) for operator in range(3)]
-        key_start, keys, ranked = _keys(ends, view.lines)
-        segment_start = np.zeros((3, view.lines + 1), dtype=np.int64)
-        parts = []
-        for operator, (entry, row) in enumerate(lists):
-            parts.append(self._lists(operator, ends[operator], entry, row, pivot[order], ranked[operator], view.lines))
-        segments, entries = 0, 0
-        for operator, (directory, bounds, *_, rank, _) in enumerate(parts):
-            segment_start[operator] = directory + segments
-            bounds += entries
-            segments += len(bounds)
-            entries += len(rank)
+        start, which = gather(start, order)
+        pivot, predicate = pivot[order], predicate[which]
+        pivot_rows = np.searchsorted(pivot, np.arange(view.lines + 1))
+        entries, need = _entries(view.predicates, view.lines)
+        lists, owner = self._lists(entries, view.lines, start, predicate, pivot)
+        sums = np.concatenate([[0], np.cumsum(need[predicate])])
         self._index = OpIndexIndex(
-            pivot_rows=np.searchsorted(pivot[order], np.arange(view.lines + 1)),
-            need=np.bincount(owner, need[predicate], len(order)).astype(np.int32),
-            row_slot=rows.slot[order],
-            always=np.flatnonzero(pivot[order] == view.lines).astype(np.int32),
-            key_start=key_start,
-            keys=keys,
-            key_line=np.repeat(np.tile(np.arange(view.lines), 3), np.diff(key_start).ravel()).astype(np.int32),
-            segment_start=segment_start,
-            bounds=np.concatenate([part[1] for part in parts]),
-            signature=np.concatenate([part[2] for part in parts]),
-            ranks=np.concatenate([part[3] for part in parts]),
-            rows=np.concatenate([part[4] for part in parts]),
+            lists._replace(rows=(owner - pivot_rows[pivot[owner]]).astype(np.int32)),
+            pivot_rows,
+            row_slot=slot[order],
+            need=(sums[start[1:]] - sums[start[:-1]]).astype(np.int32),
         )
 
-    def _pivots(self, rows: Rows) -> I64:
+    def _pivots(self, start: I64, predicate: I32) -> I64:
         """The pivot of every row, of equals the one asked for first; the number of lines for a row without any."""
         view = self.store.view()
-        found = np.full(len(rows.slot), view.lines, dtype=np.int64)
-        if len(rows.predicate):
-            # Whether an attribute is there can be told of every event: the last choice for a pivot.
-            told = np.array([line.kind == "presence" for line in self.store.attributes.lines[: view.lines]], dtype=bool)
-            _, rank = np.unique(np.where(told, 2.0, frequency(self.store, rows.predicate)), return_inverse=True)
-            line = view.predicates.line[rows.predicate]
-            place = least(rank[line], rows.start)
+        found = np.full(len(start) - 1, view.lines, dtype=np.int64)
+        if len(predicate):
+            _, rank = np.unique(rarity(self.store, predicate), return_inverse=True)
+            line = view.predicates.line[predicate]
+            place = least(rank[line], start)
             found[place >= 0] = line[place[place >= 0]]
         return found
 
     def _lists(
-        self, operator: int, ends: _Ends, entry: I64, row: I32, pivot_of: I64, ranked: I32, lines: int
-    ) -> tuple[I64, I64, np.ndarray, I32, I32]:
-        """The lists of one operator, one for each pivot: directory, bounds and signatures of segments, ranks, rows."""
-        pivot = pivot_of[row]
-        order = np.lexsort((ranked[entry], pivot))
-        entry, row, pivot = entry[order], row[order], pivot[order]
-        list_start = np.searchsorted(pivot, np.arange(lines + 1))
+        self, entries: Entries, lines: int, start: I64, predicate: I32, pivot: I64
+    ) -> tuple[PredicateLists, I32]:
+        """The lists of all pivots, and whose each entry is: owner o has the predicates of start[o]:start[o+1]."""
+        key_start, keys = entries.key_start, entries.keys
+        key_line = np.repeat(np.tile(np.arange(lines, dtype=np.int32), 3), np.diff(key_start))
+        list_start, ranks, owner = sort_entries(start, predicate, pivot, entries.start, entries.rank, key_start, lines)
         size = np.diff(list_start)
-        wanted = 1 << np.floor(np.log2(np.maximum(1, size // FULL))).astype(np.int64)
-        count = np.where(size > 0, np.minimum(self.segments, wanted), 0)
-        # A list of n segments has n + 1 bounds, an empty one none.
-        width = np.where(count > 0, count + 1, 0)
-        directory = np.concatenate([[0], np.cumsum(width)])
-        bounds = np.zeros(directory[-1], dtype=np.int64)
-        signature = np.zeros(directory[-1], dtype=np.uint64)
-        rank = ranked[entry]
-        sign(operator, list_start, lines, ends.line[entry], rank, directory, count, bounds, signature)
-        return directory, bounds, self._signed(signature), rank, row
+        count = np.minimum(np.maximum(1, size // FULL), min(self._most_segments, max(1, lines)))
+        segment_start = np.concatenate([[0], np.cumsum(np.where(size > 0, count + 1, 0))])
+        segments = np.zeros((segment_start[-1], 2), dtype=np.int64)
+        sign(list_start, ranks, key_line, segment_start, lines, segments)
+        self._sign(segments)
+        return PredicateLists(key_start, keys, key_line, segment_start, segments, ranks, owner), owner
 
-    def _signed(self, signature: np.ndarray) -> np.ndarray:
-        return signature
+    @property
+    def _most_segments(self) -> int:
+        return self.option["segments"]
+
+    def _sign(self, segments: I64) -> None:
+        """Signatures stay as they are."""
 
     def reader(self) -> Reader:
-        rows = len(self._index.need)
+        lists, *rows = self._index
+        return RowReader(self, match_pivots, (*lists, *rows), self._sizes(np.int32))
+
+    def _sizes(self, counter: Any) -> Sizes:
+        count = len(self._index.row_slot)
         lines = len(self._index.pivot_rows) - 1
-        sizes = ("remaining", rows, np.int32), ("done", rows + 1, np.int32), ("first", lines, np.int32)
-        return RowReader(self, match_pivots, tuple(self._index), sizes)
+        return ("remaining", count, counter), ("done", count + 1, np.int32), ("first", lines, np.int32)
+
+    def verify(self) -> None:
+        predicates = self.store.view().predicates
+        slot, start, predicate = self.rows()
+        built = set(self._built.tolist())
+        wanted: Counter[Any] = Counter()
+        for of, begin, end in zip(slot.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
+            if (-1 - of if of < 0 else of) in built:
+                row = predicate[begin:end].tolist()
+                entries = sorted(entry for p in row for entry in _written(predicates, p))
+                wanted[of, tuple(entries), sum(_true(predicates, p) for p in row)] += 1
+        found: Counter[Any] = Counter()
+        for row, (pivot, entries) in enumerate(self._by_row()):
+            lines = {line for _, line, *_ in entries}
+            assert pivot in lines or not entries, "the pivot is a line of the row"
+            found[int(self._index.row_slot[row]), tuple(sorted(entries)), int(self._index.need[row])] += 1
+        assert found == wanted, "every row is there once, with all its entries"
+
+    def _by_row(self) -> list[tuple[int, list[Entry]]]:
+        """The pivot and the entries of every row, as the lists have them. All that they promise is looked at."""
+        index, lists = self._index, self._index.lists
+        lines, rows = len(index.pivot_rows) - 1, len(index.row_slot)
+        pivot = np.repeat(np.arange(lines + 1), np.diff(np.append(index.pivot_rows, rows))).tolist()
+        assert len(pivot) == rows
+        assert index.pivot_rows[0] == 0
+        found: list[tuple[int, list[Entry]]] = [(line, []) for line in pivot]
+        at = 0
+        for number, (begin, end) in enumerate(pairwise(lists.segment_start.tolist())):
+            operator, owner = divmod(number, lines)
+            for part in range(end - begin - 1):
+                first, last = lists.segments[begin + part : begin + part + 2, 0].tolist()
+                assert first == at <= last, "segments and lists follow on one another"
+                for k, rank in enumerate(lists.ranks[first:last].tolist(), first):
+                    assert k == lists.segments[begin, 0] or lists.ranks[k - 1] <= rank, "lists are sorted"
+                    line = int(lists.key_line[rank])
+                    group = lists.key_start[operator * lines + line : operator * lines + line + 2]
+                    assert group[0] <= rank < group[1]
+                    assert segment_of(share_of(line, lines), end - begin - 1) == part
+                    assert lists.segments[begin + part, 1] & signature_bit(operator, line, rank), "signatures cover all"
+                    row = int(index.pivot_rows[owner] + lists.rows[k])
+                    assert pivot[row] == owner
+                    found[row][1].append(self._entry(operator, line, rank, k))
+                at = last
+        assert at == len(lists.ranks)
+        for begin, end in pairwise(lists.key_start.tolist()):
+            assert lists.keys[begin:end].tolist() == sorted(lists.keys[begin:end].tolist())
+        # What matching leaves behind.
+        assert not any(arrays["first"].any() for arrays in self.scratch._pool)
+        return found
+
+    def _entry(self, operator: int, line: int, rank: int, k: int) -> Entry:
+        """What entry k says."""
+        return operator, line, int(self._index.lists.keys[rank])
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
-        return self._index._asdict()
+        lists, *_ = self._index
+        named = {name: array for name, array in self._index._asdict().items() if name != "lists"}
+        return named | prefixed("lists", lists)
 
     def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._index = OpIndexIndex(*(arrays[name] for name in OpIndexIndex._fields))
+        lists = unprefixed("lists", PredicateLists, arrays)
+        self._index = self.kind(lists, *(arrays[name] for name in self.kind._fields[1:]))
 
 
 class OpIndexPlain(OpIndex):
@@ -134,59 +199,73 @@ class OpIndexPlain(OpIndex):
 
     name = "opindex-plain"
     summary = "OpIndex without segments and signatures (OpIndex-BS)"
-    segments = 1
+    options: ClassVar[Mapping[str, Option]] = {}
 
-    def _signed(self, signature: np.ndarray) -> np.ndarray:
-        return np.full_like(signature, (1 << 64) - 1)
+    @property
+    def _most_segments(self) -> int:
+        return 1
 
-
-class _Ends:
-    """The entries that predicates have in one operator's lists, predicate by predicate."""
-
-    def __init__(self, predicates: Predicates, chosen: NDArray[np.bool_], operand: I64) -> None:
-        owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
-        self.start = np.concatenate([[0], np.cumsum(np.bincount(owner[chosen], minlength=len(predicates.line)))])
-        self.line = predicates.line[owner[chosen]]
-        self.operand = operand[chosen]
+    def _sign(self, segments: I64) -> None:
+        segments[:, 1] = -1
 
 
-def _ends(predicates: Predicates) -> tuple[dict[int, _Ends], I64]:
-    """The entries of all predicates by operator, and how many of a predicate's must be true."""
+def rarity(store: Store, predicate: I32) -> np.ndarray:
+    """By line: how many events carry it. Whether an attribute is there can be told of every event: the last choice."""
+    lines = store.attributes.lines[: store.view().lines]
+    told = np.array([line.kind == "presence" for line in lines], dtype=bool)
+    return np.where(told, 2.0, frequency(store, predicate))
+
+
+def _entries(predicates: Predicates, lines: int) -> tuple[Entries, I64]:
+    """The entries of all predicates, and how many of a predicate's must be true."""
     _, _, start, low, high = predicates
     many = np.diff(start)
     owner = np.repeat(np.arange(len(many)), many)
     single = points(predicates) > 0
     is_point = single[owner]
     # A predicate that any value satisfies keeps its low end: the line must be carried all the same.
-    below = ~is_point & ((low != LOWEST) | (high == HIGHEST))
-    below &= (low != LOWEST) | (many[owner] == 1)
+    below = ~is_point & ((low != LOWEST) | ((high == HIGHEST) & (many[owner] == 1)))
     above = ~is_point & (high != HIGHEST)
-    ends = {
-        EQUAL: _Ends(predicates, is_point, low),
-        AT_LEAST: _Ends(predicates, below, low),
-        AT_MOST: _Ends(predicates, above, high),
-    }
-    entries = np.diff(ends[AT_LEAST].start) + np.diff(ends[AT_MOST].start)
+    chosen = [np.flatnonzero(mask) for mask in (is_point, below, above)]
+    operator = np.repeat(np.arange(3), [len(which) for which in chosen])
+    owner = owner[np.concatenate(chosen)]
+    operand = np.concatenate([low[chosen[0]], low[chosen[1]], high[chosen[2]]])
+    key_start, keys, rank = numbered(operator * lines + predicates.line[owner], operand, 3 * lines)
+    count = np.bincount(owner, minlength=len(many))
     # Of 2k ends k+1 are true inside; those at infinity are not there, and would be.
-    whole = np.bincount(owner[(low == LOWEST) & (high == HIGHEST)], minlength=len(many)) > 0
-    need = np.where(single, 1, np.where(whole, 1, entries - many + 1))
-    return ends, need
+    whole = np.bincount(owner[operand == LOWEST], minlength=len(many)) > 0
+    need = np.where(single | whole, 1, count - many + 1)
+    order = np.argsort(owner, kind="stable")
+    start = np.concatenate([[0], np.cumsum(count)])
+    return Entries(start, rank[order].astype(np.int32), key_start, keys), need
 
 
-def _entries(ends: _Ends, predicate: I32, owner: I32) -> tuple[I64, I32]:
-    """For every predicate of every row its entries, and the row."""
-    first, which = gather(ends.start, predicate)
-    return which, np.repeat(owner, np.diff(first))
+def _written(predicates: Predicates, p: int) -> list[Entry]:
+    """The entries of a predicate, one by one."""
+    line, inner = int(predicates.line[p]), intervals(predicates, p)
+    if all(low == high for low, high in inner):
+        return [(EQUAL, line, low) for low, _ in inner]
+    if inner == [(LOWEST, HIGHEST)]:
+        return [(AT_LEAST, line, LOWEST)]
+    lows = [(AT_LEAST, line, low) for low, _ in inner if low != LOWEST]
+    return [*lows, *((AT_MOST, line, high) for _, high in inner if high != HIGHEST)]
 
 
-def _keys(ends: Mapping[int, _Ends], lines: int) -> tuple[I64, I64, list[I32]]:
-    """All different operands by operator and line: where they begin, the operands, and by entry its rank."""
-    start, keys, ranked = np.zeros((3, lines + 1), dtype=np.int64), [], []
-    count = 0
-    for operator in (EQUAL, AT_LEAST, AT_MOST):
-        starts, found, number = numbered(ends[operator].line, ends[operator].operand, lines)
-        start[operator] = count + starts
-        keys.append(found)
-        ranked.append((count + number).astype(np.int32))
-        count += len(found)
-    return start, np.concatenate(keys), ranked
+def _true(predicates: Predicates, p: int) -> int:
+    """How many entries of a predicate a value makes true that satisfies it. All others make fewer true."""
+    entries, inner = _written(predicates, p), intervals(predicates, p)
+
+    def true(point: int) -> int:
+        compare = {EQUAL: point.__eq__, AT_LEAST: point.__ge__, AT_MOST: point.__le__}
+        return sum(compare[operator](operand) for operator, _, operand in entries)
+
+    ends = {end + shift for interval in inner for end in interval for shift in (-1, 0, 1)}
+    inside = {point for point in ends if any(low <= point <= high for low, high in inner)}
+    (need,) = {true(point) for point in inside}
+    assert all(true(point) < need for point in ends - inside if LOWEST <= point <= HIGHEST)
+    return need
+
+
+def intervals(predicates: Predicates, p: int) -> list[tuple[int, int]]:
+    mine = slice(predicates.start[p], predicates.start[p + 1])
+    return list(zip(predicates.low[mine].tolist(), predicates.high[mine].tolist(), strict=True))

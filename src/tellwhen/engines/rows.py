@@ -30,7 +30,7 @@ from tellwhen.engines.base import (
     prefixed,
     unprefixed,
 )
-from tellwhen.kernels.arrays import I32, ROW, Events, Matches
+from tellwhen.kernels.arrays import ACCEPT, I32, ROW, Events, Matches
 
 LOOSE = 64
 """So many subscriptions, or a sixty-fourth, may wait to be built in, and so many, or a quarter, to be forgotten."""
@@ -42,6 +42,9 @@ class RowEngine(Engine):
     supports: ClassVar[frozenset[Capability]] = frozenset({"delete", "interval_events"})
     longest: ClassVar[int] = 255
     """Predicates that a row may have."""
+
+    goal: ClassVar[int] = ACCEPT
+    """What other expressions are translated to: conjunctions, or with REJECT clauses."""
 
     scratch: ClassVar[Scratch]
     """Of all indexes of one engine: a kernel call uses a set of it at a time."""
@@ -55,7 +58,7 @@ class RowEngine(Engine):
         self._built = np.zeros(0, dtype=np.int32)  # slots in the index
         self._loose = Growing(np.int32)  # slots not in it
         self._dead = 0
-        self._translator = Translator(self.longest)
+        self._translator = Translator(self.longest, goal=self.goal)
         self._build()
 
     def __len__(self) -> int:
@@ -108,7 +111,7 @@ class RowEngine(Engine):
         self._loose = Growing(np.int32, arrays["loose"])
         mine = np.concatenate([self._built, self._loose.view])
         self._dead = int(np.count_nonzero(self.store.died[mine] <= self.store.version))
-        self._translator = Translator(self.longest, unprefixed("rows", Rows, arrays))
+        self._translator = Translator(self.longest, unprefixed("rows", Rows, arrays), self.goal)
         self._restore_index(arrays)
 
     def stats(self) -> dict[str, Any]:

@@ -98,21 +98,36 @@ class PropagationIndex(NamedTuple):
     row_slot: I32  # |1|-6|-6|     -1 - slot for one of several rows
 
 
-class OpIndexIndex(NamedTuple):
-    """Rows by pivot, and for each operator the lists of their predicates, cut into segments."""
+class PredicateLists(NamedTuple):
+    """A list of entries for every operator o and pivot P, number o * lines + P, cut into segments."""
 
-    pivot_rows: I64  # |0|4|4|9|       rows with the pivot line L are pivot_rows[L]:pivot_rows[L+1]
-    need: I32  # |7|3|5|         entries of a row that must be true
-    row_slot: I32  # |1|-6|-6|       -1 - slot for one of several rows
-    always: I32  # rows without predicates
-    key_start: I64  # [3, lines+1]     operands of operator o on line L are keys[key_start[o,L]:key_start[o,L+1]]
-    keys: I64  # ascending; the place of an operand here is its rank
+    key_start: I64  # |0|3|3|7|      operands of operator o on line L are those of key_start[o*lines+L] and on
+    keys: I64  # ascending for each; the place of an operand here is its rank
     key_line: I32  # by rank: the line
-    segment_start: I64  # [3, lines+1]     segments of pivot L's list: bounds from here, one more than segments
-    bounds: I64  # |0 7 12|12 20|   entries of segment s are ranks[bounds[s]:bounds[s+1]], ascending
-    signature: U64  # by segment
-    ranks: I32  # |3 3 5|...
-    rows: I32  # whose entry it is
+    segment_start: I64  # |0|3|3|5|      segments of list n begin here; the last only ends it, an empty list has none
+    segments: I64  # |0 sig|7 sig|12 0|12 sig|20 0|    where its entries begin, and their signature
+    ranks: I32  # |3 3 5|...       ascending in a list
+    rows: I32  # whose entry it is, counted from the first of its pivot
+
+
+class OpIndexIndex(NamedTuple):
+    """Rows by pivot, and the lists of their predicates."""
+
+    lists: PredicateLists
+    pivot_rows: I64  # |0|4|4|9|       rows with the pivot line L are pivot_rows[L]:pivot_rows[L+1]; last those without
+    row_slot: I32  # |1|-6|-6|       -1 - slot for one of several rows
+    need: I32  # |7|3|5|         entries of a row that must be true
+
+
+class OpIndexCNFIndex(NamedTuple):
+    """Rows by pivot, one for each pivot of a subscription, and the lists of their clauses' predicates."""
+
+    lists: PredicateLists
+    pivot_rows: I64  # as in OpIndexIndex
+    row_slot: I32
+    clauses: U64  # |0b111|0b1|     a bit for each clause of a row
+    clause: U8  # by entry: the number of its bit
+    upto: I64  # by rank: where an interval that begins at the operand ends; beyond all values for other operands
 
 
 class KIndexIndex(NamedTuple):

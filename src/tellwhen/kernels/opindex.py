@@ -8,56 +8,205 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import Events
+from tellwhen.kernels.arrays import Events, PredicateLists
 from tellwhen.kernels.evaluate import close_event, first_at_least, open_event
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
+from tellwhen.kernels.stabbing import to_begins
 
 EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 """Operators. A predicate `= v` waits in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST."""
+
+
+LOW, HIGH, SHARE, PLACES = 0, 3, 6, 7
+"""What `locate` notes of every entry of an event."""
+
+
+@inline
+def longest_event(entry_start, event):
+    """Entries of the longest event from this one on."""
+    most = 0
+    for e in range(event, entry_start.size - 1):
+        most = max(most, entry_start[e + 1] - entry_start[e])
+    return most
 
 
 @inline
 def signature_bit(operator, line, rank):
     """The bit of a segment's signature that stands for a predicate: of its operand only where that must be equal."""
     key = np.uint64(rank) if operator == EQUAL else np.uint64(line)
-    return np.uint64(1) << ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58))
+    return np.int64(1) << np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58))
 
 
 @inline
-def segment_of(line, lines, segments):
-    """Attributes in order, in as many parts as the list has segments."""
-    return line * segments // lines
+def share_of(line, lines):
+    """How far along the lines it is, in parts of 2^32."""
+    return ((np.int64(line) << 32) + lines - 1) // lines
+
+
+@inline
+def segment_of(share, segments):
+    """Attributes in order, in as many parts as the list has segments: one each if these are as many."""
+    return share * segments >> 32
 
 
 @kernel
-def sign(operator, list_start, lines, entry_line, entry_rank, segment_start, segment_count, bounds, signature):
-    """Where the segments of one operator's lists begin, and their signatures; `bounds` has one more than segments."""
-    for pivot in range(list_start.size - 1):
-        first, count = segment_start[pivot], segment_count[pivot]
-        begin, end = list_start[pivot], list_start[pivot + 1]
-        k = begin
+def sort_entries(owner_start, predicate, pivot, entry_start, entry_rank, key_start, lines):
+    """All entries by operator, pivot and rank: where each list begins, their ranks, and whose they are.
+
+    A counting sort by rank, which orders the operators too, then one by list.
+    """
+    at = np.zeros(key_start[-1] + 1, dtype=np.int64)
+    begin = np.zeros(3 * lines + 2, dtype=np.int64)
+    for owner in range(owner_start.size - 1):
+        for j in range(owner_start[owner], owner_start[owner + 1]):
+            for i in range(entry_start[predicate[j]], entry_start[predicate[j] + 1]):
+                at[entry_rank[i] + 1] += 1
+    total = 0
+    for rank in range(at.size):
+        total += at[rank]
+        at[rank] = total
+    by_rank = np.empty(total, dtype=np.int32)
+    for owner in range(owner_start.size - 1):
+        for j in range(owner_start[owner], owner_start[owner + 1]):
+            for i in range(entry_start[predicate[j]], entry_start[predicate[j] + 1]):
+                rank = entry_rank[i]
+                by_rank[at[rank]] = owner
+                at[rank] += 1  # ends where the next rank begins
+    ranks, owners = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32)
+    for placing in range(2):
+        k = 0
+        for operator in range(3):
+            for rank in range(key_start[operator * lines], key_start[(operator + 1) * lines]):
+                while k < at[rank]:
+                    place = operator * lines + pivot[by_rank[k]] + 1
+                    if placing:
+                        ranks[begin[place]] = rank
+                        owners[begin[place]] = by_rank[k]
+                    begin[place] += 1
+                    k += 1
+        if not placing:
+            # One place to the right; placing then moves each begin to its end.
+            to_begins(begin)
+    return begin[:-1], ranks, owners
+
+
+@kernel
+def sign(list_start, ranks, key_line, segment_start, lines, segments):
+    """Where the segments of every list begin, and their signatures; a list has one more than segments."""
+    for place in range(list_start.size - 1):
+        first, count = segment_start[place], segment_start[place + 1] - segment_start[place] - 1
+        k, end = list_start[place], list_start[place + 1]
         for s in range(count):
-            bounds[first + s] = k
-            while k < end and segment_of(entry_line[k], lines, count) <= s:
-                signature[first + s] |= signature_bit(operator, entry_line[k], entry_rank[k])
+            segments[first + s, 0] = k
+            while k < end and segment_of(share_of(key_line[ranks[k]], lines), count) == s:
+                segments[first + s, 1] |= signature_bit(place // lines, key_line[ranks[k]], ranks[k])
                 k += 1
-        if count:
-            bounds[first + count] = end
+        if count > 0:
+            segments[first + count, 0] = end
 
 
 @inline
-def count_off(row, remaining, done, finished):
-    """One entry fewer for a row; returns the end of the list of those that need no more."""
-    left = remaining[row]
-    remaining[row] = left - (left > 0)
-    done[finished] = row
-    return finished + (left == 1)
+def first_above(keys, start, end, point):
+    """The first index in start:end whose key is greater than the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] <= point:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inline
+def locate(events, event, key_start, keys, lines, place):
+    """Note of every entry of the event: from LOW on and from HIGH on, by operator, between which ranks lie those that
+    it makes true, and in SHARE where the segments of its line are. Returns how often a line occurs, at most."""
+    first, last = events.start[event], events.start[event + 1]
+    most = same = 0
+    for i in range(last - first):
+        line = events.line[first + i]
+        same = same + 1 if i and events.line[first + i - 1] == line else 1
+        most = max(most, same)
+        place[SHARE, i] = share_of(line, lines) if line < lines else 0
+        for operator in range(3):
+            place[LOW + operator, i] = place[HIGH + operator, i] = 0
+            if line >= lines:
+                continue
+            low, high = key_start[operator * lines + line], key_start[operator * lines + line + 1]
+            begin, end = low, high
+            if operator != AT_LEAST:
+                low = first_at_least(keys, begin, end, events.low[first + i])
+            if operator != AT_MOST:
+                high = first_above(keys, begin, end, events.high[first + i])
+            place[LOW + operator, i] = low
+            place[HIGH + operator, i] = high
+    return most
+
+
+@inline
+def near(ranks, start, end, rank):
+    """The first index in start:end whose rank is at least this one; found the faster the nearer it is to the start."""
+    step = 1
+    while start + step <= end and ranks[start + step - 1] < rank:
+        start += step
+        step += step
+    return first_at_least(ranks, start, min(start + step - 1, end), rank)
+
+
+@inline
+def pivot_runs(lists, pivot, lines, events, event, first_entry, repeats, place, runs):
+    """Where the runs of a pivot's lists that the event makes true begin and end, and by which entry; returns how many.
+
+    Segments are looked up without branches, before any of them is searched: the processor then waits for many at once.
+    """
+    _, _, key_line, segment_start, segments, ranks, _ = lists
+    first, last = events.start[event], events.start[event + 1]
+    count = 0
+    for operator in range(3):
+        directory = segment_start[operator * lines + pivot]
+        parts = segment_start[operator * lines + pivot + 1] - directory - 1
+        if parts <= 0:
+            continue
+        if (segments[directory + parts, 0] - segments[directory, 0]) * repeats < last - first:
+            # A list shorter than the event: each of its entries is looked up in the event. Of several that make it
+            # true, the one that begins lowest.
+            for k in range(segments[directory, 0], segments[directory + parts, 0]):
+                line = key_line[ranks[k]]
+                i, best = first_entry[line] - 1, -1
+                while 0 <= i < last and events.line[i] == line:
+                    if place[LOW + operator, i - first] <= ranks[k] < place[HIGH + operator, i - first] and (
+                        best < 0 or events.low[i] < events.low[best]
+                    ):
+                        best = i
+                    i += 1
+                runs[0, count], runs[1, count], runs[2, count] = k, k + 1, best
+                count += best >= 0
+            continue
+        found = count
+        for i in range(last - first):
+            low, high = place[LOW + operator, i], place[HIGH + operator, i]
+            segment = directory + segment_of(place[SHARE, i], parts)
+            begin, end = segments[segment, 0], segments[segment + 1, 0]
+            signed = segments[segment, 1] & signature_bit(operator, events.line[first + i], low) != 0
+            signed |= (operator == EQUAL) & (high > low + 1)
+            runs[0, found], runs[1, found], runs[2, found] = begin, end, first + i
+            found += signed & (low < high) & (begin < end)
+        for k in range(count, found):
+            begin, end, i = runs[0, k], runs[1, k], runs[2, k]
+            low, high = place[LOW + operator, i - first], place[HIGH + operator, i - first]
+            if ranks[begin] < low:
+                begin = first_at_least(ranks, begin, end, low)
+            if ranks[end - 1] >= high:
+                end = near(ranks, begin, end, high)
+            runs[0, count], runs[1, count], runs[2, count] = begin, end, i
+            count += begin < end
+    return count
 
 
 @kernel
 def match_pivots(
-    pivot_rows, need, row_slot, always, key_start, keys, key_line, segment_start, bounds, signature, ranks, rows,
+    key_start, keys, key_line, segment_start, segments, ranks, rows, pivot_rows, row_slot, need,
     died, version, removed, remaining, done, first_entry, stamps, looked,
     entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
@@ -66,86 +215,44 @@ def match_pivots(
     Exact for plain events, and for others no match is missing. looked[0] counts the rows whose counters were touched.
     """
     events = Events(entry_start, entry_line, entry_low, entry_high, plain)
+    lists = PredicateLists(key_start, keys, key_line, segment_start, segments, ranks, rows)
     lines = pivot_rows.size - 1
-    longest = 0
-    for e in range(event, plain.size):
-        longest = max(longest, entry_start[e + 1] - entry_start[e])
-    low_rank = np.empty((3, longest), dtype=np.int64)
-    high_rank = np.empty((3, longest), dtype=np.int64)
+    longest = longest_event(entry_start, event)
+    place, runs = np.empty((PLACES, longest), dtype=np.int64), np.empty((3, 3 * longest + 1), dtype=np.int64)
     written = start[event]
     for e in range(event, plain.size):
-        first, last = entry_start[e], entry_start[e + 1]
-        # Where the event's values lie among the operands of each operator.
-        for operator in range(3):
-            for i in range(first, last):
-                line = entry_line[i]
-                if line >= lines:
-                    low_rank[operator, i - first] = 0
-                    high_rank[operator, i - first] = 0
-                    continue
-                begin, end = key_start[operator, line], key_start[operator, line + 1]
-                low, high = begin, end
-                if operator != AT_LEAST:
-                    low = first_at_least(keys, begin, end, entry_low[i])
-                if operator != AT_MOST:
-                    high = first_at_least(keys, begin, end, entry_high[i])
-                    high += high < end and keys[high] == entry_high[i]
-                low_rank[operator, i - first] = low
-                high_rank[operator, i - first] = high
-        if always.size > out.size - written:
+        # Rows without predicates have no pivot, and come last.
+        fits = row_slot.size - pivot_rows[lines] <= out.size - written
+        if not fits:
             return e
-        open_event(events, e, first_entry)
-        fits = True
         stamps[-1] += 1
-        for row in always:
+        for row in range(pivot_rows[lines], row_slot.size):
             written = emit(row_slot[row], stamps, removed, died, version, out, written)
-        for j in range(first, last):
+        repeats = locate(events, e, key_start, keys, lines, place)
+        open_event(events, e, first_entry)
+        for j in range(entry_start[e], entry_start[e + 1]):
             pivot = entry_line[j]
-            if pivot >= lines or (j > first and entry_line[j - 1] == pivot):
+            if pivot >= lines or first_entry[pivot] != j + 1:
                 continue
-            top, bottom = pivot_rows[pivot], pivot_rows[pivot + 1]
-            if top == bottom:
-                continue
-            for r in range(top, bottom):
-                remaining[r] = need[r]
-            finished = 0
-            for operator in range(3):
-                directory = segment_start[operator, pivot]
-                count = segment_start[operator, pivot + 1] - directory - 1
-                if count <= 0:
-                    continue
-                if bounds[directory + count] - bounds[directory] < last - first:
-                    # A list shorter than the event: each of its entries is looked up in the event.
-                    for k in range(bounds[directory], bounds[directory + count]):
-                        line = key_line[ranks[k]]
-                        i = first_entry[line] - 1
-                        while 0 <= i < last and entry_line[i] == line:
-                            if low_rank[operator, i - first] <= ranks[k] < high_rank[operator, i - first]:
-                                finished = count_off(rows[k], remaining, done, finished)
-                            i += 1
-                    continue
-                for i in range(first, last):
-                    low, high = low_rank[operator, i - first], high_rank[operator, i - first]
-                    if low >= high:
-                        continue
-                    line = entry_line[i]
-                    segment = directory + segment_of(line, lines, count)
-                    if (operator != EQUAL or high == low + 1) and (
-                        signature[segment] & signature_bit(operator, line, low)
-                    ) == 0:
-                        continue
-                    k = first_at_least(ranks, bounds[segment], bounds[segment + 1], low)
-                    while k < bounds[segment + 1] and ranks[k] < high:
-                        finished = count_off(rows[k], remaining, done, finished)
-                        k += 1
+            top, count = pivot_rows[pivot], pivot_rows[pivot + 1] - pivot_rows[pivot]
+            for r in range(count):
+                remaining[r] = need[top + r]
+            for k in range(pivot_runs(lists, pivot, lines, events, e, first_entry, repeats, place, runs)):
+                for i in range(np.uint64(runs[0, k]), np.uint64(runs[1, k])):
+                    remaining[np.uint32(rows[i])] -= 1
             if looked[0]:
-                for r in range(top, bottom):
-                    looked[0] += remaining[r] != need[r]
+                for r in range(count):
+                    looked[0] += remaining[r] != need[top + r]
+            # Below zero where an event of several values makes an entry true twice.
+            finished = 0
+            for r in range(np.uint64(count)):
+                done[np.uint64(finished)] = r
+                finished += remaining[r] <= 0
             fits = finished <= out.size - written
             if not fits:
                 break
             for k in range(finished):
-                written = emit(row_slot[done[k]], stamps, removed, died, version, out, written)
+                written = emit(row_slot[top + done[k]], stamps, removed, died, version, out, written)
         close_event(events, e, first_entry)
         if not fits:
             return e

@@ -1,4 +1,4 @@
-"""A program of tests -> its disjunctive normal form, as bit masks over its distinct predicates."""
+"""A program of tests -> its disjunctive or conjunctive normal form, as bit masks over its distinct predicates."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tellwhen.kernels.jit import kernel
 WIDTH = 64
 """Distinct predicates, and registers, that a mask can hold."""
 
-PATHS = 64
-"""Paths that may be walked per allowed row: some are dead ends, some repeat others."""
+STATES = 4_096
+"""States that a program may have: places, times what is in the registers there."""
 
 
 @kernel
@@ -55,52 +55,87 @@ def absorb(found, count, row):
 
 
 @kernel
-def disjunctive(code, local, found):
-    """Walk every path to ACCEPT. The tests answered yes on it make one row.
+def unfold(code, head, following, branch):
+    """Every state that the program can be in, a place and the registers still needed: states of place i are head[i],
+    following[head[i]] and so on. branch[s] has the states after s, on true and on false, or ACCEPT or REJECT.
 
-    Those answered no may be dropped, because the program is monotone: a true predicate never turns a match into none.
-    Returns the number of rows in `found`, or -1 when they, or the paths, are too many. `found` has one place to spare.
+    Returns how many there are, or -1 when they are too many. Jumps only lead forward.
     """
-    one = np.uint64(1)
-    # Each branch leaves at most one path behind, and a predicate is branched on once per path.
-    stack = np.empty((WIDTH + 1, 3), dtype=np.uint64)
-    places = np.empty(WIDTH + 1, dtype=np.int64)
-    places[0] = 0
-    stack[0, 0] = stack[0, 1] = stack[0, 2] = np.uint64(0)
-    waiting = 1
-    walked = 0
-    count = 0
-    while waiting > 0:
-        waiting -= 1
-        at = places[waiting]
-        true, false, registers = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
-        walked += 1
-        if walked > PATHS * found.size:
-            return -1
-        while at >= 0:
+    one, none = np.uint64(1), np.uint64(0)
+    needed = np.zeros(head.size + 1, dtype=np.uint64)
+    for at in range(head.size - 1, -1, -1):
+        test, no = code[3 * at], code[3 * at + 2]
+        reads = test < 0 and no != SET and no != CLEAR
+        needed[at] = needed[at + 1] | (one << np.uint64(-1 - test) if reads else none)
+    registers = np.zeros(following.size, dtype=np.uint64)
+    head[:] = -1
+    head[0], following[0] = 0, -1
+    count = 1
+    for at in range(head.size):
+        state = head[at]
+        while state >= 0:
             test, yes, no = code[3 * at], code[3 * at + 1], code[3 * at + 2]
-            if test >= 0:
-                bit = one << np.uint64(local[at])
-                if true & bit == 0 and false & bit == 0:
-                    places[waiting] = no
-                    stack[waiting, 0] = true
-                    stack[waiting, 1] = false | bit
-                    stack[waiting, 2] = registers
-                    waiting += 1
-                    true |= bit
-                at = yes if true & bit != 0 else no
-            else:
+            values = registers[state]
+            if test < 0:
                 bit = one << np.uint64(-1 - test)
                 if no == SET:
-                    registers |= bit
-                    at = yes
+                    values |= bit
                 elif no == CLEAR:
-                    registers &= ~bit
-                    at = yes
-                else:
-                    at = yes if registers & bit != 0 else no
-        if at == ACCEPT:
-            count = absorb(found, count, true)
-            if count == found.size:
-                return -1
+                    values &= ~bit
+                elif values & bit == none:
+                    yes = no
+                no = yes
+            for side in range(2):
+                to = no if side else yes
+                if to >= 0:
+                    kept = values & needed[to]
+                    after = head[to]
+                    while after >= 0 and registers[after] != kept:
+                        after = following[after]
+                    if after < 0:
+                        if count == following.size:
+                            return -1
+                        after = count
+                        count += 1
+                        registers[after], following[after], head[to] = kept, head[to], after
+                    to = after
+                branch[state, side] = to
+            state = following[state]
     return count
+
+
+@kernel
+def normal_form(code, local, goal, found):
+    """The rows of the disjunctive form for the goal ACCEPT, the clauses of the conjunctive form for REJECT.
+
+    The program is monotone: whatever a test leads to on false implies what it leads to on true. So it means "the test
+    and the one, or the other", and as well "the test or the other, and the one": with each state's form made of those
+    after it, paths that meet again are walked once. Returns the number of rows in `found`, or -1 when they, or the
+    states, are too many. `found` has one place to spare.
+    """
+    size = code.size // 3
+    head, following = np.empty(size, dtype=np.int64), np.empty(STATES, dtype=np.int64)
+    branch = np.empty((STATES, 2), dtype=np.int64)
+    states = unfold(code, head, following, branch)
+    if states < 0:
+        return -1
+    forms, counts = np.empty((states, found.size), dtype=np.uint64), np.zeros(states, dtype=np.int64)
+    near = 0 if goal == ACCEPT else 1  # the side on which the test becomes part of a row
+    for at in range(size - 1, -1, -1):
+        state = head[at]
+        while state >= 0:
+            for side in range(2 if code[3 * at] >= 0 else 1):
+                to = branch[state, side]
+                more = np.uint64(0)
+                if side == near and code[3 * at] >= 0:
+                    more = np.uint64(1) << np.uint64(local[at])
+                if to == goal:
+                    counts[state] = absorb(forms[state], counts[state], more)
+                elif to >= 0:
+                    for k in range(counts[to]):
+                        counts[state] = absorb(forms[state], counts[state], forms[to, k] | more)
+                        if counts[state] == found.size:
+                            return -1
+            state = following[state]
+    found[: counts[0]] = forms[0, : counts[0]]
+    return counts[0]

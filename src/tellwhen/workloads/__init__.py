@@ -4,6 +4,7 @@ from tellwhen.workloads.abegen import ABEGen
 from tellwhen.workloads.ads import Ads
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, taken, taken_events
 from tellwhen.workloads.begen import BEGen
+from tellwhen.workloads.clauses import Clauses
 from tellwhen.workloads.flights import Flights
 from tellwhen.workloads.keywords import Keywords, QGrams
 from tellwhen.workloads.products import Catalogue, Prefixes, Products
@@ -14,6 +15,7 @@ WORKLOADS: dict[str, type[Workload]] = {
     "ads": Ads,
     "begen": BEGen,
     "catalogue": Catalogue,
+    "clauses": Clauses,
     "flights": Flights,
     "keywords": Keywords,
     "prefixes": Prefixes,
@@ -30,6 +32,7 @@ __all__ = [
     "ArrayWorkload",
     "BEGen",
     "Catalogue",
+    "Clauses",
     "Flights",
     "Keywords",
     "Prefixes",
