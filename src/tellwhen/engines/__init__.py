@@ -1,6 +1,6 @@
 """ARRAYS -> INDEX -> MATCHES: one file per algorithm, each an `Engine` that registers itself by name."""
 
-from tellwhen.engines import counting, gryphon, kindex, opindex, propagation, scan
+from tellwhen.engines import counting, gryphon, kindex, opindex, propagation, pstbloom, psthash, scan
 from tellwhen.engines.base import REGISTRY, Engine, EngineInfo
 from tellwhen.engines.planner import create, engines
 
@@ -15,5 +15,7 @@ __all__ = [
     "kindex",
     "opindex",
     "propagation",
+    "pstbloom",
+    "psthash",
     "scan",
 ]

@@ -19,7 +19,7 @@ def engines() -> list[EngineInfo]:
 
     >>> import tellwhen as tw
     >>> [info.name for info in tw.engines()]
-    ['auto', 'counting', 'gryphon', 'kindex', 'opindex', 'opindex-plain', 'propagation', 'scan']
+    ['auto', 'counting', 'gryphon', 'kindex', 'opindex', 'opindex-plain', 'propagation', 'pstbloom', 'psthash', 'scan']
     """
     return [
         EngineInfo(name, engine.summary, engine.supports, engine.options) for name, engine in sorted(REGISTRY.items())

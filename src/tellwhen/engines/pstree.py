@@ -159,8 +159,7 @@ class PSTree:
             "an id is in use twice, or lost"
         )
         assert np.all(ends[ids[live[inner]]] > 0), "a cut that no interval needs"
-        for k in range(self.lines):
-            mine = live[np.cumsum(count)[k] - count[k] :][: count[k]]
+        for k, mine in enumerate(np.split(live, np.cumsum(count)[:-1])):
             begins, on = keys[mine], line == k
             since = np.searchsorted(begins, low[on])
             bounded = high[on] != HIGHEST
