@@ -80,5 +80,6 @@ class PSTHash(PSTreeRows):
         sizes = (
             *self._scratch_sizes(),
             ("near", spaces + 1, np.int32), ("some", spaces + 1, np.int32), ("has", spaces, np.uint8),
+            ("hits", len(self._index.keys) + 1, np.int32),
         )  # fmt: skip
         return RowReader(self, match_combinations, (*self._index.stabbing, *self._index[1:]), sizes)

@@ -6,7 +6,8 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.propagation import forget_true, note_true
-from tellwhen.kernels.pstrows import HEAD, emit_row, emit_waiting
+from tellwhen.kernels.pstrows import HEAD, accepts, emit_waiting, most_waiting, slot_of
+from tellwhen.kernels.rows import emit
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import RUNS, to_begins
 
@@ -94,43 +95,46 @@ def match_spaces(
     written = start[event]
     for e in range(event, plain.size):
         first, last = entry_start[e], entry_start[e + 1]
-        count = note_true(
-            lines, keys, stab_start, members, entry_line, entry_low, entry_high, first, last,
-            begins, ends, truth, satisfied,
-        )  # fmt: skip
-        for i in range(first, last):
-            if entry_line[i] < known:
-                here[entry_line[i]] = space_of(cut_start, cuts, entry_line[i], entry_low[i]) + 1
-        stamps[-1] += 1
+        most = most_waiting(waiting, entry_line, first, last)
         for i in range(first, last):
             line = entry_line[i]
-            if line >= known:
-                continue
-            space = here[line] - 1
-            upto = space
-            if not plain[e]:
+            if line < known:
                 space = space_of(cut_start, cuts, line, entry_low[i])
-                upto = space_of(cut_start, cuts, line, entry_high[i])
-            looked[0] += list_start[upto + 1] - list_start[space]
-            for k in range(np.uint64(list_start[space]), np.uint64(list_start[upto + 1])):
-                at = rows[k]
-                if plain[e] and not signed(records, at, here, sign_start, sign):
+                upto = space if plain[e] else space_of(cut_start, cuts, line, entry_high[i])
+                here[line] = space + 1
+                most += list_start[upto + 1] - list_start[space]
+        fits = most <= out.size - written
+        if fits:
+            count = note_true(
+                lines, keys, stab_start, members, entry_line, entry_low, entry_high, first, last,
+                begins, ends, truth, satisfied,
+            )  # fmt: skip
+            stamps[-1] += 1
+            for i in range(first, last):
+                line = entry_line[i]
+                if line >= known:
                     continue
-                written = emit_row(records, at, plain[e], truth, stamps, removed, died, version, out, written)
-                if written < 0:
-                    break
-            if written < 0:
-                break
-        if written >= 0:
+                space = here[line] - 1
+                upto = space
+                if not plain[e]:
+                    space = space_of(cut_start, cuts, line, entry_low[i])
+                    upto = space_of(cut_start, cuts, line, entry_high[i])
+                looked[0] += list_start[upto + 1] - list_start[space]
+                for k in range(np.uint64(list_start[space]), np.uint64(list_start[upto + 1])):
+                    at = rows[k]
+                    if plain[e] and not signed(records, at, here, sign_start, sign):
+                        continue
+                    if accepts(records, at, truth):
+                        written = emit(slot_of(records, at, plain[e]), stamps, removed, died, version, out, written)
             written = emit_waiting(
                 waiting, records, 2, entry_line, first, last, plain[e], truth, stamps, removed, died, version, looked,
                 out, written,
             )  # fmt: skip
+            forget_true(truth, satisfied, count)
         for i in range(first, last):
             if entry_line[i] < known:
                 here[entry_line[i]] = 0
-        forget_true(truth, satisfied, count)
-        if written < 0:
+        if not fits:
             return e
         start[e + 1] = written
     return plain.size

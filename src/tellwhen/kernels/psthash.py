@@ -6,7 +6,8 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.propagation import forget_true, note_true
-from tellwhen.kernels.pstrows import emit_row, emit_waiting
+from tellwhen.kernels.pstrows import accepts, emit_waiting, most_waiting, slot_of
+from tellwhen.kernels.rows import emit
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import RUNS, to_begins
 
@@ -159,22 +160,46 @@ def combinations(count, size):
 
 
 @inline
-def emit_list(
-    key, list_start, rows, records, plain, truth, stamps, removed, died, version, looked, out, written
-):
-    """The rows in the list of a key; returns the new end, or -1 when there is no room."""
-    looked[0] += list_start[key + 1] - list_start[key]
-    for k in range(np.uint64(list_start[key]), np.uint64(list_start[key + 1])):
-        written = emit_row(records, rows[k], plain, truth, stamps, removed, died, version, out, written)
-        if written < 0:
-            break
-    return written
+def go_through(keys, has, hits):
+    """All keys whose spaces the event has; returns how many."""
+    found = 0
+    for k in range(keys.shape[0]):
+        hit = True
+        for n in range(keys.shape[1]):
+            hit &= keys[k, n] < 0 or has[keys[k, n]] != 0
+        hits[found] = k
+        found += hit
+    return found
+
+
+@inline
+def look_up(table, keys, some, usable, size, key, chosen, hits, found):
+    """The keys that are combinations of `size` of the usable spaces; returns the new end of the list of them."""
+    key[:] = -1
+    for n in range(size):
+        chosen[n] = n
+    n = 0
+    while usable >= size and n >= 0:
+        for m in range(size):
+            key[m] = some[chosen[m]]
+        number = table[slot_of_key(table, keys, key)] - 1
+        hits[found] = number
+        found += number >= 0
+        # The next combination: the last place that can moves on, those behind it follow.
+        n = size - 1
+        while n >= 0 and chosen[n] == usable - size + n:
+            n -= 1
+        if n >= 0:
+            chosen[n] += 1
+            for m in range(n + 1, size):
+                chosen[m] = chosen[m - 1] + 1
+    return found
 
 
 @kernel
 def match_combinations(
     lines, stab_keys, stab_start, members, cut_start, cuts, sizes, table, keys, list_start, rows, waiting, records,
-    died, version, removed, truth, satisfied, near, some, has, stamps, looked,
+    died, version, removed, truth, satisfied, near, some, has, hits, stamps, looked,
     entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
 ):  # fmt: skip
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
@@ -188,10 +213,6 @@ def match_combinations(
     written = start[event]
     for e in range(event, plain.size):
         first, last = entry_start[e], entry_start[e + 1]
-        true = note_true(
-            lines, stab_keys, stab_start, members, entry_line, entry_low, entry_high, first, last,
-            begins, ends, truth, satisfied,
-        )  # fmt: skip
         # The event's spaces, each once, that are in some key.
         count = 0
         for i in range(first, last):
@@ -208,55 +229,39 @@ def match_combinations(
                         count += 1
                     space += 1
         near[:count].sort()
-        stamps[-1] += 1
         tries = 0.0
         for size in range(1, most + 1):
             tries += combinations(with_size(near, count, sizes, size, some), size)
+        found = 0
         if tries > keys.shape[0]:
-            for k in range(keys.shape[0]):
-                hit = True
-                for n in range(most):
-                    hit &= keys[k, n] < 0 or has[keys[k, n]] != 0
-                if hit:
-                    written = emit_list(
-                        k, list_start, rows, records, plain[e], truth, stamps, removed, died, version, looked,
-                        out, written,
-                    )  # fmt: skip
-                    if written < 0:
-                        break
+            found = go_through(keys, has, hits)
         else:
             for size in range(1, most + 1):
                 usable = with_size(near, count, sizes, size, some)
-                key[:] = -1
-                for n in range(size):
-                    chosen[n] = n
-                while usable >= size and written >= 0:
-                    for n in range(size):
-                        key[n] = some[chosen[n]]
-                    number = table[slot_of_key(table, keys, key)] - 1
-                    if number >= 0:
-                        written = emit_list(
-                            number, list_start, rows, records, plain[e], truth, stamps, removed, died, version, looked,
-                            out, written,
-                        )  # fmt: skip
-                    # The next combination: the last place that can moves on, those behind it follow.
-                    n = size - 1
-                    while n >= 0 and chosen[n] == usable - size + n:
-                        n -= 1
-                    if n < 0:
-                        break
-                    chosen[n] += 1
-                    for m in range(n + 1, size):
-                        chosen[m] = chosen[m - 1] + 1
-        if written >= 0:
-            written = emit_waiting(
-                waiting, records, 1, entry_line, first, last, plain[e], truth, stamps, removed, died, version, looked,
-                out, written,
-            )  # fmt: skip
+                found = look_up(table, keys, some, usable, size, key, chosen, hits, found)
         for k in range(count):
             has[near[k]] = 0
-        forget_true(truth, satisfied, true)
-        if written < 0:
+        candidates = most_waiting(waiting, entry_line, first, last)
+        for k in range(found):
+            candidates += list_start[hits[k] + 1] - list_start[hits[k]]
+        if candidates > out.size - written:
             return e
+        true = note_true(
+            lines, stab_keys, stab_start, members, entry_line, entry_low, entry_high, first, last,
+            begins, ends, truth, satisfied,
+        )  # fmt: skip
+        stamps[-1] += 1
+        for h in range(found):
+            top, bottom = list_start[hits[h]], list_start[hits[h] + 1]
+            looked[0] += bottom - top
+            for k in range(np.uint64(top), np.uint64(bottom)):
+                at = rows[k]
+                if accepts(records, at, truth):
+                    written = emit(slot_of(records, at, plain[e]), stamps, removed, died, version, out, written)
+        written = emit_waiting(
+            waiting, records, 1, entry_line, first, last, plain[e], truth, stamps, removed, died, version, looked,
+            out, written,
+        )  # fmt: skip
+        forget_true(truth, satisfied, true)
         start[e + 1] = written
     return plain.size

@@ -59,24 +59,29 @@ def accepts(records, at, truth):
 
 
 @inline
-def emit_row(records, at, plain, truth, stamps, removed, died, version, out, written):
-    """Write the slot of a record whose predicates are true; returns the new end, or -1 when there is no room."""
-    if not accepts(records, at, truth):
-        return written
-    if written == out.size:
-        return -1
+def slot_of(records, at, plain):
+    """The slot of a record, for `emit`. An event that is not plain may find a row in several lists: it is given once."""
     slot = records[at]
-    if not plain and slot >= 0:
-        # Such an event may find a row in several lists: given once, like a slot of several rows.
-        slot = -1 - slot
-    return emit(slot, stamps, removed, died, version, out, written)
+    return slot if plain or slot < 0 else -1 - slot
+
+
+@inline
+def most_waiting(waiting, entry_line, first, last):
+    """Rows that wait for lines which entries first:last carry, and rows without predicates: so many at most."""
+    known = waiting.size - 2
+    words = waiting[known + 1] - waiting[known]
+    for i in range(first, last):
+        line = entry_line[i]
+        if line < known:
+            words += waiting[line + 1] - waiting[line]
+    return words // HEAD
 
 
 @inline
 def emit_waiting(
     waiting, records, lists, entry_line, first, last, plain, truth, stamps, removed, died, version, looked, out, written
 ):
-    """The rows that wait for lines which entries first:last carry, then those without predicates; returns as above.
+    """Write those of these rows whose predicates are true; returns the new end.
 
     `lists` is how many words of a record each of its predicates has.
     """
@@ -88,8 +93,9 @@ def emit_waiting(
             if line >= known:
                 continue
         at, end = waiting[line], waiting[line + 1]
-        while at < end and written >= 0:
+        while at < end:
             looked[0] += line < known
-            written = emit_row(records, at, plain, truth, stamps, removed, died, version, out, written)
+            if accepts(records, at, truth):
+                written = emit(slot_of(records, at, plain), stamps, removed, died, version, out, written)
             at += HEAD + lists * records[at + 1]
     return written

@@ -11,11 +11,15 @@ def emit(slot, stamps, removed, died, version, out, written):
 
     A slot of several rows comes as -1 - slot. `stamps` holds, for those, the number of the last event they were
     written for; its last element counts events over the life of the scratch, so that it need not be cleared.
+
+    Without a branch: arrays that only some paths use would be reference-counted. What is not asked for is read where
+    it is at hand.
     """
-    if slot < 0:
-        slot = -1 - slot
-        if stamps[slot] == stamps[-1]:
-            return written
-        stamps[slot] = stamps[-1]
+    last = stamps.size - 1
+    stamped = -1 - slot if slot < 0 else last
+    fresh = (stamped == last) | (stamps[stamped] != stamps[last])
+    stamps[stamped] = stamps[last]
+    slot = max(slot, -1 - slot)
+    alive = (removed == 0) | (died[slot * (removed != 0)] > version)
     out[written] = slot
-    return written + (removed == 0 or died[slot] > version)
+    return written + (fresh & alive)
