@@ -83,6 +83,16 @@ def test_ids_stay_while_others_come_and_go():
     assert tree.lines == 4
 
 
+def test_an_id_used_again_has_forgotten_its_counters():
+    tree = PSTree()
+    insert(tree, (0, 3, 5), (0, 3, HIGHEST))
+    observe(tree, 4)
+    delete(tree, (0, 3, 5), (0, 3, HIGHEST))
+    insert(tree, (1, 7, 7))
+    assert tree.shown(1) == [(LOWEST, 0, 0), (7, 1, 0), (8, 0, 0)]
+    verify(tree, (1, 7, 7))
+
+
 def test_an_empty_tree():
     tree = PSTree()
     insert(tree)
@@ -132,13 +142,13 @@ def test_many_at_once_and_one_by_one_are_the_same():
     parts.verify(line[:500], low[:500], high[:500], np.ones(500, np.int64))
 
 
-@pytest.mark.parametrize("broken", ["keys", "ids", "ends", "covers", "count"])
+@pytest.mark.parametrize("broken", ["keys", "ids", "ends", "covers", "used"])
 def test_verify_notices(broken):
     tree = PSTree()
     insert(tree, (0, 3, 5), (0, 4, 9), (1, 2, 2))
     verify(tree, (0, 3, 5), (0, 4, 9), (1, 2, 2))
     array = getattr(tree.arrays, broken)
-    at = {"keys": 2, "ids": 2, "ends": tree.arrays.ids[3], "covers": tree.arrays.ids[3], "count": 0}[broken]
-    array[at] += {"count": -1}.get(broken, 1)
+    at = {"keys": 2, "ids": 2, "ends": tree.arrays.ids[3], "covers": tree.arrays.ids[3], "used": 0}[broken]
+    array[at] += {"used": -1}.get(broken, 1)
     with pytest.raises(AssertionError):
         verify(tree, (0, 3, 5), (0, 4, 9), (1, 2, 2))

@@ -13,14 +13,25 @@ there are keys, all keys are gone through instead.
 
 from __future__ import annotations
 
+import math
+from itertools import product
+from typing import ClassVar
+
 import numpy as np
 
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.pstrows import BUDGET, PSTreeRows, widths
+from tellwhen.engines.pstrows import BUDGET, Place, PSTreeRows, covered, widths
 from tellwhen.engines.rows import RowReader
 from tellwhen.engines.selectivity import ranking
 from tellwhen.kernels.arrays import PSTHashIndex
-from tellwhen.kernels.psthash import choose, enumerate_keys, match_combinations, note_sizes, place_pairs
+from tellwhen.kernels.psthash import (
+    choose,
+    enumerate_keys,
+    match_combinations,
+    note_sizes,
+    place_pairs,
+    slot_of_key,
+)
 from tellwhen.kernels.pstrows import lay_records
 
 NO_LINES = np.zeros(0, dtype=np.int32)
@@ -31,8 +42,9 @@ class PSTHash(PSTreeRows):
 
     name = "psthash"
     summary = "a hash table of combinations of predicate spaces of several access predicates (PSTHash)"
-    options = {"access": Option(2, 1, 4, "access predicates of a row")}
+    options: ClassVar = {"access": Option(2, 1, 4, "access predicates of a row")}
     layout = PSTHashIndex
+    with_lines = False
 
     def _build(self) -> None:
         view = self.store.view()
@@ -58,11 +70,13 @@ class PSTHash(PSTreeRows):
         group[waits] = len(keys) + line[access[waits, 0]]
         order = np.argsort(group, kind="stable")
         waiting = np.searchsorted(group[order], len(keys) + np.arange(view.lines + 2))
+        self._waits[0] = np.count_nonzero(waits)
         holds = np.zeros(len(rows.predicate), dtype=np.uint8)
         holds[chosen[np.arange(chosen.shape[1]) < depth[:, None]]] = 1
         begin, records = lay_records(order, *rows, holds, rank, NO_LINES)
         sizes = np.zeros(known.total, dtype=np.uint8)
         note_sizes(keys, sizes)
+        list_start, places = place_pairs(order[: waiting[0]], begin, pair_start, pairs, len(keys))
         self._index = PSTHashIndex(
             self._stabbing(rows.predicate),
             known.cut_start,
@@ -70,7 +84,8 @@ class PSTHash(PSTreeRows):
             sizes,
             table,
             keys,
-            *place_pairs(order[: waiting[0]], begin, pair_start, pairs, len(keys)),
+            list_start,
+            places,
             begin[waiting],
             records,
         )
@@ -83,3 +98,37 @@ class PSTHash(PSTreeRows):
             ("hits", len(self._index.keys) + 1, np.int32),
         )  # fmt: skip
         return RowReader(self, match_combinations, (*self._index.stabbing, *self._index[1:]), sizes)
+
+    def verify(self) -> None:
+        predicates, rows = self.store.view().predicates, self._indexed()
+        rank = ranking(self.store, rows.predicate)
+
+        def best(mine: list[int]) -> list[int]:
+            chosen: dict[int, int] = {}
+            for p in sorted(mine, key=lambda p: rank[p]):
+                chosen.setdefault(int(predicates.line[p]), p)
+            return list(chosen.values())[: self.option["access"]]
+
+        each = np.split(rows.predicate, rows.start[1:-1])
+        known = self._verify_trees(np.array([p for mine in each for p in best(mine.tolist())], dtype=np.int32))
+        width = widths(known, predicates)
+
+        def place(mine: list[int]) -> Place:
+            access = best(mine)
+            if not access:
+                return [], len(known.cut_start) - 1
+            while access and math.prod(width[access].tolist()) > BUDGET:
+                access.pop()
+            if not access:
+                return [], int(predicates.line[best(mine)[0]])
+            runs = sorted(covered(known, predicates, p) for p in access)
+            return access, tuple(sorted(product(*runs)))
+
+        keys = [tuple(space for space in key if space >= 0) for key in self._index.keys.tolist()]
+        self._verify_rows(rows, keys, place)
+        sizes = np.zeros(known.total, dtype=np.uint8)
+        for k, key in enumerate(keys):
+            sizes[list(key)] |= 1 << len(key) - 1
+            at = slot_of_key(self._index.table, self._index.keys, self._index.keys[k])
+            assert self._index.table[at] == k + 1, "a key is not found"
+        assert np.array_equal(sizes, self._index.sizes), "a space is in keys that it does not know of"

@@ -29,7 +29,7 @@ class PSTree:
 
     def __len__(self) -> int:
         """Spaces of all lines."""
-        return int(self.arrays.count.sum())
+        return int(self.arrays.used.sum())
 
     @property
     def lines(self) -> int:
@@ -62,16 +62,15 @@ class PSTree:
         if fresh <= 0:
             return
         left = self._spare(fresh) - fresh
-        block, room, count, keys, ids, *counters, spare = self.arrays
+        block, room, used, keys, ids, _, _, _, spare = self.arrays
         one = np.ones(fresh, dtype=np.int64)
-        self.arrays = PSTreeArrays(
-            np.concatenate([block, len(keys) + np.arange(fresh)]),
-            np.concatenate([room, one]),
-            np.concatenate([count, one]),
-            np.concatenate([keys, np.full(fresh, LOWEST)]),
-            np.concatenate([ids, spare[left : left + fresh]]),
-            *counters, spare,
-        )  # fmt: skip
+        self.arrays = self.arrays._replace(
+            block=np.concatenate([block, len(keys) + np.arange(fresh)]),
+            room=np.concatenate([room, one]),
+            used=np.concatenate([used, one]),
+            keys=np.concatenate([keys, np.full(fresh, LOWEST)]),
+            ids=np.concatenate([ids, spare[left : left + fresh]]),
+        )
 
     def _spare(self, wanted: int) -> int:
         """How many ids are spare, at least as many as wanted."""
@@ -88,7 +87,7 @@ class PSTree:
 
     def _make_room(self, added: I64) -> None:
         """Blocks that so many cuts may not fit into go to the end of the pool, with doubled room."""
-        block, room, count, keys, ids, *rest = self.arrays
+        block, room, count, keys, ids, *_ = self.arrays
         need = count + added
         full = np.flatnonzero(need > room)
         if not len(full):
@@ -107,12 +106,12 @@ class PSTree:
             keys, ids = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
         old, new = _members(block[full], count[full]), _members(moved[full], count[full])
         keys[new], ids[new] = self.arrays.keys[old], self.arrays.ids[old]
-        self.arrays = PSTreeArrays(moved, wider, count, keys, ids, *rest)
+        self.arrays = self.arrays._replace(block=moved, room=wider, keys=keys, ids=ids)
 
     def locate(self, line: I32, point: I64) -> I32:
         """The ids of the spaces that points lie in."""
         place = np.empty(len(point), dtype=np.int64)
-        kernels.locate(self.arrays.block, self.arrays.count, self.arrays.keys, line, point, place)
+        kernels.locate(self.arrays.block, self.arrays.used, self.arrays.keys, line, point, place)
         return self.arrays.ids[place]
 
     def observe(self, events: Events) -> None:
@@ -127,7 +126,7 @@ class PSTree:
         kernels.sum_events(block, count, keys, ids, counters, line, low, high, found)
         return found
 
-    def spaces(self, predicates: Predicates, used: I32) -> Spaces:
+    def spaces(self, predicates: Predicates, used: I32 | I64) -> Spaces:
         """All spaces as they are now, numbered through, and which of them the predicates in use cover."""
         block, _, count, keys, *_ = self.arrays
         cut_start = np.concatenate([[0], np.cumsum(count - 1)])

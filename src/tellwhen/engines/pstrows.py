@@ -9,23 +9,37 @@ by stabbing, so that looking at a candidate whole is a few tests of bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tellwhen.compile.csr import gather
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows
-from tellwhen.engines.base import Reader, prefixed, unprefixed
+from tellwhen.engines.base import prefixed, unprefixed
 from tellwhen.engines.pstree import PSTree
 from tellwhen.engines.rows import RowEngine
 from tellwhen.engines.spaces import Spaces
 from tellwhen.engines.stabbing import build
 from tellwhen.kernels.arrays import I32, I64, Predicates, PSTreeArrays, Stabbing
+from tellwhen.kernels.pstrows import HEAD
 
 BUDGET = 256
 """Lists that a row may be in. One with no access predicate so narrow waits for its line instead."""
+
+
+Place = tuple[list[int], tuple[Hashable, ...] | int]
+"""Of a row: predicates that are known to hold when it is found, and where it is found."""
+
+
+class Record(NamedTuple):
+    """What stands together about a row."""
+
+    slot: int
+    tested: list[int]
+    line: list[int]
 
 
 class PSTreeRows(RowEngine):
@@ -34,6 +48,9 @@ class PSTreeRows(RowEngine):
     longest = 1 << 12
     layout: ClassVar[Any]
     """The NamedTuple of the index: the stabbing index first."""
+
+    with_lines: ClassVar[bool]
+    """Have records the lines of their predicates?"""
 
     _index: Any
 
@@ -44,6 +61,7 @@ class PSTreeRows(RowEngine):
     def _plant(self) -> None:
         self._trees = PSTree()
         self._times = np.zeros(0, dtype=np.int32)  # by predicate: how often it is in its tree
+        self._waits = np.zeros(1, dtype=np.int64)  # how many rows wait for a line
 
     def rebuild(self) -> None:
         self._plant()
@@ -75,21 +93,20 @@ class PSTreeRows(RowEngine):
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         stabbing, *rest = self._index
-        named = dict(zip(self.layout._fields[1:], rest, strict=True)) | {"times": self._times}
+        named = dict(zip(self.layout._fields[1:], rest, strict=True)) | {"times": self._times, "waits": self._waits}
         return named | prefixed("stabbing", stabbing) | prefixed("trees", self._trees.arrays)
 
     def _restore_index(self, arrays: Mapping[str, np.ndarray]) -> None:
         stabbing = unprefixed("stabbing", Stabbing, arrays)
         self._index = self.layout(stabbing, *(arrays[name] for name in self.layout._fields[1:]))
         self._trees = PSTree(unprefixed("trees", PSTreeArrays, arrays))
-        self._times = arrays["times"]
+        self._times, self._waits = arrays["times"], arrays["waits"]
 
     def stats(self) -> dict[str, Any]:
-        index = self._index
         return super().stats() | {
             "spaces": len(self._trees),
-            "postings": len(index.rows),
-            "waiting": int(index.waiting[-1] - index.waiting[0]),
+            "postings": len(self._index.rows),
+            "waiting": int(self._waits[0]),
         }
 
     def _indexed(self) -> Rows:
@@ -99,7 +116,7 @@ class PSTreeRows(RowEngine):
         begin, which = gather(start, mine)
         return Rows(slot[mine], begin, predicate[which])
 
-    def _verify_trees(self, predicate: I32) -> None:
+    def _verify_trees(self, predicate: I32) -> Spaces:
         """They hold these predicates, and the index knows the spaces that they have."""
         predicates = self.store.view().predicates
         times = np.bincount(predicate, minlength=len(self._times))
@@ -108,6 +125,45 @@ class PSTreeRows(RowEngine):
         spaces = self._trees.spaces(predicates, np.flatnonzero(times))
         assert np.array_equal(spaces.cut_start, self._index.cut_start), "the index has other spaces than the trees"
         assert np.array_equal(spaces.cuts, self._index.cuts), "the index has other spaces than the trees"
+        return spaces
+
+    def _verify_rows(self, rows: Rows, names: Sequence[Any], place: Callable[[list[int]], Place]) -> None:
+        """Every row is in the lists that it should be in, and what its record has is what is still to be tested.
+
+        `names` has what list k is for; `place` says of a row's predicates which of them are not tested any more, and
+        the names of its lists, or the line it waits for (the number of lines if for none).
+        """
+        _, start, predicate = rows
+        expected: Counter[tuple[int, tuple[int, ...], Any]] = Counter()
+        for row, slot in enumerate(rows.slot.tolist()):
+            mine = predicate[start[row] : start[row + 1]].tolist()
+            known, where = place(mine)
+            tested = Counter(mine) - Counter(known)
+            expected[slot, tuple(sorted(tested.elements())), where] += 1
+        records = self._records()
+        assert {*records, len(self._index.records)}.issuperset(self._index.waiting.tolist()), "a record is cut in two"
+        lists: dict[int, list[Any]] = {}
+        bounds = self._index.list_start.tolist()
+        for name, begin, end in zip(names, bounds[:-1], bounds[1:], strict=True):
+            for at in self._index.rows[begin:end].tolist():
+                lists.setdefault(at, []).append(name)
+        found: Counter[tuple[int, tuple[int, ...], Any]] = Counter()
+        for at, record in records.items():
+            waits = int(np.searchsorted(self._index.waiting, at, side="right")) - 1
+            found[record.slot, tuple(sorted(record.tested)), tuple(sorted(lists[at])) if waits < 0 else waits] += 1
+        assert found == expected, f"found {found - expected}, expected {expected - found}"
+        assert len(lists) == sum(at < self._index.waiting[0] for at in records), "a list has no such record"
+
+    def _records(self) -> dict[int, Record]:
+        """All records, by where they begin."""
+        words, at = self._index.records.tolist(), 0
+        found = {}
+        while at < len(words):
+            middle = at + HEAD + words[at + 1]
+            end = middle + (words[at + 1] if self.with_lines else 0)
+            found[at] = Record(words[at], words[at + HEAD : middle], words[middle:end])
+            at = end
+        return found
 
 
 def _intervals(predicates: Predicates, times: I64) -> tuple[I32, I64, I64, I64]:
@@ -124,6 +180,12 @@ def coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
     each = np.repeat(times, np.diff(predicates.start))
     steps = np.bincount(known.first, each, known.total + 1) - np.bincount(known.last + 1, each, known.total + 1)
     return np.cumsum(steps)[: known.total].astype(np.int64)
+
+
+def covered(known: Spaces, predicates: Predicates, p: int) -> list[int]:
+    """The spaces that a predicate covers."""
+    begin, end = predicates.start[p], predicates.start[p + 1]
+    return [s for i in range(begin, end) for s in range(known.first[i], known.last[i] + 1)]
 
 
 def widths(known: Spaces, predicates: Predicates) -> I64:

@@ -147,7 +147,7 @@ class PSTreeArrays(NamedTuple):
 
     block: I64  # |0|4|7|          the block of line L begins here in keys and ids
     room: I64  # |4|3|8|          and has room for so many spaces
-    count: I64  # |3|1|5|          of which so many are in use
+    used: I64  # |3|1|5|          of which so many are in use
     keys: I64  # |LOWEST 20 61 .|LOWEST . .|...    where a space begins; it ends before the next one's begin
     ids: I32  # |7 1 4 .|...     stable
     ends: I32  # by id: intervals that begin at its key, or end just before it
@@ -168,7 +168,7 @@ class PSTBloomIndex(NamedTuple):
     cuts: I64  # space L + k of line L is what lies before cut k and not before cut k - 1
     list_start: I64  # |0|4|4|9|     list of space s is rows[list_start[s]:list_start[s+1]]
     rows: I64  # where their records begin
-    waiting: I64  # |90|90|120|     records that wait for line L are waiting[L]:waiting[L+1]; the last have no predicates
+    waiting: I64  # |90|90|120|   records that wait for line L are waiting[L]:waiting[L+1]; the last are always true
     records: I32  # |slot n p p line line|...    -1 - line where the predicate is in no signature
     sign_start: I64  # |0|2|2|5|     signature of space s is sign[sign_start[s]:sign_start[s+1]]
     sign: U64
@@ -188,5 +188,5 @@ class PSTHashIndex(NamedTuple):
     keys: I32  # [keys, access]     spaces, ascending; -1 behind the last of fewer
     list_start: I64  # |0|4|4|9|     list of key k is rows[list_start[k]:list_start[k+1]]
     rows: I64  # where their records begin
-    waiting: I64  # |90|90|120|     records that wait for line L are waiting[L]:waiting[L+1]; the last have no predicates
+    waiting: I64  # |90|90|120|   records that wait for line L are waiting[L]:waiting[L+1]; the last are always true
     records: I32  # |slot n p p|...

@@ -32,6 +32,7 @@ def change(cut_start, cut, cut_ends, cut_covers, block, count, keys, ids, ends, 
                     # The larger counter: since a split copies it, the sum would double with every split and merge.
                     before = ids[at - 1]
                     events[before] = max(events[before], happened)
+                    covers[space], events[space] = 0, 0
                     spare[left] = space
                     left += 1
                     k += 1

@@ -60,7 +60,7 @@ def accepts(records, at, truth):
 
 @inline
 def slot_of(records, at, plain):
-    """The slot of a record, for `emit`. An event that is not plain may find a row in several lists: it is given once."""
+    """The slot of a record, for `emit`. An event that is not plain may find it in several lists, but gives it once."""
     slot = records[at]
     return slot if plain or slot < 0 else -1 - slot
 
