@@ -30,7 +30,7 @@ def test_every_figure_and_table_is_an_experiment():
         assert bool(points) != bool(one.rows), name
         assert len({point.key for point in points}) == len(points), name
         assert all(point.count >= 1000 for point in points)
-        assert {engine for claim in one.claims for engine in claim.engines} <= set(one.engines), name
+        assert one.rows or {engine for claim in one.claims for engine in claim.engines} <= set(one.engines), name
         assert not any(engine.startswith("test-") for engine in one.engines)
 
 

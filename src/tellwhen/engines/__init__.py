@@ -1,6 +1,17 @@
 """ARRAYS -> INDEX -> MATCHES: one file per algorithm, each an `Engine` that registers itself by name."""
 
-from tellwhen.engines import betree, counting, gryphon, kindex, opindex, opindex_cnf, propagation, scan
+from tellwhen.engines import (
+    betree,
+    counting,
+    gryphon,
+    kindex,
+    opindex,
+    opindex_cnf,
+    propagation,
+    pstbloom,
+    psthash,
+    scan,
+)
 from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Option
 from tellwhen.engines.planner import create, engines
 
@@ -18,5 +29,7 @@ __all__ = [
     "opindex",
     "opindex_cnf",
     "propagation",
+    "pstbloom",
+    "psthash",
     "scan",
 ]

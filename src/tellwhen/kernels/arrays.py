@@ -176,3 +176,53 @@ class BETreeIndex(NamedTuple):
     pdir_line: I32  # |2 5 9|4|        lines of a node's p-nodes, ascending
     pdir_top: I32  # the nodes they lead to
     words: I32  # |2 17 5 9|0 -6|...    a row: how many predicates, its slot (-1 - slot for one of several), and those
+
+
+class PSTreeArrays(NamedTuple):
+    """PS-Trees: the spaces of every line in a sorted block, with room behind it; counters are found by a space's id."""
+
+    block: I64  # |0|4|7|          the block of line L begins here in keys and ids
+    room: I64  # |4|3|8|          and has room for so many spaces
+    used: I64  # |3|1|5|          of which so many are in use
+    keys: I64  # |LOWEST 20 61 .|LOWEST . .|...    where a space begins; it ends before the next one's begin
+    ids: I32  # |7 1 4 .|...     stable
+    ends: I32  # by id: intervals that begin at its key, or end just before it
+    covers: I64  # by id: predicates that cover it
+    events: I64  # by id: historical events in it
+    spare: I32  # the ids not in use are the first ones here: as many as are left
+
+
+class PSTBloomIndex(NamedTuple):
+    """Rows in the lists of the spaces of their access predicate, and in the signatures of other spaces.
+
+    Records of rows (see kernels/pstrows.py) stand in the order of their first lists. After those in lists come those
+    that wait for a line, line by line, then those without predicates.
+    """
+
+    stabbing: Stabbing  # whose members are predicates
+    cut_start: I64  # |0|3|3|       cuts of line L are cuts[cut_start[L]:cut_start[L+1]], ascending
+    cuts: I64  # space L + k of line L is what lies before cut k and not before cut k - 1
+    list_start: I64  # |0|4|4|9|     list of space s is rows[list_start[s]:list_start[s+1]]
+    rows: I64  # where their records begin
+    waiting: I64  # |90|90|120|   records that wait for line L are waiting[L]:waiting[L+1]; the last are always true
+    records: I32  # |slot n p p line line|...    -1 - line where the predicate is in no signature
+    sign_start: I64  # |0|2|2|5|     signature of space s is sign[sign_start[s]:sign_start[s+1]]
+    sign: U64
+
+
+class PSTHashIndex(NamedTuple):
+    """Rows in the lists of combinations of spaces, one space of each access predicate; lists are found by hashing.
+
+    Records stand in the same order as in PSTBloomIndex.
+    """
+
+    stabbing: Stabbing  # whose members are predicates
+    cut_start: I64  # |0|3|3|       cuts of line L are cuts[cut_start[L]:cut_start[L+1]], ascending
+    cuts: I64  # space L + k of line L is what lies before cut k and not before cut k - 1
+    sizes: U8  # by space: bit n - 1 is set if it is in some key of n spaces
+    table: I32  # key number + 1, or 0; open addressing
+    keys: I32  # [keys, access]     spaces, ascending; -1 behind the last of fewer
+    list_start: I64  # |0|4|4|9|     list of key k is rows[list_start[k]:list_start[k+1]]
+    rows: I64  # where their records begin
+    waiting: I64  # |90|90|120|   records that wait for line L are waiting[L]:waiting[L+1]; the last are always true
+    records: I32  # |slot n p p|...

@@ -9,9 +9,37 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.evaluate import is_true, row_accepts, set_true
-from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.stabbing import RUNS, find_runs
+
+
+@inline
+def note_true(
+    lines, keys, list_start, members, entry_line, entry_low, entry_high, first, last, begins, ends, truth, satisfied
+):
+    """Set the bits of all predicates that entries first:last satisfy, and list them; returns how many."""
+    stride = lines.size // 4
+    count = 0
+    for i in range(first, last):
+        line = entry_line[i]
+        if line < stride - 1:
+            runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
+            for k in range(runs):
+                for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
+                    p = members[j]
+                    if not is_true(truth, p):
+                        set_true(truth, p)
+                        satisfied[count] = p
+                        count += 1
+    return count
+
+
+@inline
+def forget_true(truth, satisfied, count):
+    """Clear exactly the bits that were set."""
+    for k in range(count):
+        truth[satisfied[k] >> 6] = 0
 
 
 @kernel
@@ -25,23 +53,14 @@ def propagate(
     The rows of predicate p's cluster are cluster[p]:cluster[p+1]; those of the last cluster have no access predicate.
     Exact for plain events, and for others no match is missing. looked[0] counts the rows looked at.
     """
-    stride = lines.size // 4
     begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
     general = cluster.size - 2
     written = start[event]
     for e in range(event, plain.size):
-        count = 0
-        for i in range(entry_start[e], entry_start[e + 1]):
-            line = entry_line[i]
-            if line < stride - 1:
-                runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
-                for k in range(runs):
-                    for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
-                        p = members[j]
-                        if not is_true(truth, p):
-                            set_true(truth, p)
-                            satisfied[count] = p
-                            count += 1
+        count = note_true(
+            lines, keys, list_start, members, entry_line, entry_low, entry_high, entry_start[e], entry_start[e + 1],
+            begins, ends, truth, satisfied,
+        )  # fmt: skip
         satisfied[count] = general
         stamps[-1] += 1
         most = 0
@@ -56,8 +75,7 @@ def propagate(
                 for r in range(cluster[p], cluster[p + 1]):
                     if row_accepts(row_code, row_start[r], row_start[r + 1], truth):
                         written = emit(row_slot[r], stamps, removed, died, version, out, written)
-        for k in range(count):
-            truth[satisfied[k] >> 6] = 0
+        forget_true(truth, satisfied, count)
         if not fits:
             return e
         start[e + 1] = written

@@ -1,0 +1,154 @@
+"""pstbloom and psthash when rows come and go, when they are wide, and when events are large."""
+
+import random
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen.checks import check_engine, check_matches
+from tellwhen.engines.pstrows import PSTreeRows
+
+ENGINES = ["pstbloom", "pstbloom:bits=0", "pstbloom:bits=1", "psthash", "psthash:access=1", "psthash:access=4"]
+
+
+@pytest.fixture(params=ENGINES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    """Few spaces are many."""
+    for module, limit in (("pstbloom", "BUDGET"), ("psthash", "BUDGET"), ("pstbloom", "WIDE")):
+        monkeypatch.setattr(import_module(f"tellwhen.engines.{module}"), limit, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees_that_change_with_every_change(name, seed, monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    check_engine(name, seed=seed, rounds=6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_predicates(name, seed, narrow):
+    check_engine(name, seed=10 + seed, rounds=6)
+
+
+def texts(rng, count):
+    for _ in range(count):
+        parts = []
+        for attribute in rng.sample("abcdef", rng.randint(1, 4)):
+            low = rng.randint(0, 40)
+            parts.append(
+                rng.choice(
+                    [f"{attribute} = {low}", f"{attribute} BETWEEN {low} AND {low + rng.randint(0, 20)}",
+                     f"{attribute} >= {low}", f"{attribute} IN ({low}, {low + 3}, {low + 4})", f"{attribute} <> {low}"]
+                )
+            )  # fmt: skip
+        yield " AND ".join(parts)
+
+
+def test_a_tree_that_settled_is_the_tree_of_its_rows(name, monkeypatch):
+    """Splitting and merging come to the same spaces and lists as building anew."""
+    built = []
+    monkeypatch.setattr(PSTreeRows, "_plant", lambda self, plant=PSTreeRows._plant: (built.append(1), plant(self))[1])
+    rng = random.Random(5)
+    index = tw.Index(name).add_many(enumerate(texts(rng, 600)))
+    known = {id_: index[id_] for id_ in index}
+    for step in range(6):
+        gone = rng.sample(sorted(known), 250)
+        for id_ in gone:
+            index.remove(id_)
+            del known[id_]
+        added = {1000 * step + 1000 + k: tw.parse(text) for k, text in enumerate(texts(rng, 200))}
+        index.add_many(added)
+        known |= added
+        engine = index._contents.engine
+        engine.verify()
+        events = [{a: rng.randint(0, 45) for a in rng.sample("abcdef", 4)} for _ in range(20)]
+        check_matches(index, known, events, f"{name}, step {step}")
+    plantings = len(built)
+    engine.settle()
+    assert len(built) == plantings
+    settled = engine._index
+    engine.rebuild()
+    assert len(built) == plantings + 1
+    for field in ("cut_start", "cuts", "list_start", "waiting", "records"):
+        assert np.array_equal(getattr(settled, field), getattr(engine._index, field)), field
+
+
+def test_what_was_saved_goes_on_changing(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 5)
+    rng = random.Random(9)
+    index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
+    index.save(tmp_path / "index")
+    loaded = tw.Index.load(tmp_path / "index")
+    loaded._contents.engine.verify()
+    for id_ in range(0, 100, 2):
+        loaded.remove(id_)
+    loaded.add_many((200 + k, text) for k, text in enumerate(texts(rng, 50)))
+    loaded._contents.engine.verify()
+    known = {id_: loaded[id_] for id_ in loaded}
+    check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
+
+
+def test_rows_too_wide_wait_for_their_line(narrow):
+    for name in ("pstbloom", "psthash"):
+        index = tw.Index(name).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
+        index.add_many([("wide", "a > 3"), ("broad", "a <> 1 AND a > 2 AND c <> 2"), ("nothing", "TRUE")]).rebuild()
+        stats = index._contents.engine.stats()
+        assert (stats["waiting"], stats["spaces"] > 20, stats["postings"] >= 20) == (2, True, True)
+        assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "nothing"}
+        assert set(index.match({"a": 7, "c": 3})) == {"wide", "broad", "nothing"}
+        assert index.match({"c": 2}) == ["nothing"]
+        index._contents.engine.verify()
+
+
+def test_events_of_thousands_of_entries(name):
+    """All keys are gone through rather than all combinations; in either case it is done soon."""
+    index = tw.Index(name).add_many([(i, f"a{i} = 1 AND a{i + 1} > 5") for i in range(3000)]).rebuild()
+    event = {f"a{i}": 1 if i % 3 else 9 for i in range(3001)}
+    assert index.match(event) == [i for i in range(3000) if i % 3 and not (i + 1) % 3]
+    assert index.match({"a1": 1, "a2": 6}) == [1]
+
+
+def test_an_interval_over_many_spaces(name):
+    index = tw.Index(name).add_many([(i, f"a BETWEEN {i} AND {i + 30} AND b = {i % 7}") for i in range(300)]).rebuild()
+    got = index.match({"a": tw.Interval(100, 200), "b": [1, 2]})
+    assert sorted(got) == [i for i in range(70, 201) if i % 7 in (1, 2)]
+
+
+def test_options_are_told():
+    with pytest.raises(tw.EngineError, match="access is at least 1 and at most 4"):
+        tw.Index("psthash:access=5")
+
+
+@pytest.mark.parametrize("engine", ["pstbloom", "psthash"])
+@pytest.mark.parametrize("field", ["rows", "records", "list_start", "cuts", "waiting"])
+def test_verify_notices(engine, field):
+    index = tw.Index(engine).add_many([(i, f"a = {i} AND b > {i} AND c < 3") for i in range(9)]).rebuild()
+    engine = index._contents.engine
+    engine.verify()
+    broken = getattr(engine._index, field).copy()
+    broken[4 if field != "waiting" else 0] += 2 if field != "waiting" else -1
+    engine._index = engine._index._replace(**{field: broken})
+    with pytest.raises((AssertionError, IndexError, KeyError, ValueError)):
+        engine.verify()
+
+
+def test_verify_notices_a_signature_without_a_row():
+    index = tw.Index("pstbloom").add_many([(i, f"a = {i} AND b = {i}") for i in range(9)]).rebuild()
+    engine = index._contents.engine
+    engine._index.sign[np.flatnonzero(engine._index.sign)[0]] = 0
+    with pytest.raises(AssertionError, match="signature"):
+        engine.verify()
+
+
+def test_verify_notices_a_key_that_is_not_found():
+    index = tw.Index("psthash").add_many([(i, f"a = {i} AND b = {i}") for i in range(9)]).rebuild()
+    engine = index._contents.engine
+    engine._index.table[:] = 0
+    with pytest.raises(AssertionError, match="not found"):
+        engine.verify()
