@@ -254,6 +254,15 @@ def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
     assert set(index.match({"a": 40, "b": 1})) == {40, "wide"}
 
 
+def test_a_subscription_is_over_budget_as_a_whole(monkeypatch):
+    monkeypatch.setattr(import_module("tellwhen.engines.kindex"), "BUDGET", 20)
+    index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
+    index.add("either", "a >= 5 OR b = 1").rebuild()
+    assert index.match({"a": 100, "b": 1}) == ["either"]
+    assert index.match({"b": 1}) == ["either"]
+    assert index.match({"a": 7, "b": 2}) == [7, "either"]
+
+
 # PS-Tree
 
 

@@ -139,20 +139,29 @@ def able(capability: Capability) -> list[str]:
     return sorted(name for name, engine in REGISTRY.items() if capability in engine.supports)
 
 
+ROOM = 1 << 22
+"""Matches, at most, that an output has room for before any is known."""
+
+_room: dict[Callable[..., int], int] = {}  # by kernel: matches per event, as they were lately
+
+
 def fill(kernel: Callable[..., int], events: Events, *args: Any) -> Matches:
-    """Run a kernel that fills an output of unknown size: it stops when full, the output doubles, it goes on.
+    """Run a kernel that fills an output of unknown size: it stops when full, the output grows, it goes on.
 
     Arrays go to a kernel one by one: in a NamedTuple each costs three times as much to hand over.
     """
     count = len(events.start) - 1
     start = np.zeros(count + 1, dtype=np.int64)
-    out = np.empty(64 + 4 * count, dtype=np.int32)
+    # As much as the last batch needed, and some more: an event that does not fit is matched again.
+    out = np.empty(64 + count * 4 + min(count * _room.get(kernel, 0), ROOM), dtype=np.int32)
     done = kernel(*args, *events, 0, start, out)
     while done < count:
-        grown = np.empty(2 * len(out), dtype=np.int32)
+        grown = np.empty(4 * len(out), dtype=np.int32)
         grown[: start[done]] = out[: start[done]]
         out = grown
         done = kernel(*args, *events, done, start, out)
+    if count:
+        _room[kernel] = int(start[count]) * 5 // (4 * count)
     return Matches(start, out[: start[count]])
 
 

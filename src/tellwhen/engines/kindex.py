@@ -44,8 +44,9 @@ class KIndex(RowEngine):
         owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
         wide = np.bincount(owner, last - first + 1, len(predicates.line)) > BUDGET
         row_of = np.repeat(np.arange(len(rows.slot)), np.diff(rows.start))
-        aside = np.zeros(len(rows.slot), dtype=bool)
-        aside[row_of[wide[rows.predicate]]] = True
+        # All rows of such a slot, or it would be found twice.
+        slots = np.where(rows.slot < 0, -1 - rows.slot, rows.slot)
+        aside = np.isin(slots, slots[row_of[wide[rows.predicate]]])
         size = _sizes(row_of, rows.predicate, view.predicates.line, excluded, len(rows.slot))
         size[aside] = -1
         order = np.argsort(size, kind="stable")[int(aside.sum()) :]
@@ -60,8 +61,7 @@ class KIndex(RowEngine):
             sizes, rows.slot[order], cut_start, cuts, list_start, postings,
             nothing=(2 * np.arange(sizes[1]) + 1).astype(np.int32),
         )  # fmt: skip
-        slots = rows.slot[aside]
-        self._aside = np.unique(np.where(slots < 0, -1 - slots, slots)).astype(np.int32)
+        self._aside = np.unique(slots[aside]).astype(np.int32)
 
     def reader(self) -> Reader:
         return RowReader(self, conjoin, tuple(self._index), aside=self._aside)
