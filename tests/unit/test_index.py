@@ -221,7 +221,7 @@ def test_declared_types(engine):
 
 
 def test_unknown_engine():
-    with pytest.raises(tw.EngineError, match="there are auto, counting, .*scan"):
+    with pytest.raises(tw.EngineError, match="there are auto, betree, .*scan"):
         tw.Index("warp")
 
 
