@@ -21,7 +21,7 @@ def name(request):
 @pytest.fixture
 def narrow(monkeypatch):
     """Few spaces are many."""
-    for module, limit in (("pstbloom", "BUDGET"), ("psthash", "BUDGET"), ("pstbloom", "WIDE")):
+    for module, limit in (("pstbloom", "BUDGET"), ("psthash", "BUDGET"), ("psthash", "COMBINED"), ("pstbloom", "WIDE")):
         monkeypatch.setattr(import_module(f"tellwhen.engines.{module}"), limit, 3)
 
 
