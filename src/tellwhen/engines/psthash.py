@@ -6,9 +6,9 @@ such a list is the spaces' numbers, ascending. An event locates its spaces, look
 the rows it finds there exactly.
 
 Deviations, besides those of `pstrows`: keys of fewer spaces are in the same table (the paper takes PSTBloom for short
-rows). A row whose access predicates have more than BUDGET combinations is found by the first of them only, as many as
-keep within it; if the very first covers more spaces, it waits for its line. When an event has more combinations than
-there are keys, all keys are gone through instead.
+rows). A row whose access predicates have more than COMBINED combinations is found by the first of them only, as many as
+keep within it; if the very first covers more than BUDGET spaces, the row waits for its line. When an event has more
+combinations than there are keys, all keys are gone through instead.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ from tellwhen.kernels.psthash import (
 )
 from tellwhen.kernels.pstrows import lay_records
 
+COMBINED = 64
+"""Lists that a row may be in for the sake of further access predicates: more cost memory, and prune little more."""
+
 NO_LINES = np.zeros(0, dtype=np.int32)
 
 
@@ -57,7 +60,7 @@ class PSTHash(PSTreeRows):
         known = self._grown(access[access >= 0])
         width = np.append(widths(known, view.predicates), BUDGET + 1)[access].astype(np.float64)
         cells = np.cumprod(width, axis=1)
-        depth = np.count_nonzero(cells <= BUDGET, axis=1)
+        depth = np.count_nonzero(cells <= _most(cells[:, :1]), axis=1)
         pair_start = np.zeros(len(depth) + 1, dtype=np.int64)
         found = depth > 0
         pair_start[1:][found] = cells[found, depth[found] - 1]
@@ -117,7 +120,8 @@ class PSTHash(PSTreeRows):
             access = best(mine)
             if not access:
                 return [], len(known.cut_start) - 1
-            while access and math.prod(width[access].tolist()) > BUDGET:
+            most = _most(width[access[:1]]).item()
+            while access and math.prod(width[access].tolist()) > most:
                 access.pop()
             if not access:
                 return [], int(predicates.line[best(mine)[0]])
@@ -132,3 +136,8 @@ class PSTHash(PSTreeRows):
             at = slot_of_key(self._index.table, self._index.keys, self._index.keys[k])
             assert self._index.table[at] == k + 1, "a key is not found"
         assert np.array_equal(sizes, self._index.sizes), "a space is in keys that it does not know of"
+
+
+def _most(first: np.ndarray) -> np.ndarray:
+    """How many lists a row may be in whose first access predicate covers so many spaces."""
+    return np.where(first > BUDGET, 0, np.maximum(first, COMBINED))
