@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.csr import gather
 from tellwhen.engines.spaces import Spaces
 from tellwhen.engines.stabbing import numbered
 from tellwhen.kernels import pstree as kernels
@@ -110,9 +111,13 @@ class PSTree:
 
     def locate(self, line: I32, point: I64) -> I32:
         """The ids of the spaces that points lie in."""
+        return self.arrays.ids[self._place(line, point)]
+
+    def _place(self, line: I32, point: I64) -> I64:
+        """Where in the blocks these are."""
         place = np.empty(len(point), dtype=np.int64)
         kernels.locate(self.arrays.block, self.arrays.used, self.arrays.keys, line, point, place)
-        return self.arrays.ids[place]
+        return place
 
     def observe(self, events: Events) -> None:
         """Count events in their spaces; they become history."""
@@ -121,10 +126,11 @@ class PSTree:
 
     def matching(self, line: I32, low: I64, high: I64) -> I64:
         """For every interval that was inserted: the historical events in it."""
-        block, _, count, keys, ids, _, _, counters, _ = self.arrays
-        found = np.zeros(len(line), dtype=np.int64)
-        kernels.sum_events(block, count, keys, ids, counters, line, low, high, found)
-        return found
+        live = _members(self.arrays.block, self.arrays.used)
+        upto = np.zeros(len(self.arrays.keys) + 1, dtype=np.int64)
+        upto[live + 1] = self.arrays.events[self.arrays.ids[live]]
+        np.cumsum(upto, out=upto)
+        return upto[self._place(line, high) + 1] - upto[self._place(line, low)]
 
     def spaces(self, predicates: Predicates, used: I32 | I64) -> Spaces:
         """All spaces as they are now, numbered through, and which of them the predicates in use cover."""
@@ -173,3 +179,12 @@ class PSTree:
 def _members(start: I64, count: I64) -> I64:
     """The places of all blocks, one after the other."""
     return np.arange(int(count.sum())) + np.repeat(start - (np.cumsum(count) - count), count)
+
+
+def intervals_of(predicates: Predicates, times: I64) -> tuple[I32, I64, I64, I64]:
+    """The intervals of all predicates that have a number of times: their lines and ends, and that number."""
+    line, _, start, low, high = predicates
+    some = np.flatnonzero(times)
+    begin, which = gather(start, some)
+    owner = np.repeat(some, np.diff(begin))
+    return line[owner], low[which], high[which], times[owner]

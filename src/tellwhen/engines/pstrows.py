@@ -19,7 +19,7 @@ from tellwhen.compile.csr import gather
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows
 from tellwhen.engines.base import prefixed, unprefixed
-from tellwhen.engines.pstree import PSTree
+from tellwhen.engines.pstree import PSTree, intervals_of
 from tellwhen.engines.rows import RowEngine
 from tellwhen.engines.spaces import Spaces
 from tellwhen.engines.stabbing import build
@@ -77,7 +77,7 @@ class PSTreeRows(RowEngine):
         added = times.astype(np.int64)
         added[: len(self._times)] -= self._times
         self._trees.know(view.lines)
-        self._trees.insert(*_intervals(view.predicates, added))
+        self._trees.insert(*intervals_of(view.predicates, added))
         self._times = times
         return self._trees.spaces(view.predicates, np.flatnonzero(times))
 
@@ -121,7 +121,7 @@ class PSTreeRows(RowEngine):
         predicates = self.store.view().predicates
         times = np.bincount(predicate, minlength=len(self._times))
         assert np.array_equal(times, self._times), "the trees hold other predicates than the rows"
-        self._trees.verify(*_intervals(predicates, times))
+        self._trees.verify(*intervals_of(predicates, times))
         spaces = self._trees.spaces(predicates, np.flatnonzero(times))
         assert np.array_equal(spaces.cut_start, self._index.cut_start), "the index has other spaces than the trees"
         assert np.array_equal(spaces.cuts, self._index.cuts), "the index has other spaces than the trees"
@@ -164,15 +164,6 @@ class PSTreeRows(RowEngine):
             found[at] = Record(words[at], words[at + HEAD : middle], words[middle:end])
             at = end
         return found
-
-
-def _intervals(predicates: Predicates, times: I64) -> tuple[I32, I64, I64, I64]:
-    """The intervals of all predicates that have a number of times: their lines and ends, and that number."""
-    line, _, start, low, high = predicates
-    some = np.flatnonzero(times)
-    begin, which = gather(start, some)
-    owner = np.repeat(some, np.diff(begin))
-    return line[owner], low[which], high[which], times[owner]
 
 
 def coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.subscriptions import Store, View
-from tellwhen.engines.spaces import counted, spaces
+from tellwhen.engines.pstree import PSTree, intervals_of
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)
@@ -49,8 +49,17 @@ def ranking(store: Store, predicate: I32) -> I32:
     return rank
 
 
-def _matching(store: Store, view: View, predicate: I32) -> I64:
-    return counted(spaces(view.predicates, np.unique(predicate), view.lines), view.predicates, store.history)
+def _matching(store: Store, view: View, predicate: I32) -> np.ndarray:
+    """By predicate: the typical events that satisfy it, as PS-Trees count them."""
+    used = np.zeros(len(view.predicates.line), dtype=np.int64)
+    used[predicate] = 1
+    line, low, high, _ = intervals_of(view.predicates, used)
+    trees = PSTree()
+    trees.know(view.lines)
+    trees.insert(line, low, high)
+    trees.observe(store.history)
+    owner = np.repeat(np.flatnonzero(used), np.diff(view.predicates.start)[used > 0])
+    return np.bincount(owner, trees.matching(line, low, high), len(used))
 
 
 def operators(predicates: Predicates) -> I64:

@@ -12,8 +12,7 @@ import numpy as np
 
 from tellwhen.compile.csr import gather
 from tellwhen.engines.stabbing import numbered
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Predicates
-from tellwhen.kernels.spaces import locate
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 
 class Spaces(NamedTuple):
@@ -42,13 +41,3 @@ def spaces(predicates: Predicates, used: I32, lines: int) -> Spaces:
     first[which[begins]] = line[begins] + place[: begins.sum()] + 1
     last[which[ends]] = line[ends] + place[begins.sum() :]
     return Spaces(cut_start, cuts, first, last)
-
-
-def counted(known: Spaces, predicates: Predicates, events: Events) -> I64:
-    """By predicate: the values of the events that satisfy it. Each space counts its own (PS-Tree 4.1)."""
-    each = np.zeros(known.total + 1, dtype=np.int64)
-    locate(known.cut_start, known.cuts, events.line, events.low, each)
-    upto = np.concatenate([[0], np.cumsum(each)])
-    owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
-    inside = upto[known.last + 1] - upto[known.first]
-    return np.bincount(owner, inside, len(predicates.line)).astype(np.int64)

@@ -87,16 +87,6 @@ def count_events(block, count, keys, ids, events, line, low, high):
 
 
 @kernel
-def sum_events(block, count, keys, ids, events, line, low, high, found):
-    """For every interval the events in its spaces."""
-    for i in range(line.size):
-        for k in range(
-            place_of(block, count, keys, line[i], low[i]), place_of(block, count, keys, line[i], high[i]) + 1
-        ):
-            found[i] += events[ids[k]]
-
-
-@kernel
 def cover(cut_start, cuts, used, line, start, low, high, first, last):
     """The first and the last space of every interval of the predicates in use."""
     for p in used:
