@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events
-from tellwhen.kernels.evaluate import close_event, first_at_least, is_true, open_event, set_true
+from tellwhen.kernels.evaluate import close_event, first_at_least, is_true, longest_event, open_event
 from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.propagation import forget_true, note_true
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.stabbing import RUNS, find_runs
+from tellwhen.kernels.stabbing import RUNS
 
 N_LINE, N_LOW, N_HIGH, N_LEFT, N_RIGHT, N_ROWS, N_DIRECTORY, N_COLUMNS = range(8)
 """Columns of a node: its bucket's attribute and bounds, its halves (-1 for none), and where its rows and its p-nodes
@@ -29,33 +30,22 @@ def match_tree(
     were tested for rows that did not match; threads that write them at once may lose a count, and nothing else.
     """
     events = Events(entry_start, entry_line, entry_low, entry_high, plain)
-    stride = lines.size // 4
     begins, ends = np.empty(RUNS, dtype=np.int64), np.empty(RUNS, dtype=np.int64)
     known = cut_start.size - 1
-    longest = 0
-    for e in range(event, plain.size):
-        longest = max(longest, entry_start[e + 1] - entry_start[e])
+    longest = longest_event(entry_start, event)
     low_space, high_space = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     written = start[event]
     for e in range(event, plain.size):
         begin, end = entry_start[e], entry_start[e + 1]
-        count = 0
         for i in range(begin, end):
             line = entry_line[i]
-            if line >= known:
-                continue
-            low_space[i - begin] = space_of(cut_start, cuts, line, entry_low[i])
-            high_space[i - begin] = space_of(cut_start, cuts, line, entry_high[i])
-            if line >= stride - 1:
-                continue
-            runs = find_runs(lines, keys, list_start, stride, line, entry_low[i], entry_high[i], begins, ends)
-            for k in range(runs):
-                for j in range(np.uint64(begins[k]), np.uint64(ends[k])):
-                    p = members[j]
-                    if not is_true(truth, p):
-                        set_true(truth, p)
-                        satisfied[count] = p
-                        count += 1
+            if line < known:
+                low_space[i - begin] = space_of(cut_start, cuts, line, entry_low[i])
+                high_space[i - begin] = space_of(cut_start, cuts, line, entry_high[i])
+        count = note_true(
+            lines, keys, list_start, members, entry_line, entry_low, entry_high, begin, end,
+            begins, ends, truth, satisfied,
+        )  # fmt: skip
         open_event(events, e, first_entry)
         stamps[-1] += 1
         stack[0] = 0
@@ -116,8 +106,7 @@ def match_tree(
                     stack[height] = right
                     height += 1
         close_event(events, e, first_entry)
-        for k in range(count):
-            truth[np.uint32(satisfied[k]) >> np.uint32(6)] = 0
+        forget_true(truth, satisfied, count)
         if not fits:
             return e
         start[e + 1] = written

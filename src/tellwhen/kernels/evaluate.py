@@ -32,11 +32,32 @@ def close_event(events, event, first):
 
 
 @inline
+def longest_event(entry_start, event):
+    """Entries of the longest event from this one on."""
+    most = 0
+    for e in range(event, entry_start.size - 1):
+        most = max(most, entry_start[e + 1] - entry_start[e])
+    return most
+
+
+@inline
 def first_at_least(keys, start, end, point):
     """The first index in start:end whose key is at least the point."""
     while start < end:
         middle = (start + end) >> 1
         if keys[middle] < point:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inline
+def first_above(keys, start, end, point):
+    """The first index in start:end whose key is greater than the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] <= point:
             start = middle + 1
         else:
             end = middle

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.evaluate import first_at_least
+from tellwhen.kernels.evaluate import first_above, first_at_least
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.kindex import first_after
 from tellwhen.kernels.stabbing import to_begins, tree_nodes
 
 
@@ -112,7 +111,7 @@ def stab_segments(begins, node_start, numbers, points, count, start, out):
     """Go up from the leaf of the point; every node on the way has intervals that contain it."""
     for p in range(points.size):
         found = 0
-        node = begins.size + first_after(begins, 0, begins.size, points[p]) - 1
+        node = begins.size + first_above(begins, 0, begins.size, points[p]) - 1
         while node > 0:
             found = give(numbers, node_start[node], node_start[node + 1], out, start[p], found)
             node >>= 1
@@ -123,5 +122,5 @@ def stab_segments(begins, node_start, numbers, points, count, start, out):
 def stab_spaces(cuts, list_start, numbers, points, count, start, out):
     """The list of the point's space."""
     for p in range(points.size):
-        space = first_after(cuts, 0, cuts.size, points[p])
+        space = first_above(cuts, 0, cuts.size, points[p])
         count[p] = give(numbers, list_start[space], list_start[space + 1], out, start[p], 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import HIGHEST
-from tellwhen.kernels.evaluate import first_at_least
+from tellwhen.kernels.evaluate import first_above, first_at_least
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.stabbing import to_begins
@@ -71,18 +71,6 @@ def place_rows(row_start, row_code, line_of, start, first, last, excluded, segme
 
 
 @inline
-def first_after(keys, start, end, point):
-    """The first index in start:end whose key is greater than the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] <= point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
-
-
-@inline
 def settle(order, key, front, moved, live):
     """Sort the first `moved` lists from `front` on in again, by insertion; returns the new front.
 
@@ -129,8 +117,8 @@ def conjoin(
                 if line >= lines:
                     continue
                 left, right = cut_start[line], cut_start[line + 1]
-                first = line + first_after(cuts, left, right, entry_low[i])
-                last = line + first_after(cuts, left, right, entry_high[i])
+                first = line + first_above(cuts, left, right, entry_low[i])
+                last = line + first_above(cuts, left, right, entry_high[i])
                 for segment in range(first, last + 1):
                     if list_start[segment] < list_start[segment + 1]:
                         if placing:

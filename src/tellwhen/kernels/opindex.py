@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, PredicateLists
-from tellwhen.kernels.evaluate import close_event, first_at_least, open_event
+from tellwhen.kernels.evaluate import close_event, first_above, first_at_least, longest_event, open_event
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.stabbing import to_begins
@@ -20,15 +20,6 @@ EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 
 LOW, HIGH, SHARE, PLACES = 0, 3, 6, 7
 """What `locate` notes of every entry of an event."""
-
-
-@inline
-def longest_event(entry_start, event):
-    """Entries of the longest event from this one on."""
-    most = 0
-    for e in range(event, entry_start.size - 1):
-        most = max(most, entry_start[e + 1] - entry_start[e])
-    return most
 
 
 @inline
@@ -104,18 +95,6 @@ def sign(list_start, ranks, key_line, segment_start, lines, segments):
                 k += 1
         if count > 0:
             segments[first + count, 0] = end
-
-
-@inline
-def first_above(keys, start, end, point):
-    """The first index in start:end whose key is greater than the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] <= point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
 
 
 @inline

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, PredicateLists
-from tellwhen.kernels.evaluate import close_event, open_event
+from tellwhen.kernels.evaluate import close_event, longest_event, open_event
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.opindex import PLACES, locate, longest_event, pivot_runs
+from tellwhen.kernels.opindex import PLACES, locate, pivot_runs
 from tellwhen.kernels.rows import emit
 
 

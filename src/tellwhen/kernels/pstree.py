@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tellwhen.kernels.evaluate import first_above
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import space_of
 
@@ -58,14 +59,7 @@ def change(cut_start, cut, cut_ends, cut_covers, block, count, keys, ids, ends, 
 @inline
 def place_of(block, count, keys, line, point):
     """Where the space of a point stands: the last key that is not above it."""
-    begin, end = block[line], block[line] + count[line]
-    while begin + 1 < end:
-        middle = (begin + end) >> 1
-        if keys[middle] <= point:
-            begin = middle
-        else:
-            end = middle
-    return begin
+    return first_above(keys, block[line] + 1, block[line] + count[line], point) - 1
 
 
 @kernel
