@@ -35,9 +35,10 @@ def engines() -> None:
         table.add_row(info.name, info.summary, ", ".join(sorted(info.supports)))
         for named in info.options.items():
             owners.setdefault(named, []).append(info.name)
-    options = Table("option", "of", "default", "what it is")
+    options = Table("option", "of", "default", "from .. to", "what it is")
     for (name, option), names in owners.items():
-        options.add_row(name, ", ".join(names), str(option.default), option.meaning)
+        bounds = f"{option.least} .. {option.most}"
+        options.add_row(name, ", ".join(names), str(option.default), bounds, option.meaning)
     Console().print(table, options)
 
 

@@ -239,7 +239,7 @@ class Index:
             return contents.slots
 
     def __repr__(self) -> str:
-        return f"<Index of {len(self)} subscriptions, engine {self._contents.engine.name}>"
+        return f"<Index of {len(self)} subscriptions, engine {self._contents.engine.spec}>"
 
     @property
     def schema(self) -> Schema:
@@ -265,7 +265,7 @@ class Index:
             store, engine = contents.store, contents.engine
             held: list[np.ndarray] = [*contents.texts.arrays(), *contents.ids.arrays().values()]
             return {
-                "engine": engine.name,
+                "engine": engine.spec,
                 "subscriptions": len(self),
                 "attributes": len(store.attributes.by_name),
                 "lines": len(store.attributes.lines),

@@ -1,5 +1,6 @@
 """BE-Tree: the paper's examples, its rules, and how it adjusts itself."""
 
+import time
 from importlib import import_module
 
 import numpy as np
@@ -134,6 +135,17 @@ def test_a_leaf_that_nothing_divides_is_extended_and_contracts():
     assert tree.nodes.cnodes[where, grow.LOW] == tree.nodes.cnodes[where, grow.HIGH]  # an atomic bucket
     drop(engine, *range(7))
     assert tree.nodes.cnodes[tree.node.view[7], [grow.COUNT, grow.CAPACITY]].tolist() == [3, 3]
+
+
+def test_rows_that_nothing_divides_are_not_looked_at_ever_again():
+    """They would cost a pass over all for every `max_cap` of them."""
+    store = Store()
+    store.append(store.compile([parse("a = 1 AND b = 2")] * 40_000))
+    engine = create("betree:max_cap=5", store)
+    begin = time.perf_counter()
+    engine.insert(np.arange(40_000, dtype=np.int32))
+    assert time.perf_counter() - begin < 5
+    engine.verify()
 
 
 def test_min_size_keeps_attributes_of_few_out():

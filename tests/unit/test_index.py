@@ -425,8 +425,23 @@ def test_many_events_are_thinned():
         ("counting:max_cap=5", "counting has no option 'max_cap'; it has none"),
         ("nothing:max_cap=5", "there is no engine 'nothing'"),
         (7, "there is no engine 7"),
+        ("betree:", "betree has no option ''"),
+        ("betree:max_cap", "betree: max_cap is a whole number, not ''"),
+        ("betree:max_cap=1_0", "betree: max_cap is a whole number, not '1_0'"),
+        ("betree:max_cap=5,max_cap=7", "max_cap is given twice"),
+        ("betree:min_size=0", "min_size is at least 1 and at most"),
+        ("betree:cap=5", "betree has no option 'cap'; it has max_cap"),
     ],
 )
 def test_bad_options(spec, says):
     with pytest.raises(tw.EngineError, match=says):
         tw.Index(spec)
+
+
+def test_options_are_kept_and_shown(tmp_path):
+    index = tw.Index("betree : max_cap = 7, min_size=2").add("a", "x = 1")
+    assert repr(index) == "<Index of 1 subscriptions, engine betree:max_cap=7,min_size=2>"
+    index.save(tmp_path / "idx")
+    loaded = tw.Index.load(tmp_path / "idx")
+    assert loaded.stats()["engine"] == "betree:max_cap=7,min_size=2"
+    assert loaded._contents.engine.option["max_cap"] == 7

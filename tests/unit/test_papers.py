@@ -254,6 +254,22 @@ def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
     assert set(index.match({"a": 40, "b": 1})) == {40, "wide"}
 
 
+@pytest.mark.parametrize("built", [False, True])
+def test_kindex_and_events_of_several_values(built):
+    index = tw.Index("kindex").add("both", "tag = 'red' AND tag = 'large'").add("apart", "price >= 10 AND price <= 4")
+    index.add_many({k: f"price = {k}" for k in range(3)})
+    if built:
+        index.rebuild()
+    assert index.match({"tag": ["red", "large"]}) == ["both"]
+    assert index.match({"tag": ["red", "blue"]}) == []
+    assert index.match({"price": tw.Interval(1, 20)}) == ["apart", 1, 2]
+    events = [{"price": 1}, {"price": tw.Interval(1, 20)}, {"tag": "red"}, {"tag": ["large", "red"]}]
+    found = index.match_many(events).to_pydict()
+    assert sorted(zip(found["event"], map(str, found["subscription"]), strict=True)) == [
+        (0, "1"), (1, "1"), (1, "2"), (1, "apart"), (3, "both"),
+    ]  # fmt: skip
+
+
 def test_a_subscription_is_over_budget_as_a_whole(monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.kindex"), "BUDGET", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])

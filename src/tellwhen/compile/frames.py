@@ -25,7 +25,7 @@ def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
     if hasattr(events, "__arrow_c_stream__"):
         return _checked(_of_stream(events))
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
-        raise EventError("events are a list of dicts or a table; for a single event use match()")
+        raise EventError("events are a list of dicts or a table; put a single event into a list, or use match()")
     return events
 
 

@@ -218,6 +218,32 @@ class Completion:
         return matches
 
 
+class Union(Reader):
+    """Several readers over disjoint slots."""
+
+    def __init__(self, readers: list[Reader]) -> None:
+        self._readers = readers
+
+    def match(self, events: Events) -> Matches:
+        count = len(events.start) - 1
+        if not self._readers:
+            return Matches(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        found = [reader.match(events) for reader in self._readers]
+        lengths = [np.diff(matches.start) for matches in found]
+        start = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(sum(lengths), out=start[1:])
+        slot = np.empty(start[-1], dtype=np.int32)
+        at = start[:-1].copy()
+        for matches, length in zip(found, lengths, strict=True):
+            where = np.repeat(at - matches.start[:-1], length) + np.arange(len(matches.slot))
+            slot[where] = matches.slot
+            at += length
+        return Matches(start, slot)
+
+    def candidates(self, events: Events) -> int:
+        return sum(reader.candidates(events) for reader in self._readers)
+
+
 def prefixed(prefix: str, arrays: Any) -> dict[str, np.ndarray]:
     """A NamedTuple of arrays as named arrays, to be saved beside others."""
     return {f"{prefix}.{name}": array for name, array in arrays._asdict().items()}

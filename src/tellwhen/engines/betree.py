@@ -10,6 +10,8 @@ Deviations, and what the paper leaves open:
   and is never taken for subsumed unless it ends where they do.
 - Table 1 holds for every operator: a predicate's bounds are its least and its greatest value.
 - A half of a bucket is made when something goes into it.
+- An extended l-node has half as much room again, where the paper adds `max_cap`: n rows that nothing divides would
+  otherwise be looked at n/max_cap times.
 - An l-node underflows when its p-node has fewer than `min_size` rows: these are inserted anew; buckets merge when an
   open one with its halves fills half an l-node.
 - Loss is measured by matching (the paper's optimistic start: 0), windows end when subscriptions come and go, and the
@@ -60,8 +62,8 @@ class BETree(RowEngine):
     options: ClassVar[Mapping[str, Option]] = {
         "max_cap": Option(0, 0, 1 << 20, "rows in a leaf before it is cut; 0 for what typical events suggest"),
         "min_size": Option(3, 1, 1 << 20, "rows that must share an attribute to be cut by it"),
-        "window": Option(10, 1, 1000, "percent of a node's rows: so many visits before it is judged"),
-        "threshold": Option(0, -(1 << 20), 1 << 20, "rank below which the rows of a node are inserted anew"),
+        "window": Option(10, 1, 1000, "a leaf is judged after so many events, in percent of its rows"),
+        "threshold": Option(0, -(1 << 20), 1 << 20, "of a leaf, useful minus wasted tests: below it the rows are inserted anew"),
     }
     at_once: ClassVar[bool] = False
 

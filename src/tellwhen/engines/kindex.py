@@ -7,6 +7,9 @@ enumerated: its row is kept aside and looked at by every event.
 Inequality is strong: `a <> 3` is true only of an event that carries `a`, and enumerated like a range. The weak one of
 the papers, true also without `a`, is cheap to index, since what is excluded is a list of few; it is not what the
 language means, so it is there to be compared with, as `KIndexWeak`, and not registered.
+
+The lists are of single values, and several predicates on one attribute are one in them. An event with several values
+or an interval is therefore tried on every subscription.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from tellwhen.compile.batch import chosen
 from tellwhen.compile.csr import gather
-from tellwhen.engines.base import Reader
+from tellwhen.compile.subscriptions import View
+from tellwhen.engines.base import Completion, Reader, Union
 from tellwhen.engines.rows import RowEngine, RowReader
 from tellwhen.engines.spaces import spaces
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, KIndexIndex, Predicates
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, KIndexIndex, Matches, Predicates
 from tellwhen.kernels.kindex import conjoin, place_rows
 
 BUDGET = 4_096
@@ -64,7 +69,8 @@ class KIndex(RowEngine):
         self._aside = np.unique(slots[aside]).astype(np.int32)
 
     def reader(self) -> Reader:
-        return RowReader(self, conjoin, tuple(self._index), aside=self._aside)
+        indexed = RowReader(self, conjoin, tuple(self._index), aside=self._aside)
+        return Union([indexed, _SeveralValues(np.setdiff1d(self._built, self._aside), self.store.view())])
 
     def _index_arrays(self) -> dict[str, np.ndarray]:
         return self._index._asdict() | {"aside": self._aside}
@@ -79,6 +85,26 @@ class KIndexWeak(KIndex):
 
     name = ""
     weak = True
+
+
+class _SeveralValues(Reader):
+    """Tries every subscription on the events that have several values or intervals, and none on the others."""
+
+    def __init__(self, slots: I32, view: View) -> None:
+        self._completion, self._slots = Completion(slots, view), len(slots)
+
+    def match(self, events: Events) -> Matches:
+        several = np.flatnonzero(events.plain == 0)
+        start = np.zeros(len(events.start), dtype=np.int64)
+        if not len(several):
+            return Matches(start, np.zeros(0, dtype=np.int32))
+        nothing = Matches(np.zeros(len(several) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        found = self._completion(nothing, chosen(events, several))
+        start[several + 1] = np.diff(found.start)
+        return Matches(np.cumsum(start), found.slot)
+
+    def candidates(self, events: Events) -> int:
+        return self._slots * int(np.count_nonzero(events.plain == 0))
 
 
 def _as_they_are(predicates: Predicates) -> tuple[Predicates, np.ndarray]:

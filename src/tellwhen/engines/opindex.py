@@ -65,7 +65,7 @@ class OpIndex(RowEngine):
     name = "opindex"
     summary = "pivot attributes, and sorted predicate lists with signatures (OpIndex)"
     options: ClassVar[Mapping[str, Option]] = {
-        "segments": Option(MOST, 1, MOST, "segments of a predicate list, at most")
+        "segments": Option(MOST, 1, MOST, "segments of a predicate list, at most; as many as are of use by default")
     }
     longest = 1 << 12
     kind: ClassVar[type[Any]] = OpIndexIndex

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from tellwhen.compile.growing import Growing
 from tellwhen.compile.subscriptions import Store
-from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Reader
+from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Reader, Union
 from tellwhen.errors import EngineError
-from tellwhen.kernels.arrays import I32, Events, Matches
+from tellwhen.kernels.arrays import I32
 
 
 def engines() -> list[EngineInfo]:
@@ -28,11 +29,17 @@ def engines() -> list[EngineInfo]:
 
 def create(spec: str, store: Store) -> Engine:
     """A new engine over a store: its name, and perhaps options behind it, as in `betree:max_cap=5,min_size=3`."""
-    name, _, rest = spec.partition(":") if isinstance(spec, str) else (spec, "", "")
+    name, colon, rest = (part.strip() for part in spec.partition(":")) if isinstance(spec, str) else (spec, "", "")
     engine = REGISTRY.get(name) if isinstance(name, str) else None
     if engine is None:
         raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
-    return engine(store, **dict(_option(engine, text) for text in rest.split(",") if text))
+    given: dict[str, int] = {}
+    for text in rest.split(",") if colon else []:
+        option, number = _option(engine, text)
+        if option in given:
+            raise EngineError(f"{engine.name}: {option} is given twice")
+        given[option] = number
+    return engine(store, **given)
 
 
 def _option(engine: type[Engine], text: str) -> tuple[str, int]:
@@ -41,10 +48,9 @@ def _option(engine: type[Engine], text: str) -> tuple[str, int]:
         known = ", ".join(f"{name} ({option.meaning})" for name, option in engine.options.items())
         raise EngineError(f"{engine.name} has no option {name!r}; it has {known or 'none'}")
     _, least, most, _ = engine.options[name]
-    try:
-        number = int(value)
-    except ValueError:
-        raise EngineError(f"{engine.name}: {name} is a whole number, not {value!r}") from None
+    if not re.fullmatch("-?[0-9]{1,18}", value):
+        raise EngineError(f"{engine.name}: {name} is a whole number, not {value!r}")
+    number = int(value)
     if not least <= number <= most:
         raise EngineError(f"{engine.name}: {name} is at least {least} and at most {most}, not {number}")
     return name, number
@@ -86,7 +92,7 @@ class Auto(Engine):
 
     def reader(self) -> Reader:
         readers = [engine.reader() for engine in self._engines if len(engine)]
-        return readers[0] if len(readers) == 1 else _Union(readers)
+        return readers[0] if len(readers) == 1 else Union(readers)
 
     def arrays(self) -> dict[str, np.ndarray]:
         named = {"owner": self._owner.view}
@@ -104,29 +110,3 @@ class Auto(Engine):
         each = {engine.name: engine.stats() for engine in self._engines}
         total = {key: sum(stats[key] for stats in each.values()) for key in ("subscriptions", "removed", "bytes")}
         return {**total, **each}
-
-
-class _Union(Reader):
-    """Several readers over disjoint slots."""
-
-    def __init__(self, readers: list[Reader]) -> None:
-        self._readers = readers
-
-    def match(self, events: Events) -> Matches:
-        count = len(events.start) - 1
-        if not self._readers:
-            return Matches(np.zeros(count + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-        found = [reader.match(events) for reader in self._readers]
-        lengths = [np.diff(matches.start) for matches in found]
-        start = np.zeros(count + 1, dtype=np.int64)
-        np.cumsum(sum(lengths), out=start[1:])
-        slot = np.empty(start[-1], dtype=np.int32)
-        at = start[:-1].copy()
-        for matches, length in zip(found, lengths, strict=True):
-            where = np.repeat(at - matches.start[:-1], length) + np.arange(len(matches.slot))
-            slot[where] = matches.slot
-            at += length
-        return Matches(start, slot)
-
-    def candidates(self, events: Events) -> int:
-        return sum(reader.candidates(events) for reader in self._readers)

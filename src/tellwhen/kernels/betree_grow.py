@@ -115,7 +115,10 @@ def new_pnode(cnodes, pnodes, table, state, parent, line, cut_start, capacity):
     pnodes[p, NEXT] = cnodes[parent, DIRECTORY]
     cnodes[parent, DIRECTORY] = p
     if 2 * state[TABLED] >= table.size:
-        table = np.zeros(2 * table.size, dtype=table.dtype)
+        size = table.size
+        while size < 4 * state[P_USED]:
+            size *= 2
+        table = np.zeros(size, dtype=table.dtype)
         state[TABLED] = 0
         for c in range(state[C_USED]):
             q = cnodes[c, DIRECTORY] if cnodes[c, LINE] >= -1 else -1
@@ -235,15 +238,16 @@ def partition(
     for i in range(entries):
         popular[where[i]] += 1
 
-    left, capacity = number, cnodes[c, CAPACITY]
-    while left > capacity:
+    left, wanted = number, number
+    while left > cnodes[c, CAPACITY]:
         best = 0
         for k in range(1, distinct):
             if popular[k] > popular[best] or (popular[k] == popular[best] and lines[k] < lines[best]):
                 best = k
         if distinct == 0 or popular[best] < min_size:
-            capacity += max_cap  # an extended l-node
-            continue
+            # An extended l-node. Half as much again, or rows that nothing divides would be looked at ever again.
+            wanted = left + left // 2
+            break
         cnodes, pnodes, table, p = new_pnode(cnodes, pnodes, table, state, c, lines[best], cut_start, max_cap)
         top = pnodes[p, TOP]
         i = head[best]
@@ -254,6 +258,7 @@ def partition(
                 cnodes[top, SIZE] += 1
                 members[j] = -1
                 left -= 1
+                wanted = left
                 for other in range(begin[j], begin[j + 1]):
                     popular[where[other]] -= 1
             i = following[i]
@@ -262,7 +267,7 @@ def partition(
     for j in range(number - 1, -1, -1):
         if members[j] >= 0:
             put(cnodes, row_node, row_next, c, members[j])
-    cnodes[c, CAPACITY] = capacity_for(left, max_cap)
+    cnodes[c, CAPACITY] = capacity_for(wanted, max_cap)
 
     for k in range(distinct):
         place[lines[k]] = latest[lines[k]] = 0

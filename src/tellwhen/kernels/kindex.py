@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import HIGHEST
-from tellwhen.kernels.evaluate import first_above, first_at_least
+from tellwhen.kernels.evaluate import first_at_least
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.rows import emit
+from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import to_begins
 
 
@@ -99,31 +100,26 @@ def conjoin(
     """Fill `out` from `event` on; returns the first event whose matches did not fit.
 
     Rows of size n are sizes[n]:sizes[n+1]; those of size 0 match unless something is excluded, and `nothing` is the
-    list of them. Exact for plain events, and for others no match is missing. looked[0] counts the rows looked at.
+    list of them. Exact for plain events; of others nothing is found. looked[0] counts the rows looked at.
     """
     lines = cut_start.size - 1
     written = start[event]
     for e in range(event, plain.size):
+        if not plain[e]:
+            start[e + 1] = written
+            continue
         # The lists of the segments that the event's values lie in; the first is that of the rows of size 0.
+        room = entry_start[e + 1] - entry_start[e] + 1
+        begin, end = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        at, stop = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        key, order = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
         count = 1
-        for placing in range(2):
-            if placing:
-                begin, end = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-                at, stop = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-                key, order = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-                count = 1
-            for i in range(entry_start[e], entry_start[e + 1]):
-                line = entry_line[i]
-                if line >= lines:
-                    continue
-                left, right = cut_start[line], cut_start[line + 1]
-                first = line + first_above(cuts, left, right, entry_low[i])
-                last = line + first_above(cuts, left, right, entry_high[i])
-                for segment in range(first, last + 1):
-                    if list_start[segment] < list_start[segment + 1]:
-                        if placing:
-                            begin[count], end[count] = list_start[segment], list_start[segment + 1]
-                        count += 1
+        for i in range(entry_start[e], entry_start[e + 1]):
+            line = entry_line[i]
+            if line < lines:
+                segment = space_of(cut_start, cuts, line, entry_low[i])
+                begin[count], end[count] = list_start[segment], list_start[segment + 1]
+                count += begin[count] < end[count]
         stamps[-1] += 1
         for size in range(min(sizes.size - 1, count)):
             need = max(1, size)

@@ -72,7 +72,7 @@ def most_waiting(waiting, entry_line, first, last):
     words = waiting[known + 1] - waiting[known]
     for i in range(first, last):
         line = entry_line[i]
-        if line < known:
+        if line < known and (i == first or entry_line[i - 1] != line):
             words += waiting[line + 1] - waiting[line]
     return words // HEAD
 
@@ -90,7 +90,7 @@ def emit_waiting(
         line = known
         if i < last:
             line = entry_line[i]
-            if line >= known:
+            if line >= known or (i > first and entry_line[i - 1] == line):
                 continue
         at, end = waiting[line], waiting[line + 1]
         while at < end:
