@@ -50,7 +50,8 @@ class PSTBloom(PSTreeRows):
         # Rows in lists by their first space, then by line those that wait, then those without predicates.
         group = np.full(len(access), known.total + view.lines)
         group[some] = known.first[start[access[some]]]
-        waits = some & (width[access] > BUDGET)
+        waits = some.copy()
+        waits[some] = width[access[some]] > BUDGET
         group[waits] = known.total + line[access[waits]]
         order = np.argsort(group, kind="stable")
         waiting = np.searchsorted(group[order], known.total + np.arange(view.lines + 2))
