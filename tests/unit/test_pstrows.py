@@ -121,6 +121,12 @@ def test_an_interval_over_many_spaces(name):
     assert sorted(got) == [i for i in range(70, 201) if i % 7 in (1, 2)]
 
 
+def test_an_index_without_any_predicate(name):
+    index = tw.Index(name).add("always", "TRUE").add("never", "FALSE").rebuild()
+    index._contents.engine.verify()
+    assert index.match({"a": 1}) == index.match({}) == ["always"]
+
+
 def test_options_are_told():
     with pytest.raises(tw.EngineError, match="access is at least 1 and at most 4"):
         tw.Index("psthash:access=5")
