@@ -63,7 +63,7 @@ class BETree(RowEngine):
         "max_cap": Option(0, 0, 1 << 20, "rows in a leaf before it is cut; 0 for what typical events suggest"),
         "min_size": Option(3, 1, 1 << 20, "rows that must share an attribute to be cut by it"),
         "window": Option(10, 1, 1000, "a leaf is judged after so many events, in percent of its rows"),
-        "threshold": Option(0, -(1 << 20), 1 << 20, "of a leaf, useful minus wasted tests: below it the rows are inserted anew"),
+        "threshold": Option(0, -(1 << 20), 1 << 20, "useful minus wasted tests of a leaf: if less, its rows are moved"),
     }
     at_once: ClassVar[bool] = False
 
