@@ -134,7 +134,7 @@ class BETree(RowEngine):
             ("first", len(self._index.cut_start) - 1, np.int32),
             ("truth", predicates // 64 + 1, np.uint64),
             ("satisfied", predicates, np.int32),
-            ("stack", len(self._node_of) + 1, np.int32),
+            ("queue", len(self._node_of) + 2, np.int32),
         )
         return RowReader(self, match_tree, (*self._index, *self._stabbing), sizes, tail=(self._visits, self._lost))
 

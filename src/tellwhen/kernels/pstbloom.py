@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.propagation import forget_true, note_true
-from tellwhen.kernels.pstrows import HEAD, accepts, emit_waiting, most_waiting, slot_of
+from tellwhen.kernels.pstrows import AHEAD, HEAD, accepts, emit_waiting, most_waiting, slot_of
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import RUNS, to_begins
@@ -110,6 +110,7 @@ def match_spaces(
                 begins, ends, truth, satisfied,
             )  # fmt: skip
             stamps[-1] += 1
+            asked = 0
             for i in range(first, last):
                 line = entry_line[i]
                 if line >= known:
@@ -120,7 +121,9 @@ def match_spaces(
                     space = space_of(cut_start, cuts, line, entry_low[i])
                     upto = space_of(cut_start, cuts, line, entry_high[i])
                 looked[0] += list_start[upto + 1] - list_start[space]
-                for k in range(np.uint64(list_start[space]), np.uint64(list_start[upto + 1])):
+                final = list_start[upto + 1] - 1
+                for k in range(list_start[space], list_start[upto + 1]):
+                    asked += records[rows[min(k + AHEAD, final)]]
                     at = rows[k]
                     if plain[e] and not signed(records, at, here, sign_start, sign):
                         continue
@@ -131,6 +134,7 @@ def match_spaces(
                 out, written,
             )  # fmt: skip
             forget_true(truth, satisfied, count)
+            satisfied[0] = asked  # or asking would be left out
         for i in range(first, last):
             if entry_line[i] < known:
                 here[entry_line[i]] = 0

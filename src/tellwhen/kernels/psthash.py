@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.propagation import forget_true, note_true
-from tellwhen.kernels.pstrows import accepts, emit_waiting, most_waiting, slot_of
+from tellwhen.kernels.pstrows import AHEAD, accepts, emit_waiting, most_waiting, slot_of
 from tellwhen.kernels.rows import emit
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import RUNS, to_begins
@@ -251,10 +251,14 @@ def match_combinations(
             begins, ends, truth, satisfied,
         )  # fmt: skip
         stamps[-1] += 1
+        asked = 0
         for h in range(found):
+            following = list_start[hits[min(h + 1, found - 1)]]
+            asked += records[rows[following]]
             top, bottom = list_start[hits[h]], list_start[hits[h] + 1]
             looked[0] += bottom - top
-            for k in range(np.uint64(top), np.uint64(bottom)):
+            for k in range(top, bottom):
+                asked += records[rows[min(k + AHEAD, bottom - 1)]]
                 at = rows[k]
                 if accepts(records, at, truth):
                     written = emit(slot_of(records, at, plain[e]), stamps, removed, died, version, out, written)
@@ -263,5 +267,6 @@ def match_combinations(
             out, written,
         )  # fmt: skip
         forget_true(truth, satisfied, true)
+        satisfied[0] = asked  # or asking would be left out
         start[e + 1] = written
     return plain.size

@@ -17,6 +17,9 @@ from tellwhen.kernels.rows import emit
 HEAD = 2
 """Words of a record before its predicates."""
 
+AHEAD = 6
+"""Records that are asked for before it is their turn, so that they are on their way from memory."""
+
 
 @kernel
 def lay_records(order, slot, start, predicate, known, rank, line_of):
