@@ -36,7 +36,7 @@ from tellwhen.engines.betree_check import check_tree
 from tellwhen.engines.betree_tree import Tree
 from tellwhen.engines.rows import LOOSE, RowEngine, RowReader
 from tellwhen.engines.selectivity import ranking
-from tellwhen.engines.stabbing import build
+from tellwhen.engines.stabbing import build_for
 from tellwhen.kernels.arrays import BETreeIndex, Stabbing
 from tellwhen.kernels.betree import match_tree
 from tellwhen.kernels.betree_grow import rows_in
@@ -93,8 +93,7 @@ class BETree(RowEngine):
         fresh = len(view.predicates.line) - len(self._rank)
         self._rank = np.append(self._rank, np.full(fresh, len(self._rank), dtype=np.int32))
         self._index, self._node_of = self._tree.lay_out(view, self._rank)
-        used, each = np.unique(self._rows_laid_out().predicate), np.arange(len(view.predicates.line) + 1)
-        self._stabbing = build(view.predicates, view.lines, np.searchsorted(used, each), used)
+        self._stabbing = build_for(view.predicates, view.lines, self._rows_laid_out().predicate)
         self._forget()
 
     def _rows_laid_out(self) -> Rows:
@@ -115,8 +114,8 @@ class BETree(RowEngine):
         died, version = view.subscriptions.died, view.version
         mine = tree.alive()
         slot = tree.slot.view[mine]
+        tree.note(self._node_of, self._visits, self._lost)  # before nodes are freed, and become others
         tree.remove(view, mine[died[np.where(slot < 0, -1 - slot, slot)] <= version])
-        tree.note(self._node_of, self._visits, self._lost)
         unfit = tree.unfit(self.option["window"], self.option["threshold"])
         tree.renew(view, unfit)
         self.recycled += len(unfit)
@@ -139,9 +138,8 @@ class BETree(RowEngine):
         return RowReader(self, match_tree, (*self._index, *self._stabbing), sizes, tail=(self._visits, self._lost))
 
     def stats(self) -> dict[str, Any]:
-        cnodes = self._tree.nodes.cnodes[self._node_of]
         return super().stats() | {
-            "c-nodes": len(cnodes),
+            "c-nodes": len(self._node_of),
             "p-nodes": len(self._index.pdir_line),
             "max_cap": self._tree.max_cap,
             "recycled": self.recycled,

@@ -133,14 +133,12 @@ class OpIndex(RowEngine):
 
     def verify(self) -> None:
         predicates = self.store.view().predicates
-        slot, start, predicate = self.rows()
-        built = set(self._built.tolist())
+        slot, start, predicate = self.rows(self._built)
         wanted: Counter[Any] = Counter()
         for of, begin, end in zip(slot.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
-            if (-1 - of if of < 0 else of) in built:
-                row = predicate[begin:end].tolist()
-                entries = sorted(entry for p in row for entry in _written(predicates, p))
-                wanted[of, tuple(entries), sum(_true(predicates, p) for p in row)] += 1
+            row = predicate[begin:end].tolist()
+            entries = sorted(entry for p in row for entry in _written(predicates, p))
+            wanted[of, tuple(entries), sum(_true(predicates, p) for p in row)] += 1
         found: Counter[Any] = Counter()
         for row, (pivot, entries) in enumerate(self._by_row()):
             lines = {line for _, line, *_ in entries}

@@ -17,7 +17,7 @@ from tellwhen.compile.csr import gather
 from tellwhen.engines.base import Reader, prefixed, unprefixed
 from tellwhen.engines.rows import RowEngine, RowReader
 from tellwhen.engines.selectivity import least, points, ranking
-from tellwhen.engines.stabbing import build
+from tellwhen.engines.stabbing import build_for
 from tellwhen.kernels.arrays import PropagationIndex, Stabbing
 from tellwhen.kernels.propagation import propagate
 
@@ -46,9 +46,8 @@ class Propagation(RowEngine):
         owner = np.repeat(np.arange(len(order)), np.diff(first))
         kept = predicate[which] != access[order][owner]
         row_start = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(order)))])
-        used, each = np.unique(predicate), np.arange(general + 1)
         self._index = PropagationIndex(
-            build(view.predicates, view.lines, np.searchsorted(used, each), used),
+            build_for(view.predicates, view.lines, predicate),
             cluster=np.searchsorted(access[order], np.arange(general + 2)),
             row_start=row_start,
             row_code=predicate[which][kept],

@@ -20,6 +20,7 @@ from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.pstrows import BUDGET, Place, PSTreeRows, coverage, covered, widths
 from tellwhen.engines.rows import RowReader
 from tellwhen.engines.selectivity import least, ranking
+from tellwhen.engines.stabbing import build_for
 from tellwhen.kernels.arrays import PSTBloomIndex
 from tellwhen.kernels.pstbloom import bit_of, match_spaces, place_rows, sign_rows
 from tellwhen.kernels.pstrows import lay_records
@@ -66,7 +67,7 @@ class PSTBloom(PSTreeRows):
         sign_start = np.concatenate([[0], np.cumsum((held * self.option["bits"] + 63) >> 6)])
         list_start, places = place_rows(access[listed], begin, start, known.first, known.last, known.total)
         self._index = PSTBloomIndex(
-            self._stabbing(rows.predicate),
+            build_for(view.predicates, view.lines, rows.predicate),
             known.cut_start,
             known.cuts,
             list_start,
@@ -82,7 +83,7 @@ class PSTBloom(PSTreeRows):
         return RowReader(self, match_spaces, (*self._index.stabbing, *self._index[1:]), sizes)
 
     def verify(self) -> None:
-        view, rows = self.store.view(), self._indexed()
+        view, rows = self.store.view(), self.rows(self._built)
         known = self._verify_trees(rows.predicate)
         rank, width = ranking(self.store, rows.predicate), widths(known, view.predicates)
 

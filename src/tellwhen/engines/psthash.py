@@ -23,6 +23,7 @@ from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.pstrows import BUDGET, Place, PSTreeRows, covered, widths
 from tellwhen.engines.rows import RowReader
 from tellwhen.engines.selectivity import ranking
+from tellwhen.engines.stabbing import build_for
 from tellwhen.kernels.arrays import PSTHashIndex
 from tellwhen.kernels.psthash import (
     choose,
@@ -81,7 +82,7 @@ class PSTHash(PSTreeRows):
         note_sizes(keys, sizes)
         list_start, places = place_pairs(order[: waiting[0]], begin, pair_start, pairs, len(keys))
         self._index = PSTHashIndex(
-            self._stabbing(rows.predicate),
+            build_for(view.predicates, view.lines, rows.predicate),
             known.cut_start,
             known.cuts,
             sizes,
@@ -103,7 +104,7 @@ class PSTHash(PSTreeRows):
         return RowReader(self, match_combinations, (*self._index.stabbing, *self._index[1:]), sizes)
 
     def verify(self) -> None:
-        predicates, rows = self.store.view().predicates, self._indexed()
+        predicates, rows = self.store.view().predicates, self.rows(self._built)
         rank = ranking(self.store, rows.predicate)
 
         def best(mine: list[int]) -> list[int]:

@@ -15,14 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.csr import gather
 from tellwhen.compile.subscriptions import Store
 from tellwhen.compile.translate import Rows
 from tellwhen.engines.base import prefixed, unprefixed
 from tellwhen.engines.pstree import PSTree, intervals_of
 from tellwhen.engines.rows import RowEngine
 from tellwhen.engines.spaces import Spaces
-from tellwhen.engines.stabbing import build
 from tellwhen.kernels.arrays import I32, I64, Predicates, PSTreeArrays, Stabbing
 from tellwhen.kernels.pstrows import HEAD
 
@@ -81,12 +79,6 @@ class PSTreeRows(RowEngine):
         self._times = times
         return self._trees.spaces(view.predicates, np.flatnonzero(times))
 
-    def _stabbing(self, predicate: I32) -> Stabbing:
-        view = self.store.view()
-        in_use = np.bincount(predicate, minlength=len(view.predicates.line)) > 0
-        upto = np.concatenate([[0], np.cumsum(in_use)])
-        return build(view.predicates, view.lines, upto, np.flatnonzero(in_use).astype(np.int32))
-
     def _scratch_sizes(self) -> tuple[tuple[str, int, Any], ...]:
         predicates = len(self._times)
         return ("truth", predicates // 64 + 1, np.uint64), ("satisfied", predicates + 1, np.int32)
@@ -108,13 +100,6 @@ class PSTreeRows(RowEngine):
             "postings": len(self._index.rows),
             "waiting": int(self._waits[0]),
         }
-
-    def _indexed(self) -> Rows:
-        """The rows of the slots in the index, dead ones included."""
-        slot, start, predicate = self.rows()
-        mine = np.flatnonzero(np.isin(np.where(slot < 0, -1 - slot, slot), self._built))
-        begin, which = gather(start, mine)
-        return Rows(slot[mine], begin, predicate[which])
 
     def _verify_trees(self, predicate: I32) -> Spaces:
         """They hold these predicates, and the index knows the spaces that they have."""

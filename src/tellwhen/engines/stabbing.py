@@ -40,6 +40,14 @@ def build(predicates: Predicates, lines: int, row_start: I64, row_code: I32) -> 
     return Stabbing(flat, np.concatenate(keys), *placed)
 
 
+def build_for(predicates: Predicates, lines: int, predicate: I32) -> Stabbing:
+    """Whose members are the predicates themselves, those that rows use, given with repetition."""
+    in_use = np.zeros(len(predicates.line), dtype=bool)
+    in_use[predicate] = True
+    upto = np.concatenate([[0], np.cumsum(in_use)])
+    return build(predicates, lines, upto, np.flatnonzero(in_use).astype(np.int32))
+
+
 def numbered(line: I32, key: I64, lines: int) -> tuple[I64, I64, I64]:
     """Distinct keys line by line: where each line's begin, the keys, and every input's number among them."""
     order = kernels.sort_keys(line, key, lines)
