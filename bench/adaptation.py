@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from bench.claims import Row
-from tellwhen.compile.batch import joined
+from bench.loading import encoded, stored
+from tellwhen.containers.batches import joined
+from tellwhen.engines.auto.engine import create
 from tellwhen.engines.base import Engine
-from tellwhen.engines.planner import create
-from tellwhen.engines.rows import RowEngine, RowReader
+from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.kernels.arrays import Events
 from tellwhen.workloads import BEGen
-from tellwhen.workloads.loading import encoded, stored
 
 STEPS = 20
 """Replacements on the way from one workload to the other."""
@@ -25,7 +25,7 @@ EVENTS = 60
 
 
 def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
-    """From the first workload to the second and back: a row after each step, `x` the share replaced, up to 2."""
+    """From the first workload to the second and back: a conjunction after each step, `x` the share replaced, up to 2."""
     first, second = works
     store, _ = stored(first, count)
     for work in (second, first):
@@ -33,25 +33,25 @@ def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[l
         store.adopt(other.extract(slots))
     events = joined([encoded(work, EVENTS, store) for work in works])
     engine = create(spec, store)
-    assert isinstance(engine, RowEngine)
+    assert isinstance(engine, ConjunctionEngine)
     engine.insert(np.arange(count, dtype=np.int32))
     engine.rebuild()
-    rows = [_measured(engine, events, 0.0)]
+    conjunctions = [_measured(engine, events, 0.0)]
     bounds = np.linspace(0, 2 * count, 2 * STEPS + 1).astype(np.int32)
     for begin, end in pairwise(bounds.tolist()):
         old = np.arange(begin, end, dtype=np.int32)
         store.remove(old)
         engine.delete(old)
         engine.insert(old + count)
-        engine.settle()
-        rows.append(_measured(engine, events, end / count))
-    return rows, engine, events
+        engine.merge()
+        conjunctions.append(_measured(engine, events, end / count))
+    return conjunctions, engine, events
 
 
 def _measured(engine: Engine, events: Events, x: float) -> Row:
     reader = engine.reader()
-    assert isinstance(reader, RowReader)
-    many = len(events.plain)
+    assert isinstance(reader, ConjunctionReader)
+    many = len(events.single_valued)
     times = []
     for _ in range(5):
         begin = time.perf_counter()

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from bench.loading import encoded, stored
 from bench.measure import interleaved
-from tellwhen.compile.batch import first
+from tellwhen.containers.batches import first
+from tellwhen.engines.auto.engine import create
 from tellwhen.engines.base import Reader
-from tellwhen.engines.planner import create
 from tellwhen.workloads import BEGen
-from tellwhen.workloads.loading import encoded, stored
 
 OLDER = ("scan", "counting", "propagation", "kindex", "gryphon")
 ENGINES = (*OLDER, "betree", "betree-batch", "opindex", "pstbloom", "psthash")

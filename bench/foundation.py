@@ -14,12 +14,12 @@ from rich.table import Table
 
 import tellwhen as tw
 from bench import reference, workload
+from bench.loading import stored
 from bench.measure import Measured, interleaved
 from bench.workload import CARDINALITY, Plain
-from tellwhen.compile.tables import encode_table
-from tellwhen.engines.planner import create
+from tellwhen.encode.tables import encode_table
+from tellwhen.engines.auto.engine import create
 from tellwhen.kernels.arrays import Events
-from tellwhen.workloads.loading import stored
 
 SHORT = "source = 'mobile' AND (type = 'error' OR level = 'critical')"
 ENGINES = ("scan", "counting")
@@ -56,7 +56,7 @@ def _front(scale: float) -> Table:
         lambda: tw.Index().add_many(enumerate(texts)), len(texts), 3)  # fmt: skip
 
     index = tw.Index().add_many(enumerate(texts[:2000]))
-    attributes = index._contents.store.attributes
+    attributes = index._shard.store.attributes
     rng = np.random.default_rng(1)
     wide = pa.table({f"a{k}": rng.integers(0, CARDINALITY, 100_000) for k in range(15)})
     rows, columns = np.nonzero(work.events >= 0)
@@ -149,10 +149,10 @@ def _engines(title: str, work: Plain) -> Table:
 
 
 def _encoded(table: np.ndarray) -> Events:
-    event, line = np.nonzero(table >= 0)
-    points = 2 * table[event, line].astype(np.int64)
+    event, domain = np.nonzero(table >= 0)
+    points = 2 * table[event, domain].astype(np.int64)
     start = np.searchsorted(event, np.arange(len(table) + 1))
-    return Events(start, line.astype(np.int32), points, points, np.ones(len(table), dtype=np.uint8))
+    return Events(start, domain.astype(np.int32), points, points, np.ones(len(table), dtype=np.uint8))
 
 
 if __name__ == "__main__":

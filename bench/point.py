@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from bench.experiment import Point
+from bench.loading import encoded, stored
 from bench.machine import resident
 from bench.measure import measured
 from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
-from tellwhen.compile.batch import first, one_by_one
-from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.store import Store
+from tellwhen.containers.batches import first, one_by_one
+from tellwhen.engines.auto.engine import create
 from tellwhen.engines.base import Engine, Reader
-from tellwhen.engines.planner import create
 from tellwhen.kernels.arrays import I32, Events, Matches
-from tellwhen.workloads.loading import encoded, stored
 
 EVENTS = 64
 """Events that are measured, one by one and together."""

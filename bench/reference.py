@@ -1,4 +1,4 @@
-"""The two loops that an engine has to beat: what a good programmer writes in twenty lines for this one workload."""
+"""The two loops that an engine has to beat: what a good programmer writes in twenty domains for this one workload."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.subscriptions import Store
-from tellwhen.engines.planner import create
-from tellwhen.kernels.arrays import ROW, Events, Matches
-from tellwhen.lang.parse import parse
+from tellwhen.compile.store import Store
+from tellwhen.engines.auto.engine import create
+from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches
+from tellwhen.lang.parser import parse
 from tellwhen.workloads import Workload, taken, taken_events
 
 SAMPLE = 200
@@ -37,7 +37,7 @@ class Truth(NamedTuple):
 
 def truth(work: Workload, count: int, store: Store, events: Events) -> Truth:
     """By NumPy if subscriptions are conjunctions and events are plain; else by `scan`, if the oracle finds no fault."""
-    if (store.view().subscriptions.kind == ROW).all() and events.plain.all():
+    if (store.snapshot().subscriptions.kind == CONJUNCTION).all() and events.single_valued.all():
         return Truth(_by_arrays(store, events))
     scan = create("scan", store)
     scan.insert(store.alive())
@@ -50,18 +50,18 @@ def truth(work: Workload, count: int, store: Store, events: Events) -> Truth:
 
 
 def _by_arrays(store: Store, events: Events) -> list[frozenset[int]]:
-    predicates, subscriptions, lines, *_ = store.view()
+    predicates, subscriptions, domains, *_ = store.snapshot()
     found = []
     for begin, end in zip(events.start[:-1], events.start[1:], strict=True):
-        point, carried = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=bool)
-        known = events.line[begin:end] < lines
-        point[events.line[begin:end][known]] = events.low[begin:end][known]
-        carried[events.line[begin:end][known]] = True
-        owner = np.repeat(np.arange(len(predicates.line)), np.diff(predicates.start))
-        value = point[predicates.line[owner]]
+        point, carried = np.zeros(domains, dtype=np.int64), np.zeros(domains, dtype=bool)
+        known = events.domain[begin:end] < domains
+        point[events.domain[begin:end][known]] = events.low[begin:end][known]
+        carried[events.domain[begin:end][known]] = True
+        owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
+        value = point[predicates.domain[owner]]
         inside = (predicates.low <= value) & (value <= predicates.high)
-        true = np.bincount(owner[inside], minlength=len(predicates.line)) > 0
-        true &= carried[predicates.line]
+        true = np.bincount(owner[inside], minlength=len(predicates.domain)) > 0
+        true &= carried[predicates.domain]
         owner = np.repeat(np.arange(len(subscriptions.kind)), np.diff(subscriptions.start))
         failed = np.bincount(owner[~true[subscriptions.code]], minlength=len(subscriptions.kind)) > 0
         found.append(frozenset(np.flatnonzero(~failed).tolist()))

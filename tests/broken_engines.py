@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from tellwhen.engines.base import Reader
-from tellwhen.engines.scan import Scan
+from tellwhen.engines.scan.engine import Scan
 from tellwhen.kernels.arrays import Matches
 
 

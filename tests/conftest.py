@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
 collect_ignore = ["broken_engines.py"]
 
 
-@pytest.fixture(params=[info.name for info in tw.engines()])
+@pytest.fixture(params=[info.name for info in tw.list_engines()])
 def engine(request):
     """Every registered engine; a new one is found by itself."""
     return request.param

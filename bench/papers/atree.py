@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.claims import Claim, Grows, Leads, Row
 from bench.experiment import Experiment, Metric, Point, scaled
-from tellwhen.lang.parse import parse
+from tellwhen.lang.parser import parse
 from tellwhen.profile import Profile
 from tellwhen.workloads import ABEGen, Ads, taken
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from bench.claims import Claim, Grows, Leads, Row
 from bench.experiment import Experiment, Metric, Point, Points, scaled, vary
+from bench.intervals.structures import Intervals, IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from bench.measure import interleaved
-from tellwhen.engines.intervals import Intervals, IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from tellwhen.workloads import Ads, BEGen, Keywords, Workload
 
 ALL = ("pstbloom", "psthash", "betree", "opindex", "propagation", "kindex", "counting", "scan")

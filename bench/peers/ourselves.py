@@ -10,8 +10,8 @@ from pathlib import Path
 
 import tellwhen as tw
 from bench.peers.protocol import Match, measure, read
-from tellwhen.compile.batch import one_by_one
-from tellwhen.compile.events import encode
+from tellwhen.containers.batches import one_by_one
+from tellwhen.encode.events import encode
 
 
 def main(folder: Path, way: str) -> None:
@@ -27,7 +27,7 @@ def main(folder: Path, way: str) -> None:
 
     def build_encoded() -> Match:
         index.add_many(pairs)
-        reader, attributes = index._contents.engine.reader(), index._contents.store.attributes
+        reader, attributes = index._shard.engine.reader(), index._shard.store.attributes
         arrays = list(one_by_one(encode(events, attributes, index.schema)[0]))
         return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2, and so are slots
 

@@ -7,7 +7,7 @@
 ['mall-42']
 """
 
-from tellwhen.engines import EngineInfo, Option, engines
+from tellwhen.engines import EngineInfo, Option, list_engines
 from tellwhen.errors import (
     BudgetError,
     ConflictError,
@@ -51,7 +51,7 @@ __all__ = [
     "TellwhenError",
     "UnknownId",
     "col",
-    "engines",
     "from_json",
+    "list_engines",
     "parse",
 ]

@@ -148,7 +148,7 @@ def check_engine(engine: str, seed: int = 0, rounds: int = 20, make: Callable[[s
             events = [random_event(rng) for _ in range(rng.randint(1, 6))]
             if rng.random() < 0.2:
                 index.observe(events)
-            index._contents.engine.verify()
+            index._shard.engine.verify()
             check_matches(index, known, events, f"engine {engine}, seed {seed}, step {step}")
 
 

@@ -31,7 +31,7 @@ def engines() -> None:
     """List the engines, what each can do, and their options, which go behind the name: betree:max_cap=5."""
     table = Table("engine", "what it is", "supports")
     owners: dict[tuple[str, tw.Option], list[str]] = {}
-    for info in tw.engines():
+    for info in tw.list_engines():
         table.add_row(info.name, info.summary, ", ".join(sorted(info.supports)))
         for named in info.options.items():
             owners.setdefault(named, []).append(info.name)

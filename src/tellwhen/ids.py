@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from tellwhen.compile.growing import Growing
-from tellwhen.compile.text import Texts
+from tellwhen.containers.growing import Growing
+from tellwhen.containers.texts import Texts
 from tellwhen.errors import IdError, shown
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.values import is_unicode

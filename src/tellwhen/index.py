@@ -13,37 +13,37 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tellwhen import persist
-from tellwhen.compile import saved
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.batch import joined, thinned
-from tellwhen.compile.events import EventEncoder, encode
-from tellwhen.compile.frames import as_table_or_dicts
-from tellwhen.compile.subscriptions import StoreMark
-from tellwhen.compile.tables import encode_table
-from tellwhen.contents import Contents
+from tellwhen.compile.store import StoreMark
+from tellwhen.containers.batches import joined, thinned
+from tellwhen.encode.events import EventEncoder, encode
+from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.encode.tables import encode_table
 from tellwhen.engines.base import Reader
 from tellwhen.errors import IdError, TellwhenError, UnknownId
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
-from tellwhen.lang.parse import parse
+from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
+from tellwhen.persistence import attributes as saved
+from tellwhen.persistence import directory
 from tellwhen.schema import Schema
+from tellwhen.shard import Shard
 
-HISTORY = 1_000
+SAMPLE_SIZE = 1_000
 """Typical events kept, at most."""
 
-EVENTS = 16_384
+EVENTS_PER_BATCH = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
 
 
 class _State(NamedTuple):
     """All that matching needs, as it was after one change. Replaced as a whole, so that every match is consistent."""
 
-    contents: Contents
+    shard: Shard
     reader: Reader
     attributes: Attributes
     ids: Ids
@@ -51,9 +51,9 @@ class _State(NamedTuple):
     length: int
 
 
-def _state(contents: Contents) -> _State:
-    ids, engine = contents.ids, contents.engine
-    return _State(contents, engine.reader(), contents.store.attributes, ids, ids.type, len(engine))
+def _state(shard: Shard) -> _State:
+    ids, engine = shard.ids, shard.engine
+    return _State(shard, engine.reader(), shard.store.attributes, ids, ids.type, len(engine))
 
 
 class Index:
@@ -68,14 +68,14 @@ class Index:
     {'event': [0, 1], 'subscription': ['cheap', 'classic']}
 
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
-    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.engines()`,
+    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.list_engines()`,
     with its options behind it, as in `betree:max_cap=5`.
     """
 
     def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
         self._schema = Schema.of(schema)
-        self._state = _state(Contents.empty(engine, self._schema))
-        self._undo: tuple[Contents, StoreMark] | None = None
+        self._state = _state(Shard.empty(engine, self._schema))
+        self._undo: tuple[Shard, StoreMark] | None = None
         self._lock = threading.RLock()
         self._busy = False
         self._counting = threading.Lock()
@@ -92,8 +92,8 @@ class Index:
     ) -> Index:
         """Add many at once: all of them, or none when one is faulty. They become visible together."""
         pairs = iter(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)
-        with self._changing() as contents:
-            contents.add(pairs, replace)
+        with self._changing() as shard:
+            shard.add(pairs, replace)
         return self
 
     def remove(self, id: Id) -> Index:
@@ -102,15 +102,14 @@ class Index:
 
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
-        self._contents.engine.require("delete")
-        with self._changing() as contents:
-            contents.remove(ids)
+        with self._changing() as shard:
+            shard.remove(ids)
         return self
 
     def rebuild(self) -> Index:
         """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
-        with self._changing() as contents:
-            contents.rebuild()
+        with self._changing() as shard:
+            shard.rebuild()
         return self
 
     def observe(self, events: Any) -> Index:
@@ -119,13 +118,13 @@ class Index:
         By them it chooses what to look at first; without them it guesses from the subscriptions. Of many events some
         are kept, and saved with the index. Answers never depend on them.
         """
-        with self._changing() as contents:
-            encoded = self._encoded(events, contents.store.attributes)
-            contents.observe(thinned(joined([thinned(some, HISTORY) for some, _ in encoded]), HISTORY))
+        with self._changing() as shard:
+            encoded = self._encoded(events, shard.store.attributes)
+            shard.observe(thinned(joined([thinned(some, SAMPLE_SIZE) for some, _ in encoded]), SAMPLE_SIZE))
         return self
 
     @contextmanager
-    def _changing(self) -> Iterator[Contents]:
+    def _changing(self) -> Iterator[Shard]:
         """One change at a time, published at its end; an iterator that changes the index it feeds is refused."""
         with self._lock:
             if self._busy:
@@ -133,10 +132,10 @@ class Index:
             try:
                 self._busy = True
                 self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
-                contents = self._contents
-                self._undo = contents, contents.mark()
-                yield contents
-                self._state = _state(contents.compacted())
+                shard = self._shard
+                self._undo = shard, shard.mark()
+                yield shard
+                self._state = _state(shard.compacted())
                 self._undo = None
             except BaseException:
                 self._take_back()
@@ -146,14 +145,14 @@ class Index:
 
     def _take_back(self) -> None:
         if self._undo is not None:
-            contents, mark = self._undo
-            contents.rewind(mark)
-            self._state = _state(contents)
+            shard, mark = self._undo
+            shard.rewind(mark)
+            self._state = _state(shard)
             self._undo = None
 
     @property
-    def _contents(self) -> Contents:
-        return self._state.contents
+    def _shard(self) -> Shard:
+        return self._state.shard
 
     # matching
 
@@ -192,13 +191,13 @@ class Index:
     def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
         events = as_table_or_dicts(events)
         if isinstance(events, pa.Table):
-            for start in range(0, events.num_rows, EVENTS):
+            for start in range(0, events.num_rows, EVENTS_PER_BATCH):
                 # Its length too: a slice of a table without columns does not know it.
-                rows = min(EVENTS, events.num_rows - start)
+                rows = min(EVENTS_PER_BATCH, events.num_rows - start)
                 yield encode_table(events.slice(start, rows), rows, attributes, self._schema)
         else:
-            pending = iter(events)
-            while block := list(islice(pending, EVENTS)):
+            remaining = iter(events)
+            while block := list(islice(remaining, EVENTS_PER_BATCH)):
                 yield encode(block, attributes, self._schema)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
@@ -222,24 +221,24 @@ class Index:
             return False
 
     def __getitem__(self, id: Id) -> Expr:
-        contents = self._contents
-        slot = self._slots(contents).get(checked(id))
+        shard = self._shard
+        slot = self._slots(shard).get(checked(id))
         if slot is None:
             raise UnknownId(f"there is no subscription {id!r}")
-        return parse(contents.texts[slot])
+        return parse(shard.texts[slot])
 
     def __iter__(self) -> Iterator[Id]:
         return iter(list(self._slots()))
 
-    def _slots(self, contents: Contents | None = None) -> dict[Id, int]:
-        contents = contents or self._contents
-        if contents.ids.has_slots:
-            return contents.slots
+    def _slots(self, shard: Shard | None = None) -> dict[Id, int]:
+        shard = shard or self._shard
+        if shard.ids.has_slots:
+            return shard.slots
         with self._lock:  # made when first asked for
-            return contents.slots
+            return shard.slots
 
     def __repr__(self) -> str:
-        return f"<Index of {len(self)} subscriptions, engine {self._contents.engine.spec}>"
+        return f"<Index of {len(self)} subscriptions, engine {self._shard.engine.spec}>"
 
     @property
     def schema(self) -> Schema:
@@ -261,15 +260,15 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._lock:
-            contents = self._contents
-            store, engine = contents.store, contents.engine
-            held: list[np.ndarray] = [*contents.texts.arrays(), *contents.ids.arrays().values()]
+            shard = self._shard
+            store, engine = shard.store, shard.engine
+            held: list[np.ndarray] = [*shard.texts.arrays(), *shard.ids.arrays().values()]
             return {
                 "engine": engine.spec,
                 "subscriptions": len(self),
                 "attributes": len(store.attributes.by_name),
-                "lines": len(store.attributes.lines),
-                "predicates": len(store.view().predicates.line),
+                "domains": len(store.attributes.domains),
+                "predicates": len(store.snapshot().predicates.domain),
                 "bytes": {
                     "engine": engine.stats()["bytes"],
                     "store": sum(array.nbytes for array in store.arrays().values()),
@@ -284,16 +283,16 @@ class Index:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a directory; a kill on the way leaves what was there before."""
         with self._lock:
-            contents = self._contents
-            attributes = contents.store.attributes
-            arrays = contents.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
-            persist.save(path, arrays, contents.meta() | {"attributes": saved.attributes_meta(attributes)})
+            shard = self._shard
+            attributes = shard.store.attributes
+            arrays = shard.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
+            directory.save(path, arrays, shard.meta() | {"attributes": saved.attributes_meta(attributes)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
-        arrays, meta = persist.load(path, verify)
+        arrays, meta = directory.load(path, verify)
         index = cls(meta["engine"], meta["schema"])
         attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
-        index._state = _state(Contents.restored(arrays, meta, attributes))
+        index._state = _state(Shard.restored(arrays, meta, attributes))
         return index

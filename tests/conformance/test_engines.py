@@ -19,7 +19,7 @@ def test_random_subscriptions_and_events(engine, seed):
 
 @pytest.mark.parametrize("seed", range(50, 52))
 def test_every_change_is_taken_into_the_index(engine, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
     check_engine(engine, seed=seed, rounds=8)
 
 
@@ -32,7 +32,7 @@ def test_many_more_of_them(engine, seed):
 @settings(max_examples=150)
 @given(st.lists(expressions(), min_size=1, max_size=6), st.lists(EVENTS, min_size=1, max_size=4), st.booleans())
 def test_any_expression_on_any_event(expressions, events, built):
-    for info in tw.engines():
+    for info in tw.list_engines():
         index = tw.Index(info.name)
         known = {}
         for i, expression in enumerate(expressions):
@@ -105,7 +105,7 @@ class Sequence(RuleBasedStateMachine):
             assert all(self.index[id_] == expression for id_, expression in self.known.items())
 
 
-for info in tw.engines():
+for info in tw.list_engines():
     machine = type(f"Sequence_{info.name}", (Sequence,), {"engine": info.name})
     case = machine.TestCase
     case.settings = settings(

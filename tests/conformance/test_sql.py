@@ -300,7 +300,7 @@ def test_duckdb_agrees_with_the_oracle(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("engine", [info.name for info in tellwhen.engines()])
+@pytest.mark.parametrize("engine", [info.name for info in tellwhen.list_engines()])
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
     accepted = {number: expr for number, expr in enumerate(expressions) if is_accepted(engine, expr)}

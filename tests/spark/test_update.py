@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from tellwhen import persist
 from tellwhen import spark as tws
-from tellwhen.compile import saved
 from tellwhen.compile.attributes import Attributes
+from tellwhen.persistence import attributes as saved
 from tellwhen.spark.warehouse import fresh
 
 pytestmark = pytest.mark.spark
@@ -114,7 +113,7 @@ def test_changes_that_are_refused(spark, tmp_path):
 def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
-    module = import_module("tellwhen.spark.update")
+    module = import_module("tellwhen.spark.updating")
     commit = module.commit
 
     def slow(*args):
@@ -133,7 +132,7 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")
     tws.build(subs, path)
-    module = import_module("tellwhen.spark.build")
+    module = import_module("tellwhen.spark.building")
     compiled = module.compiled
 
     def slow(*args):
@@ -242,5 +241,5 @@ def empty_dictionary(folder):
     directory = fresh(folder, "dictionary")
     attributes = Attributes()
     parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    persist.save(directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
+    directory.save(directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
     return directory

@@ -12,7 +12,7 @@ import tellwhen as tw
 from strategies import TEXT
 from tellwhen.compile import dictionary
 from tellwhen.compile.dictionary import Dictionary, successor
-from tellwhen.compile.lines import complement, float_point, int_point, time_point
+from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels import encode
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
@@ -83,17 +83,17 @@ def test_successor_ends_the_prefix(prefix, text):
 
 @given(st.lists(st.lists(TEXT, max_size=12), max_size=6), st.lists(TEXT, max_size=8))
 def test_dictionary_keeps_code_point_order(batches, events):
-    line = Dictionary(0)
+    domain = Dictionary(0)
     for batch in batches:
-        new = line.missing(batch)
-        if new and not line.add(new):
-            line, _ = line.relabelled(new)
-    assert line.keys == sorted(set().union(*map(set, batches)) if batches else [])
-    labels = [line.labels[key] for key in line.keys]
+        new = domain.missing(batch)
+        if new and not domain.add(new):
+            domain, _ = domain.relabelled(new)
+    assert domain.keys == sorted(set().union(*map(set, batches)) if batches else [])
+    labels = [domain.labels[key] for key in domain.keys]
     assert all(b - a >= 2 for a, b in itertools.pairwise(labels))
     for text in events:
-        at = line.point(text)
-        for key, label in line.labels.items():
+        at = domain.point(text)
+        for key, label in domain.labels.items():
             assert (at < label, at == label) == (text < key, text == key)
 
 
@@ -134,10 +134,10 @@ def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):
     rng = random.Random(3)
     patterns = Patterns()
     for i in range(60):
-        patterns.lines["".join(rng.choices("ab", k=3)) + ".*" + "".join(rng.choices("ab", k=3)) + f"|x{i}"] = i
-    alone = [p for p in patterns.lines if tw.parse(f"t MATCHES '{p}'").evaluate({"t": "abbaabbbabaab" * 30})]
+        patterns.domains["".join(rng.choices("ab", k=3)) + ".*" + "".join(rng.choices("ab", k=3)) + f"|x{i}"] = i
+    alone = [p for p in patterns.domains if tw.parse(f"t MATCHES '{p}'").evaluate({"t": "abbaabbbabaab" * 30})]
     found = patterns.points("abbaabbbabaab" * 30)
-    assert [line for line, _ in found] == [patterns.lines[p] for p in alone]
+    assert [domain for domain, _ in found] == [patterns.domains[p] for p in alone]
     assert alone
 
 

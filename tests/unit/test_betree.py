@@ -9,12 +9,12 @@ from bench.adaptation import swapped
 
 import tellwhen as tw
 from tellwhen.checks import check_engine
-from tellwhen.compile.events import encode
-from tellwhen.compile.subscriptions import Store
-from tellwhen.engines.betree import guideline
-from tellwhen.engines.planner import create
-from tellwhen.kernels import betree_grow as grow
-from tellwhen.lang.parse import parse
+from tellwhen.compile.store import Store
+from tellwhen.encode.events import encode
+from tellwhen.engines.auto.engine import create
+from tellwhen.engines.betree import grow
+from tellwhen.engines.betree.engine import guideline
+from tellwhen.lang.parser import parse
 from tellwhen.schema import Schema
 from tellwhen.workloads import BEGen
 
@@ -30,7 +30,7 @@ def add(engine, *slots):
     """Insert and take into the tree, one after the other."""
     for slot in slots:
         engine.insert(np.array([slot], dtype=np.int32))
-        engine.settle()
+        engine.merge()
         engine.verify()
 
 
@@ -39,30 +39,30 @@ def drop(engine, *slots):
         gone = np.array([slot], dtype=np.int32)
         engine.store.remove(gone)
         engine.delete(gone)
-        engine.settle()
+        engine.merge()
         engine.verify()
 
 
 def leaf(tree, c):
-    rows, row = [], tree.nodes.cnodes[c, grow.HEAD]
-    while row >= 0:
-        rows.append(int(tree.slot.view[row]))
-        row = tree.next.view[row]
-    return sorted(rows)
+    conjunctions, conjunction = [], tree.nodes.cnodes[c, grow.HEAD]
+    while conjunction >= 0:
+        conjunctions.append(int(tree.slot.view[conjunction]))
+        conjunction = tree.next.view[conjunction]
+    return sorted(conjunctions)
 
 
 def drawn(engine, c=0):
-    """A c-node as its rows, its halves and its p-nodes; what is not there is left out."""
+    """A c-node as its conjunctions, its halves and its p-nodes; what is not there is left out."""
     tree = engine._tree
     node = tree.nodes.cnodes[c]
-    found = {"rows": leaf(tree, c)}
+    found = {"conjunctions": leaf(tree, c)}
     for name, side in (("left", grow.LEFT), ("right", grow.RIGHT)):
         if node[side] >= 0:
             found[name] = drawn(engine, node[side])
     p = node[grow.DIRECTORY]
     while p >= 0:
-        line = tree.nodes.pnodes[p, grow.ATTRIBUTE]
-        found[engine.store.attributes.lines[line].attribute] = drawn(engine, tree.nodes.pnodes[p, grow.TOP])
+        domain = tree.nodes.pnodes[p, grow.ATTRIBUTE]
+        found[engine.store.attributes.domains[domain].attribute] = drawn(engine, tree.nodes.pnodes[p, grow.TOP])
         p = tree.nodes.pnodes[p, grow.NEXT]
     return found
 
@@ -85,30 +85,30 @@ EXAMPLE = [
 def test_the_insertion_example():
     _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, 1, 2, 3)
-    assert drawn(engine) == {"rows": [1, 2, 3]}
+    assert drawn(engine) == {"conjunctions": [1, 2, 3]}
     add(engine, 4)
-    assert drawn(engine) == {"rows": [2, 3], "a": {"rows": [1, 4]}}
+    assert drawn(engine) == {"conjunctions": [2, 3], "a": {"conjunctions": [1, 4]}}
     add(engine, 5, 6)
-    assert drawn(engine) == {"rows": [2], "a": {"rows": [1, 4]}, "d": {"rows": [3, 5, 6]}}
+    assert drawn(engine) == {"conjunctions": [2], "a": {"conjunctions": [1, 4]}, "d": {"conjunctions": [3, 5, 6]}}
     add(engine, 7, 8)
-    clustered = {"rows": [1, 4, 7], "left": {"rows": [8]}}
-    assert drawn(engine) == {"rows": [2], "a": clustered, "d": {"rows": [3, 5, 6]}}
+    clustered = {"conjunctions": [1, 4, 7], "left": {"conjunctions": [8]}}
+    assert drawn(engine) == {"conjunctions": [2], "a": clustered, "d": {"conjunctions": [3, 5, 6]}}
     add(engine, 9)
-    partitioned = {"rows": [7], "left": {"rows": [8]}, "b": {"rows": [1, 4, 9]}}
-    assert drawn(engine) == {"rows": [2], "a": partitioned, "d": {"rows": [3, 5, 6]}}
+    partitioned = {"conjunctions": [7], "left": {"conjunctions": [8]}, "b": {"conjunctions": [1, 4, 9]}}
+    assert drawn(engine) == {"conjunctions": [2], "a": partitioned, "d": {"conjunctions": [3, 5, 6]}}
 
 
 def test_what_becomes_too_small_is_merged_and_removed():
     _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, *range(1, 10))
     drop(engine, 8)  # an empty half goes; its bucket is partitioned, and stays split
-    assert drawn(engine)["a"] == {"rows": [7], "b": {"rows": [1, 4, 9]}}
-    drop(engine, 1, 9)  # one row is too few for b, and then for a: inserted anew
-    assert drawn(engine) == {"rows": [2, 4, 7], "d": {"rows": [3, 5, 6]}}
+    assert drawn(engine)["a"] == {"conjunctions": [7], "b": {"conjunctions": [1, 4, 9]}}
+    drop(engine, 1, 9)  # one conjunction is too few for b, and then for a: inserted anew
+    assert drawn(engine) == {"conjunctions": [2, 4, 7], "d": {"conjunctions": [3, 5, 6]}}
     drop(engine, 7)
-    assert drawn(engine) == {"rows": [2, 4], "d": {"rows": [3, 5, 6]}}
+    assert drawn(engine) == {"conjunctions": [2, 4], "d": {"conjunctions": [3, 5, 6]}}
     drop(engine, 2, 3, 4, 5, 6)
-    assert drawn(engine) == {"rows": []}
+    assert drawn(engine) == {"conjunctions": []}
     assert engine.stats()["c-nodes"] == 1
 
 
@@ -117,13 +117,13 @@ def test_an_open_bucket_takes_its_halves_back():
     _, engine = made("betree:max_cap=4,min_size=2", texts)
     add(engine, *range(8))
     assert drawn(engine) == {
-        "rows": [],
-        "a": {"rows": [], "left": {"rows": [0, 1, 2, 3]}, "right": {"rows": [4, 5, 6, 7]}},
+        "conjunctions": [],
+        "a": {"conjunctions": [], "left": {"conjunctions": [0, 1, 2, 3]}, "right": {"conjunctions": [4, 5, 6, 7]}},
     }
     drop(engine, 0, 1, 2, 4, 5)
-    assert drawn(engine)["a"]["right"] == {"rows": [6, 7]}
+    assert drawn(engine)["a"]["right"] == {"conjunctions": [6, 7]}
     drop(engine, 6)  # two of four are left: half a leaf
-    assert drawn(engine) == {"rows": [], "a": {"rows": [3, 7]}}
+    assert drawn(engine) == {"conjunctions": [], "a": {"conjunctions": [3, 7]}}
 
 
 def test_a_leaf_that_nothing_divides_is_extended_and_contracts():
@@ -151,9 +151,9 @@ def test_rows_that_nothing_divides_are_not_looked_at_ever_again():
 def test_min_size_keeps_attributes_of_few_out():
     _, engine = made("betree:max_cap=2,min_size=3", ["a = 1", "a = 2", "b = 1", "b = 2", "b = 3"])
     add(engine, 0, 1, 2, 3)
-    assert drawn(engine) == {"rows": [0, 1, 2, 3]}
+    assert drawn(engine) == {"conjunctions": [0, 1, 2, 3]}
     add(engine, 4)
-    assert drawn(engine)["rows"] == [0, 1]
+    assert drawn(engine)["conjunctions"] == [0, 1]
     assert "b" in drawn(engine)
     assert engine._tree.nodes.cnodes[0, grow.CAPACITY] == 2  # no longer extended
 
@@ -162,8 +162,8 @@ def test_a_row_goes_where_most_rows_are():
     texts = [*(f"a = {k}" for k in range(3)), *(f"b = {k}" for k in range(4)), "a = 1 AND b = 1"]
     _, engine = made("betree:max_cap=2,min_size=2", texts)
     add(engine, *range(8))
-    rows = engine._tree.nodes.cnodes[engine._tree.node.view[7]]
-    assert engine.store.attributes.lines[rows[grow.LINE]].attribute == "b"
+    conjunctions = engine._tree.nodes.cnodes[engine._tree.node.view[7]]
+    assert engine.store.attributes.domains[conjunctions[grow.DOMAIN]].attribute == "b"
 
 
 def test_an_attribute_is_used_once_on_a_path():
@@ -218,13 +218,13 @@ def test_a_covered_predicate_is_tested():
 @pytest.mark.parametrize(("later", "inside", "outside"), [("a >= 25", 30, 22), ("a <= 5", 3, 7), ("a = 15", 15, 14)])
 def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, monkeypatch):
     """It lies within a space, and a bucket is no smaller than that."""
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
     index = tw.Index("betree:max_cap=1,min_size=1")
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
-    known = index._contents.engine._tree.known
+    known = index._shard.engine._tree.known
     index.add_many(dict.fromkeys("xyz", later))
-    assert index._contents.engine._tree.known == known  # taken in, not built anew
-    assert index._contents.engine._loose.count == 0
+    assert index._shard.engine._tree.known == known  # taken in, not built anew
+    assert index._shard.engine._pending.count == 0
     assert index.match({"a": inside}) == ["x", "y", "z"]
     assert index.match({"a": outside}) == []
 
@@ -258,7 +258,7 @@ SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_ca
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
     check_engine(spec, seed=seed, rounds=6)
 
 
@@ -268,10 +268,14 @@ def test_batch_knows_all_before_it_cuts():
     _, batch = made("betree-batch:max_cap=3,min_size=2", texts)
     for engine in (one_by_one, batch):
         engine.insert(np.arange(24, dtype=np.int32))
-        engine.settle()
+        engine.merge()
         engine.verify()
-    assert set(drawn(one_by_one)) == {"rows", "rare", "common"}  # `rare` was as popular when the first cut was made
-    assert set(drawn(batch)) == {"rows", "common"}
+    assert set(drawn(one_by_one)) == {
+        "conjunctions",
+        "rare",
+        "common",
+    }  # `rare` was as popular when the first cut was made
+    assert set(drawn(batch)) == {"conjunctions", "common"}
 
 
 # Self-adjustment (sections 5 and 7.3, Figure 13)
@@ -281,23 +285,23 @@ def test_nodes_of_false_candidates_are_recycled():
     texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
     _, engine = made("betree:max_cap=3,min_size=2,window=300", texts)
     add(engine, *range(8))
-    assert set(drawn(engine)) == {"rows", "a", "b"}
+    assert set(drawn(engine)) == {"conjunctions", "a", "b"}
     tree = engine._tree
-    bad = np.isin(engine._node_of, tree.node.view[:4])  # where the rows with a are
+    bad = np.isin(engine._node_of, tree.node.view[:4])  # where the conjunctions with a are
     engine._visits[bad] = 1
     engine._lost[bad] = 100
-    engine.settle()
+    engine.merge()
     assert engine.recycled == 0  # one event is not yet a window
-    assert set(drawn(engine)) == {"rows", "a", "b"}
+    assert set(drawn(engine)) == {"conjunctions", "a", "b"}
     bad = np.isin(engine._node_of, tree.node.view[:4])
     engine._visits[bad] = 9
     engine._lost[bad] = 900
-    engine.settle()
+    engine.merge()
     engine.verify()
     assert engine.recycled == 4
-    assert set(drawn(engine)) == {"rows", "b"}
+    assert set(drawn(engine)) == {"conjunctions", "b"}
     engine._visits[:] = 100  # much looked at, and nothing lost: nothing to mend
-    engine.settle()
+    engine.merge()
     assert engine.recycled == 4
 
 
@@ -321,15 +325,15 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr(import_module("tellwhen.engines.betree"), "STALE", 1_000)  # adjust, do not build anew
-    rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
+    monkeypatch.setattr(import_module("tellwhen.engines.betree.engine"), "STALE", 1_000)  # adjust, do not build anew
+    conjunctions, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000
-    tested = [row["predicates"] for row in rows]
+    tested = [conjunction["predicates"] for conjunction in conjunctions]
     assert len(tested) == 41
     assert tested[-1] <= 1.2 * tested[0], tested
     # Of what a tree tests that is built afresh for the same subscriptions.
     fresh = create("betree", engine.store)
     fresh.insert(engine.store.alive())
     fresh.rebuild()
-    assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.plain)
+    assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.single_valued)

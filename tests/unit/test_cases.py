@@ -22,7 +22,7 @@ def test_oracle(expression, event, value):
     assert tw.parse(expression).explain(event).value is value
 
 
-@pytest.mark.parametrize("engine", [info.name for info in tw.engines()])
+@pytest.mark.parametrize("engine", [info.name for info in tw.list_engines()])
 @pytest.mark.parametrize("built", [False, True])
 def test_engines(engine, built):
     # All in one index, so that the cases' constants and lines mix.

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-import tellwhen.contents
+import tellwhen.shard
 from tellwhen.checks import check_engine, check_matches, random_event, random_expression
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
@@ -248,7 +248,7 @@ def test_many_matches_grow_the_output(engine):
 
 
 def test_compaction_forgets_the_removed(engine, monkeypatch):
-    monkeypatch.setattr(tellwhen.contents, "DEAD", 20)
+    monkeypatch.setattr(tellwhen.shard, "COMPACT_MIN", 20)
     rng = random.Random(5)
     index = tw.Index(engine)
     known = {}
@@ -265,16 +265,16 @@ def test_compaction_forgets_the_removed(engine, monkeypatch):
         for id_ in gone:
             del known[id_]
         check_matches(index, known, [random_event(rng) for _ in range(3)] + [{"c.d": f"text {step} 2"}])
-    assert len(index._contents.store) < 300
-    assert len(index._contents.store.attributes.by_name["c.d"].strings.keys) < 300
+    assert len(index._shard.store) < 300
+    assert len(index._shard.store.attributes.by_name["c.d"].strings.keys) < 300
     assert all(index[id_] == expression for id_, expression in known.items())
 
 
 def test_a_small_threshold_for_everything(engine, monkeypatch):
     """The paths that a small index never takes: compaction, and building at every change."""
-    monkeypatch.setattr(tellwhen.contents, "DEAD", 2)
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
-    monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", 0)
+    monkeypatch.setattr(tellwhen.shard, "COMPACT_MIN", 2)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.scan.engine"), "FEW", 0)
     check_engine(engine, seed=77, rounds=10)
 
 
@@ -283,8 +283,8 @@ def test_stats(index):
     assert stats["subscriptions"] == 2
     assert stats["bytes"]["engine"] > 0
     assert repr(index).startswith("<Index of 2 subscriptions, engine ")
-    assert {info.name for info in tw.engines()} >= {"auto", "scan", "counting"}
-    assert all(info.summary for info in tw.engines())
+    assert {info.name for info in tw.list_engines()} >= {"auto", "scan", "counting"}
+    assert all(info.summary for info in tw.list_engines())
 
 
 def test_an_iterator_that_changes_the_index_is_refused(engine):
@@ -317,7 +317,7 @@ def test_intervals_in_a_tree_of_seven_leaves(engine):
 
 
 def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
-    monkeypatch.setattr(tellwhen.contents, "DEAD", 50)
+    monkeypatch.setattr(tellwhen.shard, "COMPACT_MIN", 50)
     index = tw.Index(engine).add("stays", "x IS NULL AND s CONTAINS 'a' AND s ENDS WITH 'b' AND NOT s LIKE '%c%d%'")
     for i in range(500):
         index.add(i, f"a{i} IS NULL AND b{i} = {i} AND s CONTAINS 'c{i}' AND t{i} = 'x'")
@@ -325,9 +325,9 @@ def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
         assert index.match({"s": "ab"}) == ["stays"]
         assert index.match({"s": "a c d b"}) == []
     stats = index.stats()
-    assert stats["lines"] < 300
+    assert stats["domains"] < 300
     assert stats["attributes"] < 200
-    assert len(index._contents.store.attributes.watched) < 60
+    assert len(index._shard.store.attributes.watched) < 60
 
 
 def test_many_watched_attributes_cost_little(engine):
@@ -347,8 +347,8 @@ def test_a_failed_change_leaves_nothing_behind(engine):
             [(i, f"x = 'n{i}' AND z{i} IS NULL AND q MATCHES 'a+{i}'") for i in range(2000)] + [("b", "x =")]
         )
     after = index.stats() | {"mismatches": None}
-    assert {key: after[key] for key in ("attributes", "lines", "predicates")} == {
-        key: before[key] for key in ("attributes", "lines", "predicates")
+    assert {key: after[key] for key in ("attributes", "domains", "predicates")} == {
+        key: before[key] for key in ("attributes", "domains", "predicates")
     }
     index.add("new", "x > 'm' AND z1 IS NULL AND q MATCHES 'b'")
     assert index.match({"x": "m"}) == ["old"]
@@ -363,12 +363,12 @@ COMMON = {f"c{k}": f"common = {k}" for k in range(9)}
 
 
 def access_lines(index):
-    """The lines of the access predicates in use."""
-    contents = index._contents
-    cluster = contents.engine._index.cluster
+    """The domains of the access predicates in use."""
+    shard = index._shard
+    cluster = shard.engine._index.cluster
     predicates = np.flatnonzero(np.diff(cluster)[:-1])
-    lines = contents.store.attributes.lines
-    return {lines[line].attribute for line in contents.store.view().predicates.line[predicates].tolist()}
+    domains = shard.store.attributes.domains
+    return {domains[domain].attribute for domain in shard.store.snapshot().predicates.domain[predicates].tolist()}
 
 
 def test_typical_events_change_what_an_engine_looks_at_first():
@@ -378,22 +378,22 @@ def test_typical_events_change_what_an_engine_looks_at_first():
     index.observe([{"rare": k % 3, "common": k} for k in range(2_000)])
     before = access_lines(index)
     assert "common" in before
-    assert index._contents.engine._index.cluster[-1] == len(index)
+    assert index._shard.engine._index.cluster[-1] == len(index)
     index.observe([{"common": 1}] * 5)
     assert index.match({"common": 1, "rare": 1}) == ["s1", "c1"]
 
 
 def test_observed_events_survive_saving_compaction_and_new_labels(tmp_path, monkeypatch):
-    monkeypatch.setattr(tw.contents, "DEAD", 0)
+    monkeypatch.setattr(tw.shard, "COMPACT_MIN", 0)
     index = tw.Index("propagation").add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
     index.observe([{"name": f"n{k}", "x": k, "unknown": 1} for k in range(50)])
-    assert len(index._contents.store.history.plain) == 50
+    assert len(index._shard.store.history.single_valued) == 50
     index.save(tmp_path / "idx")
-    assert len(tw.Index.load(tmp_path / "idx")._contents.store.history.plain) == 50
+    assert len(tw.Index.load(tmp_path / "idx")._shard.store.history.single_valued) == 50
     index.remove_many(range(90))
-    history = index._contents.store.history
-    assert len(history.plain) == 50
-    assert history.line.max() < len(index._contents.store.attributes.lines)
+    history = index._shard.store.history
+    assert len(history.single_valued) == 50
+    assert history.domain.max() < len(index._shard.store.attributes.domains)
     index.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
     assert index.match({"name": "n95", "x": 95}) == [95]
 
@@ -407,14 +407,14 @@ def test_observe_is_whole_or_undone():
 
     with pytest.raises(RuntimeError):
         index.observe(faulty())
-    assert len(index._contents.store.history.plain) == 0
+    assert len(index._shard.store.history.single_valued) == 0
     assert index.match({"x": 1}) == ["a"]
 
 
 def test_many_events_are_thinned():
     index = tw.Index().add("a", "x = 1").observe([{"x": k} for k in range(40_000)])
-    seen = index._contents.store.history
-    assert len(seen.plain) == 1_000
+    seen = index._shard.store.history
+    assert len(seen.single_valued) == 1_000
     assert seen.low[0] == 0
     assert seen.low[-1] == 2 * 39_999
 
@@ -444,4 +444,4 @@ def test_options_are_kept_and_shown(tmp_path):
     index.save(tmp_path / "idx")
     loaded = tw.Index.load(tmp_path / "idx")
     assert loaded.stats()["engine"] == "betree:max_cap=7,min_size=2"
-    assert loaded._contents.engine.option["max_cap"] == 7
+    assert loaded._shard.engine.option["max_cap"] == 7

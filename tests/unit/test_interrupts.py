@@ -45,11 +45,11 @@ class Steps:
 
 def thresholds(monkeypatch, rng):
     """Small ones, so that compaction, relabelling and building happen in small indexes."""
-    contents = import_module("tellwhen.contents")
-    monkeypatch.setattr(contents, "DEAD", rng.choice([0, 3, 4096]))
-    monkeypatch.setattr(contents, "AT_ONCE", rng.choice([1, 2, 1024]))
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", rng.choice([0, 1, 64]))
-    monkeypatch.setattr(import_module("tellwhen.engines.scan"), "FEW", rng.choice([0, 1, 256]))
+    shard = import_module("tellwhen.shard")
+    monkeypatch.setattr(shard, "COMPACT_MIN", rng.choice([0, 3, 4096]))
+    monkeypatch.setattr(shard, "COMPILE_BATCH", rng.choice([1, 2, 1024]))
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", rng.choice([0, 1, 64]))
+    monkeypatch.setattr(import_module("tellwhen.engines.scan.engine"), "FEW", rng.choice([0, 1, 256]))
     monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", rng.choice([8, 1 << 40]))
 
 
@@ -107,11 +107,11 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
 
 @pytest.mark.parametrize("part", ["store.compacted", "engine.reader", "texts.kept", "ids.kept"])
 def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
-    monkeypatch.setattr(import_module("tellwhen.contents"), "DEAD", 3)
+    monkeypatch.setattr(import_module("tellwhen.shard"), "COMPACT_MIN", 3)
     index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))
     owner, name = part.split(".")
     with monkeypatch.context() as patch:
-        original = getattr(type(getattr(index._contents, owner)), name)
+        original = getattr(type(getattr(index._shard, owner)), name)
         calls = []
 
         def fails(*args):
@@ -120,7 +120,7 @@ def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
                 raise MemoryError
             return original(*args)
 
-        patch.setattr(type(getattr(index._contents, owner)), name, fails)
+        patch.setattr(type(getattr(index._shard, owner)), name, fails)
         with pytest.raises(MemoryError):
             index.remove_many(range(6))
     assert list(index) == list(range(10))
@@ -132,16 +132,16 @@ def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
 
 def test_an_interrupt_while_a_change_is_taken_back(engine, monkeypatch):
     index = tw.Index(engine).add("a", "x = 1")
-    contents = type(index._contents)
-    rewind = contents.rewind
+    shard = type(index._shard)
+    rewind = shard.rewind
 
     def interrupted(self, mark):
         raise Interrupt
 
-    monkeypatch.setattr(contents, "rewind", interrupted)
+    monkeypatch.setattr(shard, "rewind", interrupted)
     with pytest.raises(Interrupt):
         index.add_many([("b", "x = 1"), ("c", "x =")])
-    monkeypatch.setattr(contents, "rewind", rewind)
+    monkeypatch.setattr(shard, "rewind", rewind)
     assert index.match({"x": 1}) == ["a"]
     index.add("d", "x = 1")
     assert index.match({"x": 1}) == ["a", "d"]

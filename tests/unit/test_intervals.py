@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from bench.intervals.structures import IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tellwhen.engines.intervals import IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 
 STRUCTURES = [IntervalScan, IntervalTree, SegmentTree, SpaceLists]

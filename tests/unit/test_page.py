@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tellwhen.page import Page, _inline, bars, lines
+from tellwhen.report.page import Page, _inline, bars, lines
 
 SPEED = [{"engine": "scan", "events/s": 1200}, {"engine": "a <b> & \"c\" 'd'", "events/s": np.float64(98765.4)}]
 GROWTH = [{"n": 10**k, "t.ms[0]": k * 1.5, "by": by} for by in ("scan", "counting") for k in range(1, 5)]

@@ -6,17 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from bench.loading import encoded, stored
 
 import tellwhen as tw
-from tellwhen.compile.batch import first
-from tellwhen.compile.events import encode
-from tellwhen.compile.subscriptions import Store
+from tellwhen.compile.store import Store
+from tellwhen.containers.batches import first
+from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY
-from tellwhen.engines.kindex import KIndex, KIndexWeak
-from tellwhen.kernels.opindex import AT_LEAST, AT_MOST, EQUAL, segment_of, share_of, signature_bit
+from tellwhen.engines.kindex.engine import KIndex, KIndexWeak
+from tellwhen.engines.opindex.kernels import AT_LEAST, AT_MOST, EQUAL, segment_of, share_of, signature_bit
 from tellwhen.workloads import ABEGen, BEGen
-from tellwhen.workloads.loading import encoded, stored
 
 # OpIndex
 
@@ -37,19 +37,19 @@ def opindex(request):
     return index.rebuild()
 
 
-def lines(index):
-    return [line.attribute for line in index._contents.store.attributes.lines]
+def domains(index):
+    return [domain.attribute for domain in index._shard.store.attributes.domains]
 
 
 def pivots(index):
     """By attribute the subscriptions that have it as their pivot."""
-    found = index._contents.engine._index
-    ids = index._contents.ids
-    start = found.pivot_rows.tolist()
+    found = index._shard.engine._index
+    ids = index._shard.ids
+    start = found.pivot_start.tolist()
     return {
-        name: [ids[slot] for slot in found.row_slot[start[line] : start[line + 1]].tolist()]
-        for line, name in enumerate(lines(index))
-        if start[line] < start[line + 1]
+        name: [ids[slot] for slot in found.conjunction_slot[start[domain] : start[domain + 1]].tolist()]
+        for domain, name in enumerate(domains(index))
+        if start[domain] < start[domain + 1]
     }
 
 
@@ -59,17 +59,17 @@ def test_opindex_example_2_and_figure_4(opindex):
 
 def predicate_list(index, pivot, operator):
     """The entries of a list: attribute, operand and subscription, in their order."""
-    found, names = index._contents.engine._index, lines(index)
+    found, names = index._shard.engine._index, domains(index)
     lists, number = found.lists, operator * len(names) + names.index(pivot)
     begin, end = lists.segment_start[number : number + 2]
     if begin == end:
         return []
-    slots = found.row_slot[found.pivot_rows[names.index(pivot)] :].tolist()
+    slots = found.conjunction_slot[found.pivot_start[names.index(pivot)] :].tolist()
     mine = slice(lists.segments[begin, 0], lists.segments[end - 1, 0])
     # The integer v is the point 2v.
     return [
-        (names[lists.key_line[rank]], int(lists.keys[rank]) // 2, index._contents.ids[slots[row]])
-        for rank, row in zip(lists.ranks[mine], lists.rows[mine], strict=True)
+        (names[lists.key_domain[rank]], int(lists.keys[rank]) // 2, index._shard.ids[slots[conjunction]])
+        for rank, conjunction in zip(lists.ranks[mine], lists.conjunctions[mine], strict=True)
     ]
 
 
@@ -84,8 +84,8 @@ def test_opindex_example_4(opindex):
     assert predicate_list(opindex, "C", AT_MOST) == [("B", 4, "S3"), ("E", 12, "S3")]
     assert predicate_list(opindex, "C", AT_LEAST) == [("E", 3, "S3")]
     assert sorted(predicate_list(opindex, "D", AT_LEAST)) == [("D", 10, "S6"), ("D", 12, "S5")]
-    found = opindex._contents.engine._index
-    need = {opindex._contents.ids[int(slot)]: int(n) for slot, n in zip(found.row_slot, found.need, strict=True)}
+    found = opindex._shard.engine._index
+    need = {opindex._shard.ids[int(slot)]: int(n) for slot, n in zip(found.conjunction_slot, found.need, strict=True)}
     assert need == {"S1": 2, "S2": 2, "S3": 4, "S4": 1, "S5": 2, "S6": 4}
 
 
@@ -96,15 +96,15 @@ def test_opindex_example_3(segments):
     index.add_many([(f"{name}{k}", f"{name} = {k} AND Z = 1") for name in "ABCDE" for k in range(8)])
     index.observe([{"Z": 1}] * 2 + [dict.fromkeys("ABCDE", 1)] * 3).rebuild()
     assert set(pivots(index)) == {"Z"}
-    lists, names = index._contents.engine._index.lists, lines(index)
+    lists, names = index._shard.engine._index.lists, domains(index)
     begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
     assert end - begin - 1 == segments
     for name in "ABCDE":
         segment = begin + segment_of(share_of(names.index(name), len(names)), segments)
         inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
         ranks = lists.ranks[inside].tolist()
-        assert [lists.key_line[rank] for rank in ranks].count(names.index(name)) == 8
-        bits = {signature_bit(EQUAL, int(lists.key_line[rank]), rank) for rank in ranks}
+        assert [lists.key_domain[rank] for rank in ranks].count(names.index(name)) == 8
+        bits = {signature_bit(EQUAL, int(lists.key_domain[rank]), rank) for rank in ranks}
         assert lists.segments[segment, 1] == sum(bits)
         assert index.match({name: 3, "Z": 1}) == [f"{name}3"]
         assert index.match({name: 9, "Z": 1}) == []
@@ -117,7 +117,7 @@ def test_opindex_pivots_by_event_frequency():
     index.observe([{"A": 1, "C": 1, "D": 1}, {"A": 1, "C": 1, "D": 1, "E": 1}, {"A": 1, "D": 1, "B": 1, "E": 1}])
     index.rebuild()
     assert pivots(index) == {"A": ["S4"], "B": ["S1", "S3", "S6"], "C": ["S2"], "E": ["S5"]}
-    index._contents.engine.verify()
+    index._shard.engine.verify()
     assert index.match({"A": 2, "B": 6}) == ["S1", "S4"]
     assert index.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
 
@@ -133,10 +133,10 @@ def test_opindex_section_6_1():
         }
     )
     index.rebuild()
-    found, ids = index._contents.engine._index, index._contents.ids
-    named = [(ids[-1 - slot if slot < 0 else slot], slot < 0) for slot in found.row_slot.tolist()]
-    start = found.pivot_rows.tolist()
-    assert {name: named[a:b] for name, (a, b) in zip(lines(index), pairwise(start), strict=True) if a < b} == {
+    found, ids = index._shard.engine._index, index._shard.ids
+    named = [(ids[-1 - slot if slot < 0 else slot], slot < 0) for slot in found.conjunction_slot.tolist()]
+    start = found.pivot_start.tolist()
+    assert {name: named[a:b] for name, (a, b) in zip(domains(index), pairwise(start), strict=True) if a < b} == {
         "A": [("two", True)], "B": [("two", True)], "C": [("one", False), ("rare", True)], "F": [("rare", True)],
     }  # fmt: skip
     assert named[start[-1] :] == [("none", False)]
@@ -146,16 +146,16 @@ def test_opindex_section_6_1():
     assert index.match({"B": 3, "C": 6}) == ["none"]  # beyond the high end
     assert index.match({"A": 2, "C": 1, "F": 1}) == ["rare", "none"]
     assert index.match({"A": 1}) == ["none"]
-    arrays, _ = encode([{"C": 1}, {"F": 1}, {"D": 1}], index._contents.store.attributes, tw.Schema())
-    assert index._contents.engine.reader().candidates(arrays) == 2
+    arrays, _ = encode([{"C": 1}, {"F": 1}, {"D": 1}], index._shard.store.attributes, tw.Schema())
+    assert index._shard.engine.reader().candidates(arrays) == 2
 
 
 def test_opindex_example_5(opindex):
     """Only C is a pivot of the event: S2 and S5, which match in part, are not touched."""
     event = {"B": 6, "C": 3, "E": 9}
     assert opindex.match(event) == []
-    arrays, _ = encode([event], opindex._contents.store.attributes, tw.Schema())
-    assert opindex._contents.engine.reader().candidates(arrays) == 1
+    arrays, _ = encode([event], opindex._shard.store.attributes, tw.Schema())
+    assert opindex._shard.engine.reader().candidates(arrays) == 1
 
 
 def test_opindex_lemma_1(opindex):
@@ -208,7 +208,7 @@ def test_opindex_of_several_values_and_intervals(spec):
     index.add_many({"between": "Y = 1 AND a BETWEEN 3 AND 5", "not": "Y = 1 AND a NOT IN (3, 4, 9)"})
     index.add("never", " AND ".join(f"{name} = 2" for name in "bcdefgh"))
     index.add_many({f"z{k}": f"Z = {k % 2} AND a = {k}" for k in (7, 9, 11, 13)}).rebuild()
-    index._contents.engine.verify()
+    index._shard.engine.verify()
     more = dict.fromkeys("bcdefgh", 1)
     for extra in ({}, more):
         assert index.match({"Y": 1, "a": [9, 4], **extra}) == index.match({"Y": 1, "a": [4, 9], **extra}) == ["between"]
@@ -246,10 +246,10 @@ def test_weak_and_strong_inequality(engine):
 
 
 def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.kindex"), "BUDGET", 20)
+    monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
-    assert index._contents.engine._aside.tolist() == [50]
+    assert index._shard.engine._aside.tolist() == [50]
     assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "narrow"}
     assert set(index.match({"a": 40, "b": 1})) == {40, "wide"}
 
@@ -271,7 +271,7 @@ def test_kindex_and_events_of_several_values(built):
 
 
 def test_a_subscription_is_over_budget_as_a_whole(monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.kindex"), "BUDGET", 20)
+    monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add("either", "a >= 5 OR b = 1").rebuild()
     assert index.match({"a": 100, "b": 1}) == ["either"]
@@ -283,22 +283,22 @@ def test_a_subscription_is_over_budget_as_a_whole(monkeypatch):
 
 
 def candidates(index, event):
-    arrays, _ = encode([event], index._contents.store.attributes, tw.Schema())
-    return index._contents.engine.reader().candidates(arrays)
+    arrays, _ = encode([event], index._shard.store.attributes, tw.Schema())
+    return index._shard.engine.reader().candidates(arrays)
 
 
 def space(index, name, value):
     """The number of the space that an integer lies in."""
-    found, line = index._contents.engine._index, lines(index).index(name)
-    begin, end = found.cut_start[line], found.cut_start[line + 1]
-    return int(np.searchsorted(found.cuts[begin:end], 2 * value, side="right")) + int(begin) + line
+    found, domain = index._shard.engine._index, domains(index).index(name)
+    begin, end = found.cut_start[domain], found.cut_start[domain + 1]
+    return int(np.searchsorted(found.cuts[begin:end], 2 * value, side="right")) + int(begin) + domain
 
 
 def listed(index, k):
     """The subscriptions in list k."""
-    found = index._contents.engine._index
-    places = found.rows[found.list_start[k] : found.list_start[k + 1]]
-    return {index._contents.ids[int(found.records[at])] for at in places}
+    found = index._shard.engine._index
+    places = found.conjunctions[found.list_start[k] : found.list_start[k + 1]]
+    return {index._shard.ids[int(found.records[at])] for at in places}
 
 
 def test_pstbloom_figure_3():
@@ -310,7 +310,7 @@ def test_pstbloom_figure_3():
         }
     )
     index.rebuild()
-    found = index._contents.engine._index
+    found = index._shard.engine._index
     each = {}
     for k in range(len(found.list_start) - 1):
         for id_ in listed(index, k):
@@ -341,22 +341,22 @@ def test_psthash_figure_4():
     )
     index.rebuild()
     one, two, three = space(index, "attr1", 1), space(index, "attr2", -1), space(index, "attr3", 0)
-    keys = [tuple(key) for key in index._contents.engine._index.keys.tolist()]
+    keys = [tuple(key) for key in index._shard.engine._index.keys.tolist()]
     assert {key: listed(index, k) for k, key in enumerate(keys)} == {
         (one, two): {"S1", "S2"}, (one, three): {"S3"}, (two, three): {"S4"},
     }  # fmt: skip
     # Only access predicates are in the trees: attr1 has [.., 1), [1, 1] and (1, ..]
-    assert len(index._contents.engine._trees) == 9
+    assert len(index._shard.engine._trees) == 9
     event = {"attr1": 1, "attr2": -1, "attr3": 2}
     assert index.match(event) == ["S2"]
     assert candidates(index, event) == 2
 
 
 def test_psthash_footnote_2():
-    """Rows with fewer predicates than there are access predicates have shorter keys."""
+    """Conjunctions with fewer predicates than there are access predicates have shorter keys."""
     index = tw.Index("psthash:access=3").add_many({"one": "a = 1", "two": "a = 1 AND b = 2", "same": "a > 0 AND a < 9"})
     index.rebuild()
-    keys = index._contents.engine._index.keys.tolist()
+    keys = index._shard.engine._index.keys.tolist()
     assert sorted(sum(k >= 0 for k in key) for key in keys)[-1] == 2
     assert set(index.match({"a": 1})) == {"one", "same"}
     assert set(index.match({"a": 1, "b": 2})) == {"one", "two", "same"}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen import persist
 from tellwhen.checks import check_matches, random_event, random_expression
+from tellwhen.persistence import directory
 
 
 def filled(engine, seed=1, count=120):
@@ -59,7 +59,7 @@ def test_an_index_comes_back_and_goes_on(tmp_path, engine, built):
 
 def test_arrays_are_mapped(tmp_path):
     tw.Index().add_many((i, f"x = {i}") for i in range(1000)).save(tmp_path / "idx")
-    parts, _ = persist.load(tmp_path / "idx")
+    parts, _ = directory.load(tmp_path / "idx")
     arrays = [array for part in parts.values() for array in part.values()]
     assert all(isinstance(array.base, np.memmap) or array.size == 0 for array in arrays)
     assert all(type(array) is np.ndarray for array in arrays)

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tellwhen.compile.batch import NO_EVENTS
-from tellwhen.engines.pstree import PSTree
+from tellwhen.containers.batches import NO_EVENTS
+from tellwhen.engines.pstree.tree import PSTree
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 
 
 def arrays(intervals):
-    line, low, high = zip(*intervals, strict=True) if intervals else ((), (), ())
-    return np.array(line, np.int32), np.array(low, np.int64), np.array(high, np.int64)
+    domain, low, high = zip(*intervals, strict=True) if intervals else ((), (), ())
+    return np.array(domain, np.int32), np.array(low, np.int64), np.array(high, np.int64)
 
 
 def insert(tree, *intervals):
@@ -24,13 +24,13 @@ def delete(tree, *intervals):
 
 
 def observe(tree, *points):
-    line, point = np.zeros(len(points), np.int32), np.array(points, np.int64)
-    tree.observe(NO_EVENTS._replace(start=np.array([0, len(points)]), line=line, low=point, high=point))
+    domain, point = np.zeros(len(points), np.int32), np.array(points, np.int64)
+    tree.observe(NO_EVENTS._replace(start=np.array([0, len(points)]), domain=domain, low=point, high=point))
 
 
 def verify(tree, *intervals):
-    line, low, high = arrays(intervals)
-    tree.verify(line, low, high, np.ones(len(line), np.int64))
+    domain, low, high = arrays(intervals)
+    tree.verify(domain, low, high, np.ones(len(domain), np.int64))
 
 
 def test_the_ages_of_section_4_4():
@@ -80,7 +80,7 @@ def test_ids_stay_while_others_come_and_go():
     assert tree.locate(np.zeros(20, np.int32), points).tolist() == before.tolist()
     delete(tree, *((0, 10 * k + 6, 10 * k + 7) for k in range(20)))
     assert tree.locate(np.zeros(20, np.int32), points).tolist() == before.tolist()
-    assert tree.lines == 4
+    assert tree.domains == 4
 
 
 def test_an_id_used_again_has_forgotten_its_counters():
@@ -111,11 +111,11 @@ def test_any_sequence(steps):
     tree, known = PSTree(), []
     for added, chosen in steps:
         gone = sorted({n % len(known) for n in chosen}, reverse=True) if known else []
-        line, low, high = arrays([*added, *(known.pop(n) for n in gone)])
+        domain, low, high = arrays([*added, *(known.pop(n) for n in gone)])
         known += added
-        tree.insert(line, low, high, np.array([1] * len(added) + [-1] * len(gone)))
+        tree.insert(domain, low, high, np.array([1] * len(added) + [-1] * len(gone)))
         verify(tree, *known)
-        for k in range(tree.lines):
+        for k in range(tree.domains):
             begins = sorted({LOWEST} | {b for n, a, z in known if n == k for b in (a, z + 1) if b <= HIGHEST})
             covers = [sum(n == k and a <= b <= z for n, a, z in known) for b in begins]
             assert [(begin, covered) for begin, covered, _ in tree.shown(k)] == list(zip(begins, covers, strict=True))
@@ -128,18 +128,18 @@ def test_any_sequence(steps):
 
 def test_many_at_once_and_one_by_one_are_the_same():
     rng = np.random.default_rng(3)
-    line = rng.integers(0, 4, 2000).astype(np.int32)
+    domain = rng.integers(0, 4, 2000).astype(np.int32)
     low = rng.integers(-300, 300, 2000)
     high = low + rng.integers(0, 50, 2000)
     whole, parts = PSTree(), PSTree()
-    whole.insert(line, low, high)
+    whole.insert(domain, low, high)
     for k in range(0, 2000, 7):
-        parts.insert(line[k : k + 7], low[k : k + 7], high[k : k + 7])
+        parts.insert(domain[k : k + 7], low[k : k + 7], high[k : k + 7])
     for tree in (whole, parts):
-        tree.verify(line, low, high, np.ones(2000, np.int64))
+        tree.verify(domain, low, high, np.ones(2000, np.int64))
     assert all(whole.shown(k) == parts.shown(k) for k in range(4))
-    parts.delete(line[500:], low[500:], high[500:])
-    parts.verify(line[:500], low[:500], high[:500], np.ones(500, np.int64))
+    parts.delete(domain[500:], low[500:], high[500:])
+    parts.verify(domain[:500], low[:500], high[:500], np.ones(500, np.int64))
 
 
 @pytest.mark.parametrize("broken", ["keys", "ids", "ends", "covers", "used"])

@@ -1,4 +1,4 @@
-"""pstbloom and psthash when rows come and go, when they are wide, and when events are large."""
+"""pstbloom and psthash when conjunctions come and go, when they are wide, and when events are large."""
 
 import random
 from importlib import import_module
@@ -8,7 +8,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.checks import check_engine, check_matches
-from tellwhen.engines.pstrows import PSTreeRows
+from tellwhen.engines.pstree.engine import PSTreeEngine
 
 ENGINES = ["pstbloom", "pstbloom:bits=0", "pstbloom:bits=1", "psthash", "psthash:access=1", "psthash:access=4"]
 
@@ -27,7 +27,7 @@ def narrow(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_that_change_with_every_change(name, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
     check_engine(name, seed=seed, rounds=6)
 
 
@@ -53,7 +53,9 @@ def texts(rng, count):
 def test_a_tree_that_settled_is_the_tree_of_its_rows(name, monkeypatch):
     """Splitting and merging come to the same spaces and lists as building anew."""
     built = []
-    monkeypatch.setattr(PSTreeRows, "_plant", lambda self, plant=PSTreeRows._plant: (built.append(1), plant(self))[1])
+    monkeypatch.setattr(
+        PSTreeEngine, "_plant", lambda self, plant=PSTreeEngine._plant: (built.append(1), plant(self))[1]
+    )
     rng = random.Random(5)
     index = tw.Index(name).add_many(enumerate(texts(rng, 600)))
     known = {id_: index[id_] for id_ in index}
@@ -65,31 +67,31 @@ def test_a_tree_that_settled_is_the_tree_of_its_rows(name, monkeypatch):
         added = {1000 * step + 1000 + k: tw.parse(text) for k, text in enumerate(texts(rng, 200))}
         index.add_many(added)
         known |= added
-        engine = index._contents.engine
+        engine = index._shard.engine
         engine.verify()
         events = [{a: rng.randint(0, 45) for a in rng.sample("abcdef", 4)} for _ in range(20)]
         check_matches(index, known, events, f"{name}, step {step}")
     plantings = len(built)
-    engine.settle()
+    engine.merge()
     assert len(built) == plantings
-    settled = engine._index
+    merged = engine._index
     engine.rebuild()
     assert len(built) == plantings + 1
     for field in ("cut_start", "cuts", "list_start", "waiting", "records"):
-        assert np.array_equal(getattr(settled, field), getattr(engine._index, field)), field
+        assert np.array_equal(getattr(merged, field), getattr(engine._index, field)), field
 
 
 def test_what_was_saved_goes_on_changing(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.rows"), "LOOSE", 5)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 5)
     rng = random.Random(9)
     index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
     index.save(tmp_path / "index")
     loaded = tw.Index.load(tmp_path / "index")
-    loaded._contents.engine.verify()
+    loaded._shard.engine.verify()
     for id_ in range(0, 100, 2):
         loaded.remove(id_)
     loaded.add_many((200 + k, text) for k, text in enumerate(texts(rng, 50)))
-    loaded._contents.engine.verify()
+    loaded._shard.engine.verify()
     known = {id_: loaded[id_] for id_ in loaded}
     check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
 
@@ -98,12 +100,12 @@ def test_rows_too_wide_wait_for_their_line(narrow):
     for name in ("pstbloom", "psthash"):
         index = tw.Index(name).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
         index.add_many([("wide", "a > 3"), ("broad", "a <> 1 AND a > 2 AND c <> 2"), ("nothing", "TRUE")]).rebuild()
-        stats = index._contents.engine.stats()
+        stats = index._shard.engine.stats()
         assert (stats["waiting"], stats["spaces"] > 20, stats["postings"] >= 20) == (2, True, True)
         assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "nothing"}
         assert set(index.match({"a": 7, "c": 3})) == {"wide", "broad", "nothing"}
         assert index.match({"c": 2}) == ["nothing"]
-        index._contents.engine.verify()
+        index._shard.engine.verify()
 
 
 def test_events_of_thousands_of_entries(name):
@@ -123,7 +125,7 @@ def test_an_interval_over_many_spaces(name):
 
 def test_an_index_without_any_predicate(name):
     index = tw.Index(name).add("always", "TRUE").add("never", "FALSE").rebuild()
-    index._contents.engine.verify()
+    index._shard.engine.verify()
     assert index.match({"a": 1}) == index.match({}) == ["always"]
 
 
@@ -133,10 +135,10 @@ def test_options_are_told():
 
 
 @pytest.mark.parametrize("engine", ["pstbloom", "psthash"])
-@pytest.mark.parametrize("field", ["rows", "records", "list_start", "cuts", "waiting"])
+@pytest.mark.parametrize("field", ["conjunctions", "records", "list_start", "cuts", "waiting"])
 def test_verify_notices(engine, field):
     index = tw.Index(engine).add_many([(i, f"a = {i} AND b > {i} AND c < 3") for i in range(9)]).rebuild()
-    engine = index._contents.engine
+    engine = index._shard.engine
     engine.verify()
     broken = getattr(engine._index, field).copy()
     broken[4 if field != "waiting" else 0] += 2 if field != "waiting" else -1
@@ -147,7 +149,7 @@ def test_verify_notices(engine, field):
 
 def test_verify_notices_a_signature_without_a_row():
     index = tw.Index("pstbloom").add_many([(i, f"a = {i} AND b = {i}") for i in range(9)]).rebuild()
-    engine = index._contents.engine
+    engine = index._shard.engine
     engine._index.sign[np.flatnonzero(engine._index.sign)[0]] = 0
     with pytest.raises(AssertionError, match="signature"):
         engine.verify()
@@ -155,7 +157,7 @@ def test_verify_notices_a_signature_without_a_row():
 
 def test_verify_notices_a_key_that_is_not_found():
     index = tw.Index("psthash").add_many([(i, f"a = {i} AND b = {i}") for i in range(9)]).rebuild()
-    engine = index._contents.engine
+    engine = index._shard.engine
     engine._index.table[:] = 0
     with pytest.raises(AssertionError, match="not found"):
         engine.verify()

@@ -45,8 +45,8 @@ def watched(look, change, threads=3):
 @pytest.mark.parametrize("threshold", [0, 64])
 def test_a_replacement_is_never_half_done(engine, monkeypatch, threshold):
     """Ten subscriptions are replaced together, so an event matches all of one generation and none of another."""
-    monkeypatch.setattr("tellwhen.contents.DEAD", 40)
-    monkeypatch.setattr(__import__("sys").modules["tellwhen.engines.rows"], "LOOSE", threshold)
+    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 40)
+    monkeypatch.setattr(__import__("sys").modules["tellwhen.engines.shared.conjunctions"], "PENDING_MIN", threshold)
     index = tw.Index(engine).add_many((i, "name = 'g0'") for i in range(10))
     events = [{"name": f"g{g}"} for g in range(150)] * 2
 
@@ -112,7 +112,7 @@ def test_the_interpreter_lock_is_released():
     index = tw.Index("scan").add_many((i, f"a{i % 50} >= 1 OR b = {i}") for i in range(20_000)).rebuild()
     events = [{f"a{k}": 1 for k in range(50)} for _ in range(300)]
     reader = index._state.reader
-    from tellwhen.compile.events import encode
+    from tellwhen.encode.events import encode
 
     encoded, _ = encode(events, index._state.attributes, index.schema)
     reader.match(encoded)
@@ -151,7 +151,7 @@ def test_patterns_added_while_matching(engine):
 
 
 def test_looking_while_the_index_is_compacted(engine, monkeypatch):
-    monkeypatch.setattr("tellwhen.contents.DEAD", 5)
+    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 5)
     index = tw.Index(engine).add("stays", "x = 1")
 
     def look():

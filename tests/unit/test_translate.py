@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from tellwhen.checks import random_expression
-from tellwhen.compile.subscriptions import Store
-from tellwhen.compile.translate import Translator
+from tellwhen.compile.normal_form import Translator
+from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, PROGRAM, REJECT
 from tellwhen.kernels.evaluate import program_accepts
-from tellwhen.lang.parse import parse
+from tellwhen.lang.parser import parse
 
 
 def programs(expressions):
     store = Store()
     store.append(store.compile(expressions))
-    subscriptions = store.view().subscriptions
+    subscriptions = store.snapshot().subscriptions
     return subscriptions, np.flatnonzero(subscriptions.kind == PROGRAM).astype(np.int32), store.registers
 
 
@@ -26,7 +26,7 @@ def forms(subscriptions, slots, goal):
     taken = slots[translator.takes(subscriptions, slots)]
     translator.add(subscriptions, taken)
     found = {slot: [] for slot in taken.tolist()}
-    slot, start, predicate = translator.rows
+    slot, start, predicate = translator.conjunctions
     for k, of in enumerate(slot.tolist()):
         found[-1 - of if of < 0 else of].append(predicate[start[k] : start[k + 1]].tolist())
     return found
@@ -36,7 +36,7 @@ def forms(subscriptions, slots, goal):
 def test_forms_mean_what_the_program_means(seed):
     rng = random.Random(seed)
     subscriptions, slots, registers = programs([random_expression(rng) for _ in range(100)])
-    rows, clauses = forms(subscriptions, slots, ACCEPT), forms(subscriptions, slots, REJECT)
+    conjunctions, clauses = forms(subscriptions, slots, ACCEPT), forms(subscriptions, slots, REJECT)
     scratch = np.zeros(registers + 1, dtype=np.uint8)
     truth = np.zeros(100, dtype=np.uint64)
     judged = 0
@@ -52,8 +52,8 @@ def test_forms_mean_what_the_program_means(seed):
             for p in true:
                 truth[p >> 6] |= np.uint64(1 << (p & 63))
             wanted = program_accepts(subscriptions.code, start, truth, scratch)
-            if slot in rows:
-                assert any(true.issuperset(row) for row in rows[slot]) == wanted
+            if slot in conjunctions:
+                assert any(true.issuperset(conjunction) for conjunction in conjunctions[slot]) == wanted
             if slot in clauses:
                 assert all(true.intersection(clause) for clause in clauses[slot]) == wanted
             judged += 1
@@ -66,9 +66,9 @@ def test_paths_that_meet_again_are_walked_once():
     subscriptions, slots, _ = programs(
         [parse(many), parse(many.replace("OR", "x").replace("AND", "OR").replace("x", "AND"))]
     )
-    rows, clauses = forms(subscriptions, slots, ACCEPT), forms(subscriptions, slots, REJECT)
-    assert sorted(map(len, clauses.pop(0))) == sorted(map(len, rows.pop(1))) == [2] * 30
-    assert not rows
+    conjunctions, clauses = forms(subscriptions, slots, ACCEPT), forms(subscriptions, slots, REJECT)
+    assert sorted(map(len, clauses.pop(0))) == sorted(map(len, conjunctions.pop(1))) == [2] * 30
+    assert not conjunctions
     assert not clauses
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from bench.loading import encoded, stored
 
 import tellwhen as tw
 from tellwhen.engines import create
@@ -30,7 +31,6 @@ from tellwhen.workloads.base import ArrayWorkload
 from tellwhen.workloads.begen import CLASSES
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
 from tellwhen.workloads.draws import Draws, Hashed, zipf, zipf_ranks
-from tellwhen.workloads.loading import encoded, stored
 from tellwhen.workloads.trees import distinct, pool_for
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.text import Texts
+from tellwhen.containers.texts import Texts
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST, U8
 
 STRIDE = 1 << 40
@@ -40,7 +40,7 @@ class Moved(NamedTuple):
         # The nearest label: the one at or after the point, or its left neighbour.
         at = np.where((at > 0) & (points - self.old[at - 1] <= 1), at - 1, at)
         distance = points - self.old[at]
-        inner = (distance >= -1) & (distance <= 1)  # not abs(): the ends of the line wrap round, and abs() with them
+        inner = (distance >= -1) & (distance <= 1)  # not abs(): the ends of the domain wrap round, and abs() with them
         return np.where(inner, self.new[at] + distance, points)
 
 
@@ -57,17 +57,17 @@ class Saved(NamedTuple):
 
 
 class Dictionary:
-    """The constants of one string line. A copy is made before labels move, so readers are never surprised.
+    """The constants of one string domain. A copy is made before labels move, so readers are never surprised.
 
     One that was loaded stays in its file, shared with other processes, until a constant is added.
     """
 
-    __slots__ = ("_keys", "_labels", "_saved", "_seen", "line")
+    __slots__ = ("_keys", "_labels", "_saved", "_seen", "domain")
 
     def __init__(
-        self, line: int, keys: list[str] | None = None, labels: Iterable[int] = (), saved: Saved | None = None
+        self, domain: int, keys: list[str] | None = None, labels: Iterable[int] = (), saved: Saved | None = None
     ) -> None:
-        self.line = line
+        self.domain = domain
         self._keys: list[str] = keys or []
         self._labels: dict[str, int] = dict(zip(self._keys, labels, strict=True))
         self._saved = saved
@@ -186,7 +186,7 @@ class Dictionary:
     def relabelled(self, texts: list[str]) -> tuple[Dictionary, Moved]:
         """A new dictionary with the texts added and all labels spread evenly, and where the old labels went."""
         keys = sorted(self.keys + texts)
-        after = Dictionary(self.line, keys, spread(len(keys)).tolist())
+        after = Dictionary(self.domain, keys, spread(len(keys)).tolist())
         old = np.array([self.labels[key] for key in self.keys], dtype=np.int64)
         new = np.array([after.labels[key] for key in self.keys], dtype=np.int64)
         return after, Moved(old, new)
@@ -196,11 +196,11 @@ class Dictionary:
         if self._saved is None and len(self._keys) != len(self._labels):
             self._keys = sorted(self._labels)
 
-    def trimmed(self, ends: I64, line: int) -> Dictionary:
-        """For a line of that number: only the constants at these interval ends, or one off; labels stay."""
+    def trimmed(self, ends: I64, domain: int) -> Dictionary:
+        """For a domain of that number: only the constants at these interval ends, or one off; labels stay."""
         wanted = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
         keys = [key for key in self.keys if self.labels[key] in wanted]
-        return Dictionary(line, keys, [self.labels[key] for key in keys])
+        return Dictionary(domain, keys, [self.labels[key] for key in keys])
 
 
 def spread(count: int) -> I64:

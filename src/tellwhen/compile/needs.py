@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.compile.csr import gather
-from tellwhen.compile.subscriptions import Store
-from tellwhen.kernels.arrays import I32, I64, PROGRAM, ROW
+from tellwhen.compile.store import Store
+from tellwhen.containers.csr import gather
+from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, PROGRAM
 from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 
 Names = frozenset[str]
@@ -47,22 +47,22 @@ class Needs:
 
     def note(self, store: Store, slots: I32, expressions: list[Expr]) -> None:
         """Remember programs; conjunctions are read from the store at the end."""
-        for slot in np.flatnonzero(store.view().subscriptions.kind[slots] == PROGRAM).tolist():
+        for slot in np.flatnonzero(store.snapshot().subscriptions.kind[slots] == PROGRAM).tolist():
             self._of_programs[int(slots[slot])] = [self.number(name) for name in sorted(needed(expressions[slot]))]
 
     def arrays(self, store: Store) -> tuple[I64, I32]:
         """The attributes of slot s are attribute[start[s]:start[s+1]]."""
-        view = store.view()
-        lines, predicates = store.attributes.lines, view.predicates
-        presence = np.array([line.kind == "presence" for line in lines], dtype=bool)
-        attribute_of = np.array([self.number(line.attribute) for line in lines], dtype=np.int32)
-        absent = presence[predicates.line] & (predicates.low[predicates.start[:-1]] == 0)
-        rows = np.flatnonzero(view.subscriptions.kind == ROW).astype(np.int32)
-        start, which = gather(view.subscriptions.start, rows)
-        code = view.subscriptions.code[which]
+        snapshot = store.snapshot()
+        domains, predicates = store.attributes.domains, snapshot.predicates
+        presence = np.array([domain.kind == "presence" for domain in domains], dtype=bool)
+        attribute_of = np.array([self.number(domain.attribute) for domain in domains], dtype=np.int32)
+        absent = presence[predicates.domain] & (predicates.low[predicates.start[:-1]] == 0)
+        conjunctions = np.flatnonzero(snapshot.subscriptions.kind == CONJUNCTION).astype(np.int32)
+        start, which = gather(snapshot.subscriptions.start, conjunctions)
+        code = snapshot.subscriptions.code[which]
         kept = ~absent[code]
-        owner = np.repeat(rows, np.diff(start))[kept]
-        attribute = attribute_of[predicates.line[code]][kept]
+        owner = np.repeat(conjunctions, np.diff(start))[kept]
+        attribute = attribute_of[predicates.domain[code]][kept]
         if self._of_programs:
             lengths = [len(found) for found in self._of_programs.values()]
             owner = np.concatenate([owner, np.repeat(list(self._of_programs), lengths)])

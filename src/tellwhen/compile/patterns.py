@@ -13,40 +13,40 @@ SET_MEMORY = 256 << 20
 
 
 class Patterns:
-    """The CONTAINS, MATCHES and wild LIKE patterns of one attribute; each has a Boolean line."""
+    """The CONTAINS, MATCHES and wild LIKE patterns of one attribute; each has a Boolean domain."""
 
-    __slots__ = ("_compiled", "lines", "zeros")
+    __slots__ = ("_compiled", "domains", "zeros")
 
     def __init__(self) -> None:
-        self.lines: dict[str, int] = {}
-        self.zeros: set[int] = set()  # lines on which some subscription asks for 0: did not match
+        self.domains: dict[str, int] = {}
+        self.zeros: set[int] = set()  # domains on which some subscription asks for 0: did not match
         self._compiled: _Compiled | None = None
 
     def points(self, text: str) -> list[tuple[int, int]]:
-        """(line, 1) for every pattern that matches, and (line, 0) where a subscription waits for that."""
+        """(domain, 1) for every pattern that matches, and (domain, 0) where a subscription waits for that."""
         compiled = self._compiled  # one moment of it: another thread may be adding patterns
-        if compiled is None or len(compiled.known) != len(self.lines):
-            compiled = self._compiled = _compile(list(self.lines.items()))
+        if compiled is None or len(compiled.known) != len(self.domains):
+            compiled = self._compiled = _compile(list(self.domains.items()))
         found = [(compiled.known[i][1], 1) for i in _matched(compiled, text)]
         if self.zeros:
-            hit = {line for line, _ in found}
-            # Only of lines that were tried: another thread may have added one meanwhile.
-            found += [(line, 0) for line in sorted(self.zeros) if line in compiled.lines and line not in hit]
+            hit = {domain for domain, _ in found}
+            # Only of domains that were tried: another thread may have added one meanwhile.
+            found += [(domain, 0) for domain in sorted(self.zeros) if domain in compiled.domains and domain not in hit]
         return found
 
-    def rewind(self, lines: int) -> bool:
-        """Forget the patterns whose lines have that number or a later one; False if none is left."""
-        self.lines = {pattern: line for pattern, line in self.lines.items() if line < lines}
-        self.zeros = {line for line in self.zeros if line < lines}
+    def rewind(self, domains: int) -> bool:
+        """Forget the patterns whose domains have that number or a later one; False if none is left."""
+        self.domains = {pattern: domain for pattern, domain in self.domains.items() if domain < domains}
+        self.zeros = {domain for domain in self.zeros if domain < domains}
         self._compiled = None
-        return bool(self.lines)
+        return bool(self.domains)
 
 
 class _Compiled(NamedTuple):
-    """Patterns with their lines, and RE2's set of them."""
+    """Patterns with their domains, and RE2's set of them."""
 
     known: list[tuple[str, int]]
-    lines: frozenset[int]
+    domains: frozenset[int]
     set: Any
 
 
@@ -56,7 +56,7 @@ def _compile(known: list[tuple[str, int]]) -> _Compiled:
         fresh.Add(pattern)
     fresh.Add("")
     fresh.Compile()
-    return _Compiled(known, frozenset(line for _, line in known), fresh)
+    return _Compiled(known, frozenset(domain for _, domain in known), fresh)
 
 
 def _matched(compiled: _Compiled, text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Predicate -> literal: a line and a short sorted list of closed intervals on it.
+"""Predicate -> literal: a domain and a short sorted list of closed intervals on it.
 
 A batch collects the literals of many subscriptions as flat lists. String ends are not known until all constants
 of the batch are in the dictionaries: they are noted and filled in by `resolve`.
@@ -13,7 +13,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.dictionary import Moved, successor
-from tellwhen.compile.lines import complement, float_point, int_point
+from tellwhen.compile.domains import complement, float_point, int_point
 from tellwhen.compile.patterns import Shape, containing, like_shape
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.ast import LIKES, Predicate
@@ -28,7 +28,7 @@ NOTHING = -1
 class _End(NamedTuple):
     """An interval end that waits for its string's label: the label plus `offset`, at `place` of lows or highs."""
 
-    line: int
+    domain: int
     text: str
     offset: int
     place: int
@@ -41,7 +41,7 @@ class Literals:
     def __init__(self, attributes: Attributes, schema: Schema) -> None:
         self.attributes = attributes
         self.schema = schema
-        self.lines: list[int] = []
+        self.domains: list[int] = []
         self.every: list[int] = []
         self.starts: list[int] = [0]
         self.lows: list[int] = []
@@ -55,33 +55,33 @@ class Literals:
         constants = operand if type(operand) is tuple else (operand,)
         kind = type(constants[0])
         if kind is int or kind is float:
-            line, point = self._number_line(attribute, constants)
-            return self._plain(line, predicate.operator, [point(c) for c in constants], negated)
+            domain, point = self._number_domain(attribute, constants)
+            return self._plain(domain, predicate.operator, [point(c) for c in constants], negated)
         if kind is str:
             return self._string(attribute, predicate, negated)
         if operand is None:
             present = int((predicate.operator == "IS NOT NULL") != negated)
-            return self._literal(self.attributes.line(attribute, "presence"), [(present, present)], False)
+            return self._literal(self.attributes.domain(attribute, "presence"), [(present, present)], False)
         if kind is bool:
-            line, points = self.attributes.line(attribute, "bool"), [int(c) for c in constants]
+            domain, points = self.attributes.domain(attribute, "bool"), [int(c) for c in constants]
         else:
-            line, points = self.attributes.line(attribute, "time"), [2 * microseconds(c) for c in constants]
-        return self._plain(line, predicate.operator, points, negated)
+            domain, points = self.attributes.domain(attribute, "time"), [2 * microseconds(c) for c in constants]
+        return self._plain(domain, predicate.operator, points, negated)
 
-    def _plain(self, line: int, operator: str, points: list[int], negated: bool) -> int:
+    def _plain(self, domain: int, operator: str, points: list[int], negated: bool) -> int:
         intervals = _intervals(operator, points)
-        return self._literal(line, complement(intervals) if negated else intervals, negated)
+        return self._literal(domain, complement(intervals) if negated else intervals, negated)
 
-    def _number_line(self, attribute: Attribute, constants: tuple[Any, ...]) -> tuple[int, Callable[[Any], int]]:
-        # Once an attribute has fractions, keep its predicates together on the float line.
+    def _number_domain(self, attribute: Attribute, constants: tuple[Any, ...]) -> tuple[int, Callable[[Any], int]]:
+        # Once an attribute has fractions, keep its predicates together on the float domain.
         prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
         if not prefers_float and attribute.int >= 0 and all([type(c) is int for c in constants]):
             return attribute.int, _double
         whole, doubles = fits_int(constants), fits_float(constants)
         if whole and not (doubles and prefers_float):
-            return self.attributes.line(attribute, "int"), int_point
+            return self.attributes.domain(attribute, "int"), int_point
         assert doubles  # `build.predicate` refuses constants that fit neither
-        return self.attributes.line(attribute, "float"), float_point
+        return self.attributes.domain(attribute, "float"), float_point
 
     def _string(self, attribute: Attribute, predicate: Predicate, negated: bool) -> int:
         operator, operand = predicate.operator, predicate.operand
@@ -106,41 +106,41 @@ class Literals:
         return self._labelled(attribute, operator, texts, negated)
 
     def _pattern(self, attribute: Attribute, pattern: str, negative: bool, negated: bool) -> int:
-        line = self.attributes.pattern(attribute, pattern)
+        domain = self.attributes.pattern(attribute, pattern)
         if negative or negated:
             assert attribute.patterns is not None
-            attribute.patterns.zeros.add(line)
+            attribute.patterns.zeros.add(domain)
         point = int(negative == negated)
-        return self._literal(line, [(point, point)], negated)
+        return self._literal(domain, [(point, point)], negated)
 
     def _constant(self, attribute: Attribute, true: bool, negated: bool) -> int:
-        line = self.attributes.line(attribute, "string")
-        return self._literal(line, [(LOWEST, HIGHEST)], negated) if true else NOTHING
+        domain = self.attributes.domain(attribute, "string")
+        return self._literal(domain, [(LOWEST, HIGHEST)], negated) if true else NOTHING
 
     def _affix(self, attribute: Attribute, text: str, is_suffix: bool, negative: bool, negated: bool) -> int:
-        line = self.attributes.line(attribute, "reversed" if is_suffix else "string")
+        domain = self.attributes.domain(attribute, "reversed" if is_suffix else "string")
         if not text:
-            return self._literal(line, [(LOWEST, HIGHEST)], negated) if negative == negated else NOTHING
+            return self._literal(domain, [(LOWEST, HIGHEST)], negated) if negative == negated else NOTHING
         first = text[::-1] if is_suffix else text
         last = successor(first)
         outside = negative != negated
         base = len(self.lows)
         if outside:
-            self._wait(line, first, -1, base, True)
+            self._wait(domain, first, -1, base, True)
             intervals = [(LOWEST, 0)]
             if last is not None:
-                self._wait(line, last, 0, base + 1, False)
+                self._wait(domain, last, 0, base + 1, False)
                 intervals.append((0, HIGHEST))
         else:
-            self._wait(line, first, 0, base, False)
+            self._wait(domain, first, 0, base, False)
             intervals = [(0, HIGHEST)]
             if last is not None:
-                self._wait(line, last, -1, base, True)
-        return self._literal(line, intervals, negated)
+                self._wait(domain, last, -1, base, True)
+        return self._literal(domain, intervals, negated)
 
     def _labelled(self, attribute: Attribute, operator: str, texts: list[str], negated: bool) -> int:
         """Intervals between labels not known yet: computed on ranks 2, 4, 6 ..., whose order is the labels' order."""
-        line = self.attributes.line(attribute, "string")
+        domain = self.attributes.domain(attribute, "string")
         ordered = sorted(set(texts))
         rank = {text: 2 * i + 2 for i, text in enumerate(ordered)}
         intervals = _intervals(operator, [rank[text] for text in texts])
@@ -150,39 +150,39 @@ class Literals:
             for is_high, point in enumerate(interval):
                 if point not in (LOWEST, HIGHEST):
                     text = ordered[(point + is_high) // 2 - 1]
-                    self._wait(line, text, point - rank[text], len(self.lows) + i, bool(is_high))
-        return self._literal(line, intervals, negated)
+                    self._wait(domain, text, point - rank[text], len(self.lows) + i, bool(is_high))
+        return self._literal(domain, intervals, negated)
 
-    def _wait(self, line: int, text: str, offset: int, place: int, is_high: bool) -> None:
-        self._waiting.append(_End(line, text, offset, place, is_high))
+    def _wait(self, domain: int, text: str, offset: int, place: int, is_high: bool) -> None:
+        self._waiting.append(_End(domain, text, offset, place, is_high))
 
-    def _literal(self, line: int, intervals: Intervals, every: bool) -> int:
+    def _literal(self, domain: int, intervals: Intervals, every: bool) -> int:
         if not intervals:
             return NOTHING
-        self.lines.append(line)
+        self.domains.append(domain)
         self.every.append(every)
         lows, highs = self.lows, self.highs
         for low, high in intervals:
             lows.append(low)
             highs.append(high)
         self.starts.append(len(lows))
-        return len(self.lines) - 1
+        return len(self.domains) - 1
 
     def resolve(self) -> tuple[Predicates, Attributes, list[tuple[int, Moved]]]:
         """Give every string its label. Returns the literals as arrays, the attributes to read events with, and the
-        lines whose points have moved."""
+        domains whose points have moved."""
         texts: dict[int, set[str]] = {}
         for end in self._waiting:
-            texts.setdefault(end.line, set()).add(end.text)
+            texts.setdefault(end.domain, set()).add(end.text)
         moved = self._label(texts)
         labels: dict[int, dict[str, int]] = {}
-        for line, wanted in texts.items():
+        for domain, wanted in texts.items():
             found = list(wanted)
-            labels[line] = dict(zip(found, self.attributes.dictionary(line).labels_of(found).tolist(), strict=True))
-        for line, text, offset, place, is_high in self._waiting:
-            (self.highs if is_high else self.lows)[place] = labels[line][text] + offset
+            labels[domain] = dict(zip(found, self.attributes.dictionary(domain).labels_of(found).tolist(), strict=True))
+        for domain, text, offset, place, is_high in self._waiting:
+            (self.highs if is_high else self.lows)[place] = labels[domain][text] + offset
         arrays = Predicates(
-            np.array(self.lines, dtype=np.int32),
+            np.array(self.domains, dtype=np.int32),
             np.array(self.every, dtype=np.uint8),
             np.array(self.starts, dtype=np.int64),
             np.array(self.lows, dtype=np.int64),
@@ -192,13 +192,13 @@ class Literals:
 
     def _label(self, texts: dict[int, set[str]]) -> list[tuple[int, Moved]]:
         moved = []
-        for line, wanted in texts.items():
-            dictionary = self.attributes.dictionary(line)
+        for domain, wanted in texts.items():
+            dictionary = self.attributes.dictionary(domain)
             new = dictionary.missing(wanted)
             if new and not dictionary.add(new):
                 after, moves = dictionary.relabelled(new)
                 self.attributes = self.attributes.with_dictionary(after)
-                moved.append((line, moves))
+                moved.append((domain, moves))
         return moved
 
 

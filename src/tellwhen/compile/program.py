@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.compile.predicates import NOTHING, Literals
-from tellwhen.kernels.arrays import ACCEPT, CLEAR, NEVER, PROGRAM, REJECT, ROW, SET
+from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
 from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 
 
@@ -43,8 +43,8 @@ def compile_expression(expr: Expr, literals: Literals) -> Code:
     if isinstance(expr, Predicate):
         expr = And((expr,))
     if type(expr) is And and all([type(arg) is Predicate for arg in expr.args]):
-        row = [literals.add(arg, False) for arg in expr.args]  # type: ignore[arg-type]
-        return Code(NEVER, [], 0) if NOTHING in row else Code(ROW, row, 0)
+        conjunction = [literals.add(arg, False) for arg in expr.args]  # type: ignore[arg-type]
+        return Code(NEVER, [], 0) if NOTHING in conjunction else Code(CONJUNCTION, conjunction, 0)
     return _Compiler(literals).compile(expr)
 
 
@@ -59,10 +59,10 @@ class _Compiler:
         if root is False:
             return Code(NEVER, [], 0)
         if root is True:
-            return Code(ROW, [], 0)
+            return Code(CONJUNCTION, [], 0)
         parts = root.parts if isinstance(root, _Group) and root.is_and else (root,)
         if not self.registers and all(type(part) is int for part in parts):
-            return Code(ROW, list(parts), 0)  # type: ignore[arg-type]
+            return Code(CONJUNCTION, list(parts), 0)  # type: ignore[arg-type]
         return Code(PROGRAM, *self._emit(root))
 
     def normal(self, expr: Expr, positive: bool) -> _Node:

@@ -19,10 +19,10 @@ from rich.table import Table
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo.shop import Books, Readers, book, text
-from tellwhen.page import Page, bars
 from tellwhen.profile import Profile
+from tellwhen.report.page import Page, bars
 from tellwhen.schema import FAMILIES, Schema, Type, value_from_text
-from tellwhen.spark.match import described
+from tellwhen.spark.matcher import described
 
 SUBSCRIPTIONS, EVENTS, CHECKED = 100_000, 20_000, 20
 TYPES: dict[str, Type] = {

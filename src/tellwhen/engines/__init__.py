@@ -1,35 +1,13 @@
-"""ARRAYS -> INDEX -> MATCHES: one file per algorithm, each an `Engine` that registers itself by name."""
+"""ARRAYS -> INDEX -> MATCHES: one folder per algorithm, found by itself; `shared/` has what several of them use."""
 
-from tellwhen.engines import (
-    betree,
-    counting,
-    gryphon,
-    kindex,
-    opindex,
-    opindex_cnf,
-    propagation,
-    pstbloom,
-    psthash,
-    scan,
-)
-from tellwhen.engines.base import REGISTRY, Engine, EngineInfo, Option
-from tellwhen.engines.planner import create, engines
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "REGISTRY",
-    "Engine",
-    "EngineInfo",
-    "Option",
-    "betree",
-    "counting",
-    "create",
-    "engines",
-    "gryphon",
-    "kindex",
-    "opindex",
-    "opindex_cnf",
-    "propagation",
-    "pstbloom",
-    "psthash",
-    "scan",
-]
+from tellwhen.engines.base import Engine, Option
+from tellwhen.engines.registry import EngineInfo, create, engine_spec, list_engines
+
+__all__ = ["Engine", "EngineInfo", "Option", "create", "engine_spec", "list_engines"]
+
+for _module in iter_modules(__path__):
+    if _module.ispkg:
+        import_module(f"{__name__}.{_module.name}")

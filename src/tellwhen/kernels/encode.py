@@ -13,7 +13,7 @@ BEYOND = float(1 << 62)
 
 @kernel
 def int_points(values):
-    """`lines.int_point` of int64 values."""
+    """`domains.int_point` of int64 values."""
     points = np.empty(values.size, dtype=np.int64)
     for i in range(values.size):
         v = values[i]
@@ -23,7 +23,7 @@ def int_points(values):
 
 @kernel
 def int_points_of_floats(values):
-    """`lines.int_point` of doubles, none of them NaN."""
+    """`domains.int_point` of doubles, none of them NaN."""
     points = np.empty(values.size, dtype=np.int64)
     for i in range(values.size):
         v = values[i]
@@ -39,7 +39,7 @@ def int_points_of_floats(values):
 
 @kernel
 def float_points(values):
-    """`lines.float_point` of doubles, none of them NaN."""
+    """`domains.float_point` of doubles, none of them NaN."""
     points = values.view(np.int64).copy()
     for i in range(points.size):
         if points[i] < 0:
@@ -77,13 +77,13 @@ def time_points(values, multiply, divide):
 
 
 @kernel
-def expand(rows, codes, start, line, point, out_rows, out_line, out_point):
+def expand(rows, codes, start, domain, point, out_rows, out_domain, out_point):
     """Entries of coded values: value i of row rows[i] has the entries start[c]:start[c+1], c = codes[i]."""
     written = 0
     for i in range(codes.size):
         for k in range(start[codes[i]], start[codes[i] + 1]):
             out_rows[written] = rows[i]
-            out_line[written] = line[k]
+            out_domain[written] = domain[k]
             out_point[written] = point[k]
             written += 1
 
@@ -96,31 +96,31 @@ def count_rows(rows, counts):
 
 
 @kernel
-def place_column(rows, line, points, at, out_line, out_point):
-    """Write a column's entries, all on one line, where their rows' entries go on."""
+def place_column(rows, domain, points, at, out_domain, out_point):
+    """Write a column's entries, all on one domain, where their rows' entries go on."""
     for i in range(rows.size):
         k = at[rows[i]]
-        out_line[k] = line
+        out_domain[k] = domain
         out_point[k] = points[i]
         at[rows[i]] = k + 1
 
 
 @kernel
-def place_entries(rows, line, points, at, out_line, out_point):
-    """The same for entries with a line each."""
+def place_entries(rows, domain, points, at, out_domain, out_point):
+    """The same for entries with a domain each."""
     for i in range(rows.size):
         k = at[rows[i]]
-        out_line[k] = line[i]
+        out_domain[k] = domain[i]
         out_point[k] = points[i]
         at[rows[i]] = k + 1
 
 
 @kernel
-def find_plain(start, line, plain):
-    """An event is plain when no line repeats; repeated ones are neighbours."""
-    for e in range(plain.size):
-        plain[e] = 1
+def find_single_valued(start, domain, single_valued):
+    """An event is single-valued when no domain repeats; repeated ones are neighbours."""
+    for e in range(single_valued.size):
+        single_valued[e] = 1
         for i in range(start[e] + 1, start[e + 1]):
-            if line[i] == line[i - 1]:
-                plain[e] = 0
+            if domain[i] == domain[i - 1]:
+                single_valued[e] = 0
                 break

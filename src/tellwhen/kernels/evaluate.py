@@ -1,73 +1,68 @@
-"""Does this subscription hold for this event, exactly? The arrays' own meaning, used by every engine."""
+"""Does this subscription hold for this event, exactly? The meaning of the arrays, shared by every engine."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tellwhen.kernels.arrays import ACCEPT, CLEAR, NEVER, PROGRAM, ROW, SET, Events, Predicates, Subscriptions
+from tellwhen.kernels.arrays import (
+    ACCEPT,
+    CLEAR,
+    CONJUNCTION,
+    I32,
+    NEVER,
+    PROGRAM,
+    SET,
+    U8,
+    U64,
+    Events,
+    Matches,
+    Snapshot,
+)
+from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.truth import clear_true, is_true, set_true
 
-LINEAR = 8  # up to so many intervals a linear search beats a binary one
+LINEAR_MAX = 8
+"""Up to this many intervals a linear search beats a binary one."""
 
 
 @inline
-def open_event(events, event, first):
-    """Note where each line's entries begin: first[line] is the entry's index + 1, 0 for a line the event lacks.
+def open_event(events, event, first_entry):
+    """Note where the entries of each domain begin: first_entry[domain] is the entry's index + 1, 0 for none.
 
-    A line beyond `first` was added after the reader's snapshot was taken: nothing it can see asks for it.
+    A domain beyond `first_entry` is newer than the snapshot: no subscription in it asks for that domain.
     """
     for i in range(events.start[event], events.start[event + 1]):
-        line = events.line[i]
-        if line < first.size and first[line] == 0:
-            first[line] = i + 1
+        domain = events.domain[i]
+        if domain < first_entry.size and first_entry[domain] == 0:
+            first_entry[domain] = i + 1
 
 
 @inline
-def close_event(events, event, first):
-    """Leave `first` all zero again."""
+def close_event(events, event, first_entry):
+    """Leave `first_entry` all zero again."""
     for i in range(events.start[event], events.start[event + 1]):
-        line = events.line[i]
-        if line < first.size:
-            first[line] = 0
+        domain = events.domain[i]
+        if domain < first_entry.size:
+            first_entry[domain] = 0
 
 
 @inline
-def longest_event(entry_start, event):
-    """Entries of the longest event from this one on."""
+def longest_event(events, event):
+    """Entries of the longest event, from this one on."""
     most = 0
-    for e in range(event, entry_start.size - 1):
-        most = max(most, entry_start[e + 1] - entry_start[e])
+    for e in range(event, events.start.size - 1):
+        most = max(most, events.start[e + 1] - events.start[e])
     return most
-
-
-@inline
-def first_at_least(keys, start, end, point):
-    """The first index in start:end whose key is at least the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] < point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
-
-
-@inline
-def first_above(keys, start, end, point):
-    """The first index in start:end whose key is greater than the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] <= point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
 
 
 @inline
 def interval_at(high, start, end, point):
     """The first interval that ends at or after the point."""
-    if end - start > LINEAR:
+    if end - start > LINEAR_MAX:
         return first_at_least(high, start, end, point)
     while start < end and high[start] < point:
         start += 1
@@ -75,43 +70,31 @@ def interval_at(high, start, end, point):
 
 
 @inline
-def holds(p, line_of, every_of, start_of, lows, highs, first, entry_line, entry_low, entry_high, end):
-    """Is predicate p true? Some entry must touch its intervals; every entry must lie inside for a negated one.
+def holds(p, predicates, first_entry, events, end):
+    """Is predicate p true for the event whose entries end at `end`?
 
-    Takes the arrays of Predicates and Events one by one: a field of a tuple, read in a loop, is reference-counted.
+    Some entry must touch an interval of p. If p is negated, every entry must lie inside one.
     """
-    line = line_of[p]
-    entry = first[line] - 1
+    domain = predicates.domain[p]
+    entry = first_entry[domain] - 1
     if entry < 0:
         return False
-    start, stop = start_of[p], start_of[p + 1]
-    every = every_of[p] == 1
-    while entry < end and entry_line[entry] == line:
-        low, high = entry_low[entry], entry_high[entry]
-        i = interval_at(highs, start, stop, low)
+    start, stop = predicates.start[p], predicates.start[p + 1]
+    every = predicates.every[p] == 1
+    while entry < end and events.domain[entry] == domain:
+        low, high = events.low[entry], events.high[entry]
+        i = interval_at(predicates.high, start, stop, low)
         if every:
-            if i == stop or lows[i] > low or highs[i] < high:
+            if i == stop or predicates.low[i] > low or predicates.high[i] < high:
                 return False
-        elif i < stop and lows[i] <= high:
+        elif i < stop and predicates.low[i] <= high:
             return True
         entry += 1
     return every
 
 
 @inline
-def is_true(truth, p):
-    """Bit p of the predicates' values."""
-    return (truth[np.uint32(p) >> np.uint32(6)] >> np.uint64(p & 63)) & np.uint64(1) != 0
-
-
-@inline
-def set_true(truth, p):
-    """Set bit p."""
-    truth[np.uint32(p) >> np.uint32(6)] |= np.uint64(1) << np.uint64(p & 63)
-
-
-@inline
-def row_accepts(code, start, end, truth):
+def conjunction_accepts(code, start, end, truth):
     """Are all predicates of a conjunction true?"""
     for i in range(np.uint64(start), np.uint64(end)):
         if not is_true(truth, code[i]):
@@ -121,7 +104,7 @@ def row_accepts(code, start, end, truth):
 
 @inline
 def program_accepts(code, start, truth, registers):
-    """Walk a program of tests from its first instruction to ACCEPT or REJECT."""
+    """Run a program of tests from its first instruction to ACCEPT or REJECT."""
     at = 0
     while at >= 0:
         i = np.uint64(start + 3 * at)
@@ -137,67 +120,74 @@ def program_accepts(code, start, truth, registers):
 
 
 @inline
-def confirm(slots, written, kept, subscriptions, predicates, events, event, first, truth, registers):
-    """Keep those of slots[written:kept] that the event satisfies exactly; returns the new end.
+def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
+    """Does the event satisfy the slot's subscription? Tests the event itself, predicate by predicate.
 
-    Looks at the event itself, predicate by predicate; `truth` is scratch.
+    `truth` is scratch: only the bits of the slot's own predicates are written, then read.
     """
-    kinds, starts, code, _ = subscriptions
-    line, every, interval, lows, highs = predicates
-    entry_start, entry_line, entry_low, entry_high, _ = events
-    last = entry_start[event + 1]
-    for k in range(written, kept):
-        slot = slots[k]
-        kind, start, end = kinds[slot], starts[slot], starts[slot + 1]
-        hit = kind != NEVER
-        if kind == ROW:
-            for i in range(start, end):
-                if not holds(
-                    code[i], line, every, interval, lows, highs, first, entry_line, entry_low, entry_high, last
-                ):
-                    hit = False
-                    break
-        elif kind == PROGRAM:
-            for i in range(start, end, 3):
-                p = code[i]
-                if p >= 0:
-                    truth[p >> 6] &= ~(np.uint64(1) << np.uint64(p & 63))
-                    if holds(p, line, every, interval, lows, highs, first, entry_line, entry_low, entry_high, last):
-                        set_true(truth, p)
-            hit = program_accepts(code, start, truth, registers)
-        slots[written] = slot
-        written += hit
-    return written
+    subscriptions, predicates = snapshot.subscriptions, snapshot.predicates
+    kind, start, end = subscriptions.kind[slot], subscriptions.start[slot], subscriptions.start[slot + 1]
+    last = events.start[event + 1]
+    if kind == CONJUNCTION:
+        for i in range(start, end):
+            if not holds(subscriptions.code[i], predicates, first_entry, events, last):
+                return False
+        return True
+    if kind == PROGRAM:
+        for i in range(start, end, 3):
+            p = subscriptions.code[i]
+            if p >= 0:
+                clear_true(truth, p)
+                if holds(p, predicates, first_entry, events, last):
+                    set_true(truth, p)
+        return program_accepts(subscriptions.code, start, truth, registers)
+    return kind != NEVER
+
+
+class RefineIndex(NamedTuple):
+    """What an index has found, and the slots that it does not have yet."""
+
+    found: Matches  # `start` is empty where no index was asked
+    pending: I32
+
+
+class RefineScratch(NamedTuple):
+    """Working arrays of `refine`."""
+
+    first_entry: I32  # zero between events
+    truth: U64
+    registers: U8
 
 
 @kernel
-def complete(
-    found_start, found, loose, version, first, truth, registers, predicate_line, every, interval, low, high,
-    kind, code_start, code, died, entry_start, entry_line, entry_low, entry_high, plain, event, start, out,
-):  # fmt: skip
-    """Turn what an index found into exact matches: look again where an event is not plain, and at all loose slots.
+def refine(index, snapshot, scratch, events, out, event):
+    """Filter-and-refine: test what an index found exactly where an event is not single-valued, and all pending slots.
 
     Fills `out` from `event` on; returns the first event whose matches did not fit.
     """
-    predicates = Predicates(predicate_line, every, interval, low, high)
-    subscriptions = Subscriptions(kind, code_start, code, died)
-    events = Events(entry_start, entry_line, entry_low, entry_high, plain)
-    written = start[event]
-    for e in range(event, plain.size):
-        most = found_start[e + 1] - found_start[e] + loose.size
-        if most > out.size - written:
+    index, snapshot = unpack(index, RefineIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, RefineScratch), borrow(events, Events), borrow(out, Matches)
+    found, pending, first_entry = index.found, index.pending, scratch.first_entry
+    died, version = snapshot.subscriptions.died, snapshot.version
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        begin, end = 0, 0
+        if found.start.size > 0:
+            begin, end = found.start[e], found.start[e + 1]
+        if end - begin + pending.size > out.slot.size - written:
             return e
-        begin = written
-        for i in range(found_start[e], found_start[e + 1]):
-            out[written] = found[i]
-            written += 1
-        open_event(events, e, first)
-        if plain[e]:
-            begin = written
-        for slot in loose:
-            out[written] = slot
-            written += died[slot] > version
-        written = confirm(out, begin, written, subscriptions, predicates, events, e, first, truth, registers)
-        close_event(events, e, first)
-        start[e + 1] = written
-    return plain.size
+        open_event(events, e, first_entry)
+        for i in range(begin, end):
+            slot = found.slot[i]
+            out.slot[written] = slot
+            written += events.single_valued[e] != 0 or is_satisfied(
+                slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers
+            )
+        for slot in pending:
+            out.slot[written] = slot
+            written += died[slot] > version and is_satisfied(
+                slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers
+            )
+        close_event(events, e, first_entry)
+        out.start[e + 1] = written
+    return events.single_valued.size

@@ -10,9 +10,9 @@ LONG = 64  # beyond so many predicates, sorting finds the repeated ones faster t
 
 
 @kernel
-def hash_of(line, every, low, high, start, end):
-    """A mixing hash of a predicate's line, quantifier and intervals."""
-    h = np.uint64(line) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(every) + np.uint64(1)
+def hash_of(domain, every, low, high, start, end):
+    """A mixing hash of a predicate's domain, quantifier and intervals."""
+    h = np.uint64(domain) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(every) + np.uint64(1)
     for i in range(start, end):
         for point in (low[i], high[i]):
             h ^= np.uint64(point)
@@ -27,7 +27,7 @@ def same(a, p, b, q):
     """Are predicate p of `a` and predicate q of `b` one predicate?"""
     start, other = a.start[p], b.start[q]
     length = a.start[p + 1] - start
-    if a.line[p] != b.line[q] or a.every[p] != b.every[q] or length != b.start[q + 1] - other:
+    if a.domain[p] != b.domain[q] or a.every[p] != b.every[q] or length != b.start[q + 1] - other:
         return False
     for i in range(length):
         if a.low[start + i] != b.low[other + i] or a.high[start + i] != b.high[other + i]:
@@ -41,7 +41,7 @@ def place(table, predicates, count):
     mask = np.uint64(table.size - 1)
     for p in range(count):
         h = hash_of(
-            predicates.line[p], predicates.every[p], predicates.low, predicates.high,
+            predicates.domain[p], predicates.every[p], predicates.low, predicates.high,
             predicates.start[p], predicates.start[p + 1],
         ) & mask  # fmt: skip
         while table[h] != 0:
@@ -55,15 +55,15 @@ def intern(table, known, count, new, ids, q):
 
     Returns the count of known predicates, and where it stopped: at the end, or when the table is half full.
     """
-    line, every, starts, low, high = new
+    domain, every, starts, low, high = new
     mask = np.uint64(table.size - 1)
-    while q < line.size and 2 * count < table.size:
+    while q < domain.size and 2 * count < table.size:
         start, end = starts[q], starts[q + 1]
-        h = hash_of(line[q], every[q], low, high, start, end) & mask
+        h = hash_of(domain[q], every[q], low, high, start, end) & mask
         while table[h] != 0 and not same(known, table[h] - 1, new, q):
             h = (h + np.uint64(1)) & mask
         if table[h] == 0:
-            known.line[count] = line[q]
+            known.domain[count] = domain[q]
             known.every[count] = every[q]
             at = known.start[count]
             for i in range(start, end):
@@ -78,7 +78,7 @@ def intern(table, known, count, new, ids, q):
 
 
 @kernel
-def link(kind, start, code, ids, row_kind):
+def link(kind, start, code, ids, conjunction_kind):
     """Replace literals by predicate ids, in place; a conjunction loses its repeated predicates.
 
     Returns the new length of `code`; `start` is rewritten to match.
@@ -88,15 +88,15 @@ def link(kind, start, code, ids, row_kind):
     for s in range(kind.size):
         end = start[s + 1]
         first = written
-        if kind[s] == row_kind:
+        if kind[s] == conjunction_kind:
             if end - begin > LONG:
                 for p in np.unique(ids[code[begin:end]]):
                     code[written] = p
                     written += 1
-                end_of_row = begin
+                end_of_conjunction = begin
             else:
-                end_of_row = end
-            for i in range(begin, end_of_row):
+                end_of_conjunction = end
+            for i in range(begin, end_of_conjunction):
                 p = ids[code[i]]
                 repeated = False
                 for j in range(first, written):

@@ -1,69 +1,187 @@
-"""How is a kernel compiled? Once for every state of this folder's source, and kept on disk.
+"""How is a kernel compiled? Once for every state of the source it depends on, and kept on disk.
 
-Numba renews a kernel's cache when the kernel's own file changes, but not when a function it calls changes in another
-file: it would go on running the old one. So the cache directory is named after the content of the whole folder.
+Numba renews the cache of a kernel when the kernel's own file changes, but not when a function that it calls changes in
+another file: it would go on running the old one. So the kernels of a module are cached in a directory named after the
+content of that module and of all modules of this package that it imports. Changing one recompiles what depends on it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import re
+import shutil
+import stat
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 
 config: Any = numba.config
+log = logging.getLogger("tellwhen")
+
+PACKAGE = Path(__file__).parents[1]
+IMPORT = re.compile(r"^from tellwhen((?:\.\w+)*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+SLOW_SECONDS = 1.0
+"""Compiling for longer than this is reported, once per process."""
 
 
-def _fingerprint() -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+# where compiled kernels are kept
 
 
-def _writable(directory: Path) -> bool:
+def _places() -> Iterator[Path]:
+    """Where the user says, beside the code, in the user's cache, or in one place of this user's for temporary files."""
+    if config.CACHE_DIR:
+        yield Path(config.CACHE_DIR)
+    yield PACKAGE / "__pycache__"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "tellwhen"
+    yield Path(tempfile.gettempdir()) / f"tellwhen-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+
+
+def _is_writable(directory: Path) -> bool:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             return True
     except OSError:
         return False
 
 
-def _cache_directory() -> str:
-    """Where the user says, beside the code, in the user's cache, or for this process only."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    places = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
-    places += [Path(__file__).parent / "__pycache__", home / "tellwhen"]
-    name = f"kernels-{_fingerprint()}"
-    return next((str(place / name) for place in places if _writable(place / name)), tempfile.mkdtemp())
+def _is_private(directory: Path) -> bool:
+    """Only this user can have put something there: what is loaded from a cache is run."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = directory.stat()
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-CACHE = _cache_directory()
+@cache
+def _writable_place() -> Path | None:
+    shared = Path(tempfile.gettempdir())
+    for place in _places():
+        if _is_writable(place) and (shared not in place.parents or _is_private(place)):
+            return place
+    return None
+
+
+@cache
+def _fingerprint(file: Path) -> str:
+    """A hash of a module's source and of all that it imports from this package."""
+    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
+    for source in sorted(_with_imports(file)):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _with_imports(file: Path) -> set[Path]:
+    found, todo = set(), [file]
+    while todo:
+        source = todo.pop()
+        if source not in found:
+            found.add(source)
+            todo += _imports(source)
+    return found
+
+
+@cache
+def _imports(file: Path) -> list[Path]:
+    """The modules of this package that a file imports from, or imports."""
+    found = []
+    for dotted, names in IMPORT.findall(file.read_text(encoding="utf-8")):
+        module = PACKAGE.joinpath(*dotted.split(".")[1:])
+        found += [module.with_suffix(".py"), *(module / f"{name}.py" for name in re.findall(r"\w+", names))]
+    return [path for path in found if path.is_file()]
+
+
+@cache
+def _directory(file: Path) -> Path | None:
+    """Where the kernels of a module are cached; None if nothing can be written anywhere."""
+    place = _writable_place()
+    if place is None:
+        return None
+    name = Path("kernels") / f"{file.parent.name}-{file.stem}-{_fingerprint(file)}"
+    for other in _places():
+        # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
+        if other == place:
+            break
+        if (other / name).is_dir() and not (place / name).exists():
+            _copy(other / name, place / name)
+    return place / name
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Whole or not at all; another process may do the same at the same time."""
+    aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+    try:
+        shutil.copytree(source, aside)
+        aside.rename(target)
+    except OSError:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+# compiling
+
+
+class _Notice(event.Listener):
+    """Says what is going on when compiling takes long: the first call of a new user would otherwise be silent."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._started = 0.0
+        self._seconds = 0.0  # of all that was compiled so far
+        self._timer: threading.Timer | None = None
+        self._is_said = False
+
+    def on_start(self, started: event.Event) -> None:
+        self._depth += 1
+        if self._depth == 1 and not self._is_said:
+            self._started = time.perf_counter()
+            self._timer = threading.Timer(max(0.0, SLOW_SECONDS - self._seconds), self._say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, ended: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._timer is not None:
+            self._seconds += time.perf_counter() - self._started
+            self._timer.cancel()
+            self._timer = None
+
+    def _say(self) -> None:
+        self._is_said = True
+        log.warning(
+            "tellwhen: compiling kernels, once on this machine; `tellwhen warm` does it ahead of time (cache: %s)",
+            _writable_place() or "none, since no directory can be written: set NUMBA_CACHE_DIR",
+        )
+
+
+event.register("numba:compile", _Notice())
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    directory = _directory(Path(function.__code__.co_filename))
     # Numba looks at the setting when it decorates: restored at once, so that nobody else's cache moves.
     before = config.CACHE_DIR
-    config.CACHE_DIR = CACHE
+    config.CACHE_DIR = str(directory or "")
     try:
-        return numba.njit(cache=True, nogil=True, **options)(function)
+        return numba.njit(cache=directory is not None, nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = before
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function of arrays, compiled, that other threads can run beside."""
+    """A function of arrays, compiled, that lets other threads run."""
     return _compiled(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A part of kernels, always compiled into them. It reads and writes arrays, but makes and returns none.
-
-    So that it need not count references to those it is given, which would cost more than most such parts do.
-    """
-    return _compiled(function, forceinline=True, _nrt=False)
+    """A part of kernels, always compiled into them."""
+    return _compiled(function, forceinline=True)

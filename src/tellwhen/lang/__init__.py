@@ -8,7 +8,7 @@ col() ─build──┘        └──format──> text, ──json──> JS
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.build import Column, col
 from tellwhen.lang.json import from_json
-from tellwhen.lang.parse import parse
+from tellwhen.lang.parser import parse
 from tellwhen.lang.values import Interval
 
 __all__ = ["Column", "Expr", "Interval", "col", "from_json", "parse"]

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import assert_never
 
 from tellwhen.lang.ast import COMPARISONS, LIKES, LISTS, RANGES, TEXTS, Connective, Expr, Not, Predicate, Truth
-from tellwhen.lang.parse import BINDING, IS_NAME, RESERVED
+from tellwhen.lang.parser import BINDING, IS_NAME, RESERVED
 from tellwhen.lang.values import Constant
 
 

@@ -28,7 +28,7 @@ from tellwhen.lang.ast import (
     Truth,
 )
 from tellwhen.lang.build import predicate
-from tellwhen.lang.parse import CONNECTIVES
+from tellwhen.lang.parser import CONNECTIVES
 from tellwhen.lang.values import Constant, timestamp
 
 OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES)} | {"!=": "<>"}

@@ -9,7 +9,7 @@ from tellwhen.errors import LimitError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr, as_expr
 from tellwhen.lang.json import from_json
-from tellwhen.lang.parse import parse
+from tellwhen.lang.parser import parse
 
 Given = str | Expr | Mapping[str, Any]
 """Text, JSON as text or as read, or an expression."""

@@ -322,10 +322,10 @@ DOUBLE_EXACT = 1 << 52
 
 
 def fits_int(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on an int line? They are whole and in range."""
+    """May these constants live on an int domain? They are whole and in range."""
     return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
 
 
 def fits_float(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on a float line? None is an integer that integer event values could be confused with."""
+    """May these constants live on a float domain? None is an integer that integer event values could be confused with."""
     return all(abs(c) < DOUBLE_EXACT or abs(c) > limits.INTEGER for c in constants)

@@ -12,34 +12,34 @@ from tellwhen.profile.values import FAMILIES
 SAMPLED, MOST, LEAST = 1 << 17, 256, 8
 """Values sampled of all attributes together; and of one, at most and at least."""
 
-PENDING = 1 << 17
+BUFFERED = 1 << 17
 """Values gathered before the sketches see them, each distinct one once with its count."""
 
 
 class Census:
-    """Values are texts, as `values.py` writes them. After adding, `settle`."""
+    """Values are texts, as `values.py` writes them. After adding, `trim`."""
 
     def __init__(self) -> None:
         self.present: Counter[str] = Counter()  # events or subscriptions that have the attribute
         self.families: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.heavy = Heavy()
         self._samples: defaultdict[str, Sample] = defaultdict(Sample)
-        self._pending: dict[str, dict[str, int]] = {}
-        self._size = 0  # of what is pending
+        self._buffer: dict[str, dict[str, int]] = {}
+        self._size = 0  # of what is buffered
 
     def add(self, attribute: str, text: str | None) -> None:
         """None, a value of no family, is not counted."""
         if text is not None:
-            counts = self._pending.setdefault(attribute, {})
+            counts = self._buffer.setdefault(attribute, {})
             counts[text] = counts.get(text, 0) + 1
             self._size += 1
-            if self._size > PENDING:
+            if self._size > BUFFERED:
                 self._flush()
 
     def _flush(self) -> None:
-        for attribute, counts in self._pending.items():
+        for attribute, counts in self._buffer.items():
             self.add_counts(attribute, counts)
-        self._pending, self._size = {}, 0
+        self._buffer, self._size = {}, 0
 
     def add_counts(self, attribute: str, counts: Mapping[str, int]) -> None:
         """Distinct values at once."""
@@ -49,7 +49,7 @@ class Census:
         self._samples[attribute].add(counts, self._room())
         self.heavy.add(attribute, counts)
 
-    def settle(self) -> None:
+    def trim(self) -> None:
         """Cut to size, so that equal input gives equal results."""
         self._flush()
         room = self._room()
@@ -64,7 +64,7 @@ class Census:
             self._samples[attribute].add(other._samples[attribute].counts, self._room())
             self.heavy.add(attribute, other.heavy.counts[attribute])
         self.heavy.error += other.heavy.error
-        self.settle()
+        self.trim()
 
     def _room(self) -> int:
         """Values to sample of an attribute: fewer, the more attributes there are.

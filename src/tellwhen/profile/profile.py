@@ -118,8 +118,8 @@ class Profile:
                     for constant in predicate.constants:
                         self._constants.add(attribute, text_of(constant))
             self._constants.present.update(mentioned)
-        self._constants.settle()
-        self._sharing.settle()
+        self._constants.trim()
+        self._sharing.trim()
 
     def add_events(self, events: Iterable[Mapping[str, Any]] | pa.Table) -> None:
         """Count these too."""
@@ -134,7 +134,7 @@ class Profile:
                 self.events += 1
                 for attribute, value in flatten(event).items():
                     self._add_value(attribute, value)
-        self._values.settle()
+        self._values.trim()
 
     def _add_value(self, attribute: str, value: Any) -> None:
         text = text_of(value)

@@ -33,7 +33,7 @@ class Level(NamedTuple):
 
 
 class Sharing:
-    """Counts sub-expressions by level. After adding, `settle`."""
+    """Counts sub-expressions by level. After adding, `trim`."""
 
     def __init__(self) -> None:
         self._totals: Counter[int] = Counter()
@@ -59,9 +59,9 @@ class Sharing:
         self._totals.update(other._totals)
         for level, sample in other._samples.items():
             self._samples[level].add(sample.counts, DISTINCT)
-        self.settle()
+        self.trim()
 
-    def settle(self) -> None:
+    def trim(self) -> None:
         """Cut to size, so that equal input gives equal results."""
         for sample in self._samples.values():
             sample.cut(DISTINCT)

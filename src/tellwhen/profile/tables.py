@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.compile.columns import Column, columns, is_string, objects, single_values, whole
-from tellwhen.compile.tables import TICKS
+from tellwhen.encode.columns import Column, columns, is_string, objects, single_values, whole
+from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64
 from tellwhen.lang import limits
 from tellwhen.profile.values import text_of

@@ -16,19 +16,19 @@ if find_spec("pyspark") is None:
     raise SparkSetupError("PySpark is not installed: `pip install tellwhen[spark]`")
 
 
-from tellwhen.spark.build import build
-from tellwhen.spark.generate import generate
-from tellwhen.spark.ingest import ingest
-from tellwhen.spark.match import match, matching
-from tellwhen.spark.profile import frames, profile
-from tellwhen.spark.session import session
+from tellwhen.spark.building import build
+from tellwhen.spark.generating import generate
+from tellwhen.spark.ingesting import ingest
+from tellwhen.spark.matcher import match, matching
+from tellwhen.spark.profiling import frames, profile
+from tellwhen.spark.sessions import session
 from tellwhen.spark.sql import register
 from tellwhen.spark.stream import follow
-from tellwhen.spark.update import update
-from tellwhen.spark.warehouse import Shard, Version, rollback, versions
+from tellwhen.spark.updating import update
+from tellwhen.spark.warehouse import ShardInfo, Version, rollback, versions
 
 __all__ = [
-    "Shard",
+    "ShardInfo",
     "Version",
     "build",
     "follow",

@@ -13,17 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tellwhen import persist
-from tellwhen.compile import saved
 from tellwhen.compile.needs import Needs, pivots
-from tellwhen.compile.subscriptions import AT_ONCE, Store
-from tellwhen.compile.text import Texts
-from tellwhen.contents import read_subscription
+from tellwhen.compile.store import COMPILE_BATCH, Store
+from tellwhen.containers.texts import Texts
 from tellwhen.errors import ExpressionError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, I64, NEVER
 from tellwhen.lang.ast import Expr
+from tellwhen.persistence import attributes as saved
 from tellwhen.schema import Schema
+from tellwhen.shard import read_subscription
 from tellwhen.spark.tasks import rows
 from tellwhen.spark.warehouse import fresh
 
@@ -50,7 +49,7 @@ class Block(NamedTuple):
         """For each subscription the attribute that decides its shard: -1 for none, NOWHERE if it never matches."""
         ranks = np.array([rank[name] for name in self.names], dtype=np.int64)
         found = pivots(self.need_start, self.need, ranks)
-        found[self.store.view().subscriptions.kind == NEVER] = NOWHERE
+        found[self.store.snapshot().subscriptions.kind == NEVER] = NOWHERE
         return found
 
 
@@ -76,7 +75,7 @@ def write_block(directory: Path, pairs: Iterable[tuple[Id, str | None]], schema:
     """Parse, compile and save."""
     store, ids, texts, needs = Store(schema), Ids(), Texts(), Needs()
     pairs = iter(pairs)
-    while few := list(islice(pairs, AT_ONCE)):
+    while few := list(islice(pairs, COMPILE_BATCH)):
         expressions, plain = zip(*[_read(id_, text, schema) for id_, text in few], strict=True)
         slots, _ = store.append(store.compile(expressions))
         needs.note(store, slots, list(expressions))
@@ -98,7 +97,7 @@ def write_block(directory: Path, pairs: Iterable[tuple[Id, str | None]], schema:
         "version": store.version,
         "names": list(needs.names),
     }
-    persist.save(directory, parts, meta, make=False)
+    directory.save(directory, parts, meta, make=False)
 
 
 def _read(id_: Id, text: str | None, schema: Schema) -> tuple[Expr, str]:
@@ -110,7 +109,7 @@ def _read(id_: Id, text: str | None, schema: Schema) -> tuple[Expr, str]:
 
 def read_block(directory: Path) -> Block:
     """Open a block, mapped into memory."""
-    parts, meta = persist.load(directory, verify=False)
+    parts, meta = directory.load(directory, verify=False)
     store = Store(Schema(meta["schema"]))
     attributes = saved.restored_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])

@@ -1,4 +1,4 @@
-"""Blocks -> the dictionary: every line and every string constant of all of them, found and sorted by Spark."""
+"""Blocks -> the dictionary: every domain and every string constant of all of them, found and sorted by Spark."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen import persist
-from tellwhen.compile import saved
-from tellwhen.compile.attributes import ROLES, Attributes, LineKey
+from tellwhen.compile.attributes import ROLES, Attributes, DomainKey
 from tellwhen.compile.dictionary import Moved, spread
-from tellwhen.compile.text import Texts
+from tellwhen.containers.texts import Texts
+from tellwhen.persistence import attributes as saved
+from tellwhen.persistence import directory
 from tellwhen.spark.blocks import read_block
 from tellwhen.spark.tasks import Task, rows, run
 from tellwhen.spark.warehouse import fresh
@@ -23,17 +23,17 @@ from tellwhen.spark.warehouse import fresh
 LINE = ["attribute", "kind", "pattern"]
 CONSTANT = "attribute string, kind string, pattern string, zero boolean, text string"
 RUN = "part int, place int, file string, attribute string, kind string, size long"
-"""Constants of one line that lie together in a file."""
+"""Constants of one domain that lie together in a file."""
 
 
 def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tuple[str, Attributes]:
     """Write the dictionary of the blocks; returns the name of its directory, and the attributes in it."""
     found = run(spark, len(blocks), _Constants(staged, blocks), CONSTANT)
-    # Where text is null, the row stands for the line itself.
+    # Where text is null, the row stands for the domain itself.
     distinct = found.groupBy(*LINE, "text").agg(F.max("zero").alias("zero")).persist()
     try:
-        lines = [
-            LineKey(row.attribute, row.kind, row.pattern, row.zero)
+        domains = [
+            DomainKey(row.attribute, row.kind, row.pattern, row.zero)
             for row in distinct.where(F.col("text").isNull()).collect()
         ]
         constants = distinct.where(F.col("text").isNotNull()).select(*LINE[:2], "text")
@@ -44,33 +44,33 @@ def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tup
     finally:
         distinct.unpersist()
     attributes = Attributes()
-    for key in sorted(lines):
+    for key in sorted(domains):
         attributes.add(key)
     arrays = _assembled(
         staged, attributes, sorted((r.part, r.place, r.file, r.attribute, r.kind, r.size) for r in runs)
     )
     directory = fresh(staged, "dictionary")
-    persist.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)}, make=False)
+    directory.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)}, make=False)
     return directory.name, read_dictionary(directory)
 
 
 class _Constants(Task):
-    """The lines and constants of blocks."""
+    """The domains and constants of blocks."""
 
     def __init__(self, staged: Path, blocks: list[str]) -> None:
         self._staged, self._blocks = staged, blocks
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         attributes = read_block(self._staged / self._blocks[number]).store.attributes
-        for line, key in enumerate(attributes.line_keys()):
+        for domain, key in enumerate(attributes.domain_keys()):
             texts: list[str | None] = [None]
             if key.kind in ROLES:
-                texts += attributes.dictionary(line).keys
+                texts += attributes.dictionary(domain).keys
             yield rows(CONSTANT, *([part] * len(texts) for part in key), texts)
 
 
 class _Writing:
-    """Sorted constants into a file; out come its runs of one line each."""
+    """Sorted constants into a file; out come its runs of one domain each."""
 
     def __init__(self, staged: Path) -> None:
         self._staged = staged
@@ -84,19 +84,19 @@ class _Writing:
         for batch in batches:
             names, kinds, values = (column.to_pylist() for column in batch.columns)
             texts.extend(values)
-            for line in zip(names, kinds, strict=True):
-                if runs and runs[-1][0] == line:
-                    runs[-1] = line, runs[-1][1] + 1
+            for domain in zip(names, kinds, strict=True):
+                if runs and runs[-1][0] == domain:
+                    runs[-1] = domain, runs[-1][1] + 1
                 else:
-                    runs.append((line, 1))
+                    runs.append((domain, 1))
         if runs:
             start, data = texts.arrays()
-            persist.save(directory, {"texts": {"start": start, "data": data}}, {}, make=False)
+            directory.save(directory, {"texts": {"start": start, "data": data}}, {}, make=False)
             count = len(runs)
-            lines = [line for line, _ in runs]
+            domains = [domain for domain, _ in runs]
             yield rows(
                 RUN, [context.partitionId()] * count, range(count), [directory.name] * count,
-                [name for name, _ in lines], [kind for _, kind in lines], [length for _, length in runs],
+                [name for name, _ in domains], [kind for _, kind in domains], [length for _, length in runs],
             )  # fmt: skip
 
 
@@ -105,15 +105,15 @@ def _assembled(
 ) -> dict[str, np.ndarray]:
     """The files of all parts in order, as one; the driver holds them only as mapped pages."""
     files = list(dict.fromkeys(file for _, _, file, _, _, _ in runs))
-    parts = [persist.load(staged / file, verify=False)[0]["texts"] for file in files]
+    parts = [directory.load(staged / file, verify=False)[0]["texts"] for file in files]
     totals: dict[tuple[str, str], int] = {}
     for _, _, _, attribute, kind, count in runs:
         totals[attribute, kind] = totals.get((attribute, kind), 0) + count
     numbers: dict[tuple[str, str], int] = {
-        (name, kind): line for line, (name, kind) in enumerate(attributes.lines) if kind in ROLES
+        (name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in ROLES
     }
-    # The lines were sorted as the constants are, so both come in the same order.
-    lines = sorted((numbers[key], count) for key, count in totals.items())
+    # The domains were sorted as the constants are, so both come in the same order.
+    domains = sorted((numbers[key], count) for key, count in totals.items())
     joined = _mapped(staged / "text.npy", np.uint8, sum(len(part["data"]) for part in parts))
     start = _mapped(staged / "start.npy", np.int64, sum(len(part["start"]) - 1 for part in parts) + 1)
     at = size = 0
@@ -123,8 +123,8 @@ def _assembled(
         joined[size : size + len(part["data"])] = part["data"]
         at, size = at + count, size + len(part["data"])
     return {
-        "line": np.repeat(np.array([line for line, _ in lines], np.int32), [count for _, count in lines]),
-        "label": np.concatenate([np.zeros(0, np.int64), *(spread(count) for _, count in lines)]),
+        "domain": np.repeat(np.array([domain for domain, _ in domains], np.int32), [count for _, count in domains]),
+        "label": np.concatenate([np.zeros(0, np.int64), *(spread(count) for _, count in domains)]),
         "start": start,
         "text": joined,
     }
@@ -138,27 +138,27 @@ def _mapped(file: Path, dtype: type, size: int) -> np.ndarray:
 
 def read_dictionary(directory: Path) -> Attributes:
     """The attributes of an index, mapped into memory."""
-    parts, meta = persist.load(directory)
+    parts, meta = directory.load(directory)
     return saved.restored_attributes(meta["attributes"], parts["dictionaries"])
 
 
 def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple[str, Attributes, dict[int, Moved]]:
-    """The dictionary with what new blocks need besides; labels stay, except on the lines given back as moved."""
+    """The dictionary with what new blocks need besides; labels stay, except on the domains given back as moved."""
     attributes = read_dictionary(directory)
     moved: dict[int, Moved] = {}
     for block in blocks:
         own = read_block(staged / block).store.attributes
-        for number, key in enumerate(own.line_keys()):
-            line = attributes.add(key)
+        for number, key in enumerate(own.domain_keys()):
+            domain = attributes.add(key)
             if key.kind in ROLES:
-                dictionary = attributes.dictionary(line)
+                dictionary = attributes.dictionary(domain)
                 new = dictionary.missing(own.dictionary(number).keys)
                 if new and not dictionary.add(new):
                     after, moves = dictionary.relabelled(new)
                     attributes = attributes.with_dictionary(after)
-                    earlier = moved.get(line)
-                    moved[line] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
+                    earlier = moved.get(domain)
+                    moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
     after_directory = fresh(staged, "dictionary")
     parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    persist.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
+    directory.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
     return after_directory.name, read_dictionary(after_directory), moved

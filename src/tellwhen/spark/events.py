@@ -32,8 +32,8 @@ from pyspark.sql.types import (
 )
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.events import encode
-from tellwhen.compile.tables import encode_table
+from tellwhen.encode.events import encode
+from tellwhen.encode.tables import encode_table
 from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.values import Family, flatten

@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen import persist
 from tellwhen.kernels.arrays import I32, I64
+from tellwhen.persistence import directory
 from tellwhen.spark.blocks import NOWHERE, Block, read_block
 from tellwhen.spark.tasks import Task, cores, rows, run
 from tellwhen.spark.warehouse import Version, fresh
@@ -184,7 +184,7 @@ class _Placing(Task):
         bounds = np.searchsorted(places[order], np.arange(self._placement.size + 1))
         # A directory of its own: a task may be run twice.
         aside = fresh(self._staged, "places")
-        persist.save(aside, {"shard": {"start": bounds, "slot": order}}, {}, make=False)
+        directory.save(aside, {"shard": {"start": bounds, "slot": order}}, {}, make=False)
         yield rows(PLACES, [number], [aside.name])
 
 
@@ -196,5 +196,5 @@ def placed(spark: SparkSession, staged: Path, blocks: list[str], placement: Plac
 
 def slots_for(staged: Path, places: str, number: int) -> I32:
     """The subscriptions of a block that go to a shard."""
-    noted = persist.load(staged / places, verify=False)[0]["shard"]
+    noted = directory.load(staged / places, verify=False)[0]["shard"]
     return noted["slot"][noted["start"][number] : noted["start"][number + 1]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.csr import gather
+from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
@@ -38,7 +38,7 @@ class _Opened(NamedTuple):
 
 
 class _Routes(NamedTuple):
-    """By line: its attribute's number, and whether it only tells of presence. By attribute: its shards, as lists."""
+    """By domain: its attribute's number, and whether it only tells of presence. By attribute: its shards, as lists."""
 
     attribute: I64
     is_presence: NDArray[np.bool_]
@@ -58,10 +58,10 @@ class Served:
     def match(self, shard: int, events: Events) -> Matches:
         """The slots of all that events satisfy in a shard."""
         if shard not in self._shards:
-            contents = read_shard(self.root / self.version.shards[shard].name, self.attributes)
-            if contents.ids.type != self.version.ids and len(contents.ids):
+            shard = read_shard(self.root / self.version.shards[shard].name, self.attributes)
+            if shard.ids.type != self.version.ids and len(shard.ids):
                 raise FormatError(f"the ids of {self.version.shards[shard].name} are not of the index's type")
-            self._shards[shard] = _Opened(contents.engine.reader(), contents.ids)
+            self._shards[shard] = _Opened(shard.engine.reader(), shard.ids)
         return self._shards[shard].reader.match(events)
 
     def ids(self, shard: int, slots: I32) -> pa.Array:
@@ -81,8 +81,8 @@ class Served:
         routes = self._routes
         owner = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start))
         # An attribute that is told to be absent is not carried.
-        carried = ~(routes.is_presence[events.line] & (events.high == 0))
-        first, which = gather(routes.start, routes.attribute[events.line[carried]])
+        carried = ~(routes.is_presence[events.domain] & (events.high == 0))
+        first, which = gather(routes.start, routes.attribute[events.domain[carried]])
         pairs = routes.shard[which] << 40 | np.repeat(owner[carried], np.diff(first))
         always = np.array(self.version.pivots.get(EVERY, []), dtype=np.int64)
         every = (always[:, None] << 40 | np.arange(len(events.start) - 1)[None, :]).ravel()
@@ -92,11 +92,11 @@ class Served:
     @cached_property
     def _routes(self) -> _Routes:
         numbers = {name: number for number, name in enumerate(self.attributes.by_name)}
-        lines = self.attributes.lines
+        domains = self.attributes.domains
         found = [self.version.pivots.get(name, []) for name in numbers]
         return _Routes(
-            attribute=np.array([numbers[line.attribute] for line in lines], dtype=np.int64),
-            is_presence=np.array([line.kind == "presence" for line in lines], dtype=np.bool_),
+            attribute=np.array([numbers[domain.attribute] for domain in domains], dtype=np.int64),
+            is_presence=np.array([domain.kind == "presence" for domain in domains], dtype=np.bool_),
             start=np.concatenate([[0], np.cumsum([len(shards) for shards in found])]).astype(np.int64),
             shard=np.array([shard for shards in found for shard in shards], dtype=np.int64),
         )

@@ -8,17 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from tellwhen import persist
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.merge import translated
-from tellwhen.contents import Contents
+from tellwhen.compile.unify import translated
 from tellwhen.kernels.arrays import I32
 from tellwhen.schema import Schema
+from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Block, read_block
 from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.placing import slots_for
 from tellwhen.spark.tasks import Task, rows
-from tellwhen.spark.warehouse import Shard, fresh
+from tellwhen.spark.warehouse import ShardInfo, fresh
 
 SHARD = "number int, name string, subscriptions long, bytes long"
 
@@ -33,40 +32,40 @@ class Building(Task):
         self._places, self._engine, self._types = places, engine, schema.types
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        contents = Contents.empty(self._engine, Schema(self._types))
-        contents.store.attributes = read_dictionary(self._dictionary)
+        shard = Shard.empty(self._engine, Schema(self._types))
+        shard.store.attributes = read_dictionary(self._dictionary)
         for name, places in zip(self._blocks, self._places, strict=True):
-            take_from(contents, read_block(self._staged / name), slots_for(self._staged, places, number))
-        contents.index_all()
-        yield saved_shard(self._staged, number, contents)
+            take_from(shard, read_block(self._staged / name), slots_for(self._staged, places, number))
+        shard.index_all()
+        yield saved_shard(self._staged, number, shard)
 
 
-def take_from(contents: Contents, source: Block | Contents, slots: I32) -> None:
-    """Store subscriptions from elsewhere, in the numbers of these contents' attributes; not indexed yet."""
+def take_from(shard: Shard, source: Block | Shard, slots: I32) -> None:
+    """Store subscriptions from elsewhere, in the numbers of the shard's attributes; not indexed yet."""
     if len(slots):
         extract = source.store.extract(slots)
-        if source.store.attributes is not contents.store.attributes:
-            literals = translated(extract.literals, source.store.attributes, contents.store.attributes)
+        if source.store.attributes is not shard.store.attributes:
+            literals = translated(extract.literals, source.store.attributes, shard.store.attributes)
             extract = extract._replace(literals=literals)
-        contents.store.adopt(extract)
-        contents.ids.adopt(source.ids, slots)
-        contents.texts.adopt(source.texts, slots)
+        shard.store.adopt(extract)
+        shard.ids.adopt(source.ids, slots)
+        shard.texts.adopt(source.texts, slots)
 
 
-def saved_shard(staged: Path, number: int, contents: Contents) -> pa.RecordBatch:
+def saved_shard(staged: Path, number: int, shard: Shard) -> pa.RecordBatch:
     """Write a shard; returns the row that describes it."""
     directory = fresh(staged, "shard")
-    persist.save(directory, contents.arrays(), contents.meta(), make=False)
+    directory.save(directory, shard.arrays(), shard.meta(), make=False)
     size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
-    return rows(SHARD, [number], [directory.name], [len(contents.engine)], [size])
+    return rows(SHARD, [number], [directory.name], [len(shard.engine)], [size])
 
 
-def read_shard(directory: Path, attributes: Attributes) -> Contents:
+def read_shard(directory: Path, attributes: Attributes) -> Shard:
     """Open a shard, mapped into memory, every byte checked."""
-    parts, meta = persist.load(directory)
-    return Contents.restored(parts, meta, attributes)
+    parts, meta = directory.load(directory)
+    return Shard.restored(parts, meta, attributes)
 
 
-def shards_of(found: Iterable[Any]) -> list[Shard]:
+def shards_of(found: Iterable[Any]) -> list[ShardInfo]:
     """The rows of a build, in order."""
-    return [Shard(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]
+    return [ShardInfo(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]

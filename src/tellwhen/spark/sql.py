@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_type
 
-from tellwhen.compile.batch import chosen
+from tellwhen.containers.batches import chosen
 from tellwhen.errors import EventError, FormatError
 from tellwhen.spark.events import Form, encoded, refuse_clashes
-from tellwhen.spark.match import pieces
+from tellwhen.spark.matcher import pieces
 from tellwhen.spark.serving import serve, task_version
 from tellwhen.spark.warehouse import located
 

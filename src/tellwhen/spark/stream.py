@@ -12,9 +12,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tellwhen.errors import ConflictError
 from tellwhen.schema import Schema
-from tellwhen.spark.build import KEEP
-from tellwhen.spark.ingest import ingest
-from tellwhen.spark.update import update
+from tellwhen.spark.building import KEEP
+from tellwhen.spark.ingesting import ingest
+from tellwhen.spark.updating import update
 from tellwhen.spark.warehouse import located, read_version
 
 TRIES = 10

@@ -53,7 +53,7 @@ PINS = 100
 
 
 @dataclass(frozen=True)
-class Shard:
+class ShardInfo:
     """One part of an index: the directory, and how much is in it."""
 
     name: str
@@ -71,7 +71,7 @@ class Version:
     schema: dict[str, Any]
     ids: IdType
     dictionary: str
-    shards: list[Shard]
+    shards: list[ShardInfo]
     pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
     order: list[str]  # attributes, those that fewest events carry first
     applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
@@ -122,7 +122,7 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
     except FileNotFoundError:
         known = ", ".join(str(number) for number in _numbers(root)) or "none"
         raise FormatError(f"{root} has no version {version}; there are {known}") from None
-    return Version(**{**body, "shards": [Shard(**shard) for shard in body["shards"]]})
+    return Version(**{**body, "shards": [ShardInfo(**shard) for shard in body["shards"]]})
 
 
 def current(root: Path) -> int:

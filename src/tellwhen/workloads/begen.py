@@ -77,16 +77,16 @@ class BEGen(ArrayWorkload):
         """The share of subscriptions that an event matches which is not their base, found by trying."""
         made, _ = self._derived(Draws(self.seed, "chance"), *self._based("strangers", SAMPLE), TRIES)
         attributes, values = self._based("passers-by", SAMPLE)
-        start, line, owner = made.start, made.attribute, np.repeat(np.arange(TRIES), np.diff(made.start))
+        start, domain, owner = made.start, made.attribute, np.repeat(np.arange(TRIES), np.diff(made.start))
         _, _, interval, low, high = made.literals()
-        of = np.repeat(np.arange(len(line)), np.diff(interval))
+        of = np.repeat(np.arange(len(domain)), np.diff(interval))
         found = 0
         for carried, value in zip(attributes, values, strict=True):
             point = np.full(self.dimensions, np.iinfo(np.int64).min)
             point[carried] = 2 * value
-            here = point[line]
+            here = point[domain]
             inside = (low <= here[of]) & (here[of] <= high)
-            true = (np.bincount(of[inside], minlength=len(line)) > 0) & (here > np.iinfo(np.int64).min)
+            true = (np.bincount(of[inside], minlength=len(domain)) > 0) & (here > np.iinfo(np.int64).min)
             found += TRIES - len(np.unique(owner[~true]))
         return found / (SAMPLE * TRIES * (start[-1] > 0))
 
@@ -129,8 +129,8 @@ class BEGen(ArrayWorkload):
         operator = self._operators(draws, len(value))
         first, operand = self._operands(draws, operator, value)
         start = np.searchsorted(owner, np.arange(count + 1))
-        line = attributes[base[owner], place].astype(np.int32)
-        return Conjunctions(start, line, operator.astype(np.uint8), first, operand), base
+        domain = attributes[base[owner], place].astype(np.int32)
+        return Conjunctions(start, domain, operator.astype(np.uint8), first, operand), base
 
     def _operators(self, draws: Draws, count: int) -> I64:
         choices = np.array(CLASSES[self.operators] or (EQ,))

@@ -39,7 +39,7 @@ class Conjunctions(NamedTuple):
         return f"{name} {SIGNS[operator]} {values[0]}"
 
     def literals(self) -> Predicates:
-        """The predicates on int lines, line a for attribute a, value v at the point 2v: ready to be stored."""
+        """The predicates on int domains, domain a for attribute a, value v at the point 2v: ready to be stored."""
         lengths = np.diff(self.first)
         outer = (self.operator == NOT_IN) | (self.operator == NE)
         # IN: a point each. NOT IN, <>: the gaps around the points. All others: one interval.

@@ -1,0 +1,125 @@
+"""Which of many intervals contain a point? Four structures of the same interface (PS-Tree, section 7.5).
+
+>>> import numpy as np
+>>> tree = SegmentTree(np.array([1, 4, 4]), np.array([6, 4, 9]))
+>>> found = tree.stab(np.array([4, 7, 11]))
+>>> [sorted(found.number[a:b].tolist()) for a, b in zip(found.start[:-1], found.start[1:])]
+[[0, 1, 2], [2], []]
+
+All are static: to change the intervals is to build anew. Only `PSTree` itself changes in place; the lists here are
+laid out from it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.intervals import kernels
+from tellwhen.engines.pstbloom.kernels import place_conjunctions
+from tellwhen.engines.pstree.tree import PSTree
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
+
+
+class Stabbed(NamedTuple):
+    """For every point the intervals that contain it, in no particular order."""
+
+    start: I64  # |0|3|4|4|     those of point p are number[start[p]:start[p+1]]
+    number: I32
+
+
+class Intervals(ABC):
+    """Closed intervals low..high, numbered as given."""
+
+    def __init__(self, low: I64, high: I64) -> None:
+        self.arrays = self._built(low, high)
+
+    @abstractmethod
+    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+        """The structure."""
+
+    @abstractmethod
+    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
+        """Count, or write, as kernels/intervals.py has it."""
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    def count(self, points: I64) -> I64:
+        """How many intervals contain each point."""
+        count = np.zeros(len(points), dtype=np.int64)
+        self._stab(points, count, count, np.zeros(0, dtype=np.int32))
+        return count
+
+    def stab(self, points: I64) -> Stabbed:
+        """Which intervals contain each point."""
+        count = self.count(points)
+        start = np.concatenate([[0], np.cumsum(count)])
+        number = np.empty(int(start[-1]), dtype=np.int32)
+        if len(number):
+            self._stab(points, count, start, number)
+        return Stabbed(start, number)
+
+
+class IntervalScan(Intervals):
+    """Tries all: the baseline."""
+
+    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+        return low, high
+
+    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
+        kernels.stab_scan(*self.arrays, points, count, start, out)
+
+
+class IntervalTree(Intervals):
+    """A centred tree: an interval hangs on the highest node whose centre it contains, sorted by both of its ends."""
+
+    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+        ends = _distinct(np.concatenate([low, high]))
+        node = np.empty(len(low), dtype=np.int64)
+        kernels.hang(np.searchsorted(ends, low), np.searchsorted(ends, high), node)
+        by_low, by_high = np.lexsort((low, node)), np.lexsort((~high, node))
+        node_start = np.searchsorted(node[by_low], np.arange(len(ends) + 1))
+        return ends, node_start, low[by_low], by_low.astype(np.int32), high[by_high], by_high.astype(np.int32)
+
+    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
+        kernels.stab_centred(*self.arrays, points, count, start, out)
+
+
+class SegmentTree(Intervals):
+    """An interval hangs on the fewest nodes that make it up; the leaves are the segments between ends."""
+
+    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+        bounded = high != HIGHEST
+        begins = _distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
+        last = np.searchsorted(begins, high, side="right") - 1
+        return begins, *kernels.hang_segments(np.searchsorted(begins, low), last, len(begins))
+
+    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
+        kernels.stab_segments(*self.arrays, points, count, start, out)
+
+
+class SpaceLists(Intervals):
+    """A PS-Tree whose spaces have lists of the intervals that cover them."""
+
+    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+        count = len(low)
+        domain, tree = np.zeros(count, dtype=np.int32), PSTree()
+        tree.know(1)
+        tree.insert(domain, low, high)
+        each = np.arange(count + 1)
+        known = tree.spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
+        list_start, numbers = place_conjunctions(each[:-1], each, each, known.first, known.last, known.total)
+        return known.cuts, list_start, numbers.astype(np.int32)
+
+    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
+        kernels.stab_spaces(*self.arrays, points, count, start, out)
+
+
+def _distinct(points: I64) -> I64:
+    """Sorted, each once. Faster than np.unique, which hashes them."""
+    points = np.sort(points)
+    return points[np.append(True, points[1:] != points[:-1])[: len(points)]]

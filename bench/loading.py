@@ -1,0 +1,32 @@
+"""A workload -> a store that engines can index, and its events as arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.compile.store import COMPILE_BATCH, Store
+from tellwhen.encode.events import encode
+from tellwhen.kernels.arrays import I32, Events
+from tellwhen.lang.parser import parse
+from tellwhen.schema import Schema
+from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, joined, taken, taken_events
+
+
+def stored(work: Workload, count: int) -> tuple[Store, I32]:
+    """The first `count` subscriptions in a new store, and their slots. Arrays make no detour through text."""
+    store = Store()
+    if not isinstance(work, ArrayWorkload):
+        texts = taken(work, count)
+        for first in range(0, count, COMPILE_BATCH):
+            store.append(store.compile(parse(text) for text in texts[first : first + COMPILE_BATCH]))
+        return store, np.arange(count, dtype=np.int32)
+    made = joined([work.conjunctions(block) for block in range(-(-count // BLOCK))], count)
+    for name in work.names:
+        store.attributes.domain(store.attributes.of(name), "int")
+    code = np.arange(len(made.attribute), dtype=np.int32)
+    return store, store.append_arrays(made.literals(), np.zeros(count, np.uint8), made.start.copy(), code)
+
+
+def encoded(work: Workload, count: int, store: Store) -> Events:
+    """The first `count` events, as the store's attributes read them."""
+    return encode(taken_events(work, count), store.attributes, Schema())[0]

@@ -1,0 +1,66 @@
+"""Batches of events: parts of one, several as one, and a weighted sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.containers.csr import gather
+from tellwhen.kernels.arrays import F64, I64, Events
+
+NO_EVENTS = Events(
+    np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
+)
+
+
+class Typical(NamedTuple):
+    """A weighted sample of the events to expect; empty while none are known."""
+
+    events: Events
+    weight: F64  # of each event: how many it stands for
+
+
+NOT_KNOWN = Typical(NO_EVENTS, np.zeros(0, np.float64))
+
+
+def chosen(events: Events, positions: I64) -> Events:
+    """The events at these positions."""
+    start, which = gather(events.start, positions)
+    low = events.low[which]
+    high = low if events.high is events.low else events.high[which]
+    return Events(start, events.domain[which], low, high, events.single_valued[positions])
+
+
+def first(events: Events, count: int) -> Events:
+    """The first `count` events; nothing is copied."""
+    end = events.start[count]
+    return Events(
+        events.start[: count + 1],
+        events.domain[:end],
+        events.low[:end],
+        events.high[:end],
+        events.single_valued[:count],
+    )
+
+
+def thinned(events: Events, most: int) -> Events:
+    """At most `most` of them, evenly spread."""
+    count = len(events.single_valued)
+    return events if count <= most else chosen(events, np.linspace(0, count - 1, most).astype(np.int64))
+
+
+def joined(batches: list[Events]) -> Events:
+    """Several batches as one."""
+    starts = [np.zeros(1, np.int64)]
+    for batch in batches:
+        starts.append(starts[-1][-1] + batch.start[1:])
+    parts = ([batch[field] for batch in [NO_EVENTS, *batches]] for field in range(1, 5))
+    return Events(np.concatenate(starts), *(np.concatenate(part) for part in parts))
+
+
+def one_by_one(events: Events) -> Iterator[Events]:
+    """Batches of one event each."""
+    for e in range(len(events.start) - 1):
+        yield chosen(events, np.array([e]))

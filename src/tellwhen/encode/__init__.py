@@ -1,0 +1,1 @@
+"""Events (dicts, Arrow, frames) -> POINTS: the flat arrays that kernels match."""

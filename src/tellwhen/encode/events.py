@@ -1,0 +1,238 @@
+"""dict -> points: one event, or a list of them, as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.domains import float_point, int_point, time_point
+from tellwhen.errors import EventError, shown
+from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
+from tellwhen.lang import limits
+from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
+from tellwhen.schema import Schema
+
+SINGLE = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
+"""`Events.single_valued` of a single event, ready made."""
+
+
+class EventEncoder:
+    """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
+
+    __slots__ = (
+        "_attributes",
+        "_domains",
+        "_highs",
+        "_lows",
+        "_schema",
+        "_single_valued",
+        "_starts",
+        "_wrong",
+        "mismatches",
+    )
+
+    def __init__(self, attributes: Attributes, schema: Schema) -> None:
+        self._attributes = attributes
+        self._schema = schema if schema.reads_times else None
+        self._starts: list[int] = [0]
+        self._domains: list[int] = []
+        self._lows: list[int] = []
+        self._highs: list[int] | None = None  # only once an interval has come
+        self._single_valued: list[int] = []
+        self._wrong: list[str] = []  # attributes of the current event with a value of a wrong type
+        self.mismatches: dict[str, int] = {}
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Encode one event."""
+        by_name = self._attributes.by_name
+        domains, lows = self._domains, self._lows
+        single_valued = True
+        nested = False
+        if type(event) is not dict and not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
+        items = event.items()
+        if self._schema is not None:
+            event = self._schema.read_event(flatten(event))
+            items = event.items()
+        for name, value in items:
+            kind = type(value)
+            if kind is dict or (kind is not str and isinstance(value, Mapping)):
+                nested = True
+                break
+            attribute = by_name.get(name)
+            if attribute is None:
+                if type(name) is not str and not isinstance(name, str):
+                    raise EventError(f"attribute names are strings, not {shown(name)}")
+                continue
+            # The common cases first; whatever is left goes the long way.
+            if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
+                # Each read once: another thread may take back a change, and its domains with it.
+                whole, real = attribute.int, attribute.float
+                if whole >= 0:
+                    domains.append(whole)
+                    lows.append(2 * value)
+                if real >= 0:
+                    domains.append(real)
+                    lows.append(float_point(value))
+                elif whole < 0:
+                    self._mismatch(attribute)
+            elif kind is str and value.isascii():
+                self._string(attribute, value)
+            else:
+                single_valued &= self._any(attribute, value)
+        if nested:
+            # An object among the values: start over with dotted names.
+            begin = self._starts[-1]
+            del domains[begin:], lows[begin:]
+            if self._highs is not None:
+                del self._highs[begin:]
+            self._wrong.clear()
+            self.add(flatten(event))
+            return
+        if self._attributes.watched:
+            self._presence(event)
+        if self._wrong:
+            for name in self._wrong:
+                self.mismatches[name] = self.mismatches.get(name, 0) + 1
+            self._wrong.clear()
+        self._single_valued.append(single_valued)
+        self._starts.append(len(domains))
+
+    def _string(self, attribute: Attribute, value: str) -> None:
+        # Read once: another thread may take back a change, and its domains with it.
+        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
+        if strings is not None:
+            self._domains.append(strings.domain)
+            self._lows.append(strings.point(value))
+        if reversed_ is not None:
+            self._domains.append(reversed_.domain)
+            self._lows.append(reversed_.point(value[::-1]))
+        if patterns is not None:
+            for domain, point in patterns.points(value):
+                self._domains.append(domain)
+                self._lows.append(point)
+        elif strings is None and reversed_ is None:
+            self._mismatch(attribute)
+
+    def _any(self, attribute: Attribute, value: Any) -> bool:
+        """Encode any value; False when the event is no longer single-valued."""
+        if is_missing(value):
+            return True
+        entries: dict[int, list[tuple[int, int]]] = {}  # by domain, so that those of one domain are neighbours
+        for member in members(value):
+            if is_missing(member):
+                continue
+            if isinstance(member, Interval):
+                found = interval_entries(attribute, member)
+            else:
+                reduced = reduce(member)
+                found = [] if reduced is None else [(domain, p, p) for domain, p in entries_of(attribute, reduced)]
+            if not found and not is_known(attribute, member):
+                self._mismatch(attribute)
+            for domain, low, high in found:
+                entries.setdefault(domain, []).append((low, high))
+        single_valued = True
+        for domain, ends in entries.items():
+            single_valued &= len(ends) == 1 and ends[0][0] == ends[0][1]
+            for low, high in ends:
+                self._domains.append(domain)
+                self._lows.append(low)
+                if high != low:
+                    if self._highs is None:
+                        self._highs = []
+                    # Highs are kept only as far as needed; `finish` fills the gaps with lows.
+                    self._highs.extend(self._lows[len(self._highs) : len(self._lows) - 1])
+                    self._highs.append(high)
+        return single_valued
+
+    def _mismatch(self, attribute: Attribute) -> None:
+        if attribute.families:
+            self._wrong.append(attribute.name)
+
+    def _presence(self, event: Mapping[str, Any]) -> None:
+        # Written for many watched attributes: only those of the event cost more than a copy.
+        watched = self._attributes.watched
+        points = dict.fromkeys(watched.values(), 0)
+        for name, value in event.items():
+            domain = watched.get(name)
+            if domain is not None and is_present(value):
+                points[domain] = 1
+        self._domains.extend(points)
+        self._lows.extend(points.values())
+
+    def finish(self) -> Events:
+        """The arrays of all events added."""
+        low = np.array(self._lows, dtype=np.int64)
+        high = low
+        if self._highs is not None:
+            high = low.copy()
+            high[: len(self._highs)] = self._highs
+        single_valued = (
+            SINGLE[self._single_valued[0]]
+            if len(self._single_valued) == 1
+            else np.array(self._single_valued, dtype=np.uint8)
+        )
+        return Events(np.array(self._starts), np.array(self._domains, dtype=np.int32), low, high, single_valued)
+
+
+def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
+    """The points of one value, on every domain of its family."""
+    found = []
+    if value.family == "number":
+        domains: list[tuple[int, int]] = [
+            (attribute.int, int_point(value.key)),
+            (attribute.float, float_point(value.key)),
+        ]
+        found = [(domain, point) for domain, point in domains if domain >= 0]
+    elif value.family == "string":
+        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
+        if strings is not None:
+            found.append((strings.domain, strings.point(value.key)))
+        if reversed_ is not None:
+            found.append((reversed_.domain, reversed_.point(value.key[::-1])))
+        if patterns is not None:
+            found += patterns.points(value.key)
+    else:
+        domain, point = (
+            (attribute.bool, value.key) if value.family == "bool" else (attribute.time, time_point(value.key))
+        )
+        if domain >= 0:
+            found.append((domain, point))
+    return found
+
+
+def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
+    """The same for an interval: its ends' points."""
+    domains: list[tuple[int, Callable[[Any], int]]] = (
+        [(attribute.int, int_point), (attribute.float, float_point)]
+        if interval.family == "number"
+        else [(attribute.time, time_point)]
+    )
+    return [
+        (
+            domain,
+            LOWEST if interval.low is None else point(interval.low_key),
+            HIGHEST if interval.high is None else point(interval.high_key),
+        )
+        for domain, point in domains
+        if domain >= 0
+    ]
+
+
+def is_known(attribute: Attribute, member: Any) -> bool:
+    """Is the member of a family the attribute is compared with? (A string may match no pattern and have no entry.)"""
+    family = member.family if isinstance(member, Interval) else getattr(reduce(member), "family", None)
+    return family in attribute.families
+
+
+def encode(
+    events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
+) -> tuple[Events, dict[str, int]]:
+    """Arrays for the events, and how many values of each attribute were of a wrong type."""
+    encoder = EventEncoder(attributes, schema)
+    for event in events:
+        encoder.add(event)
+    return encoder.finish(), encoder.mismatches

@@ -1,0 +1,5 @@
+"""`auto`: the default engine."""
+
+from tellwhen.engines.auto.engine import Auto
+
+__all__ = ["Auto"]

@@ -1,0 +1,31 @@
+"""The arrays of `counting`, drawn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing
+
+
+class CountingIndex(NamedTuple):
+    """Conjunctions wait for the intervals of their predicates.
+
+    A subscription that is one conjunction has the number of its slot, so that a match needs no look-up. Translated
+    conjunctions are numbered behind the slots.
+    """
+
+    stabbing: Stabbing  # whose members are conjunctions
+    need: U64  # |7 0 3 2 ...|  predicates by conjunction, eight bytes to a word; 0 where the slot has none built
+    translated_slot: I32  # |1|-6|-6|     slots of the translated conjunctions; -1 - slot for one of several
+    always: I32  # conjunctions without predicates
+    count: int  # conjunctions
+
+
+class CountingScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    runs: Runs
+    remaining: U64  # by conjunction: predicates not satisfied yet, eight bytes to a word
+    done: I32  # conjunctions that have none left
+    stamps: I64
+    effort: I64

@@ -1,0 +1,129 @@
+"""`scan`: test every subscription. The baseline that every other engine has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.containers.csr import gather
+from tellwhen.containers.growing import Growing
+from tellwhen.containers.named import flatten, unflatten
+from tellwhen.engines.base import Engine, Reader, Source
+from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
+from tellwhen.engines.scan.kernels import scan
+from tellwhen.engines.shared.calls import Call
+from tellwhen.engines.shared.stabbing import RUNS_SIZE, build, nothing
+from tellwhen.kernels.arrays import CONJUNCTION, I32, Events, Matches, Snapshot
+
+PENDING_MIN = 256
+"""Index predicates once more than 256 are not indexed and they are over 1/8 of the indexed ones; drop removed
+subscriptions once there are more than 256 and over a quarter."""
+
+WIDE = (1 << 31) - 1
+"""The number of points of a predicate that is not a set of points."""
+
+
+class Scan(Engine):
+    """Finds every true predicate once, then tests every subscription on these values."""
+
+    name = "scan"
+    summary = "a tight loop over all subscriptions"
+    supports = frozenset({"expressions"})
+
+    def __init__(self, source: Source, **given: int) -> None:
+        super().__init__(source, **given)
+        self._conjunctions = Growing(np.int32)  # slots
+        self._head = Growing(np.int32)  # a predicate of each, tested first
+        self._others = Growing(np.int32)  # slots of all else
+        self._removed = 0
+        self._stabbing, self._stabbed = nothing(), 0
+
+    def __len__(self) -> int:
+        return self._conjunctions.count + self._others.count - self._removed
+
+    def insert(self, slots: I32) -> None:
+        snapshot = self.source.snapshot()
+        start = snapshot.subscriptions.start
+        chosen = (snapshot.subscriptions.kind[slots] == CONJUNCTION) & (start[slots + 1] > start[slots])
+        self._conjunctions.extend(slots[chosen])
+        self._head.extend(_heads(snapshot, slots[chosen]))
+        self._others.extend(slots[~chosen])
+        if len(snapshot.predicates.domain) - self._stabbed > max(PENDING_MIN, self._stabbed // 8):
+            self._index_predicates()
+
+    def delete(self, slots: I32) -> None:
+        self._removed += len(slots)
+        if self._removed > max(PENDING_MIN, (self._conjunctions.count + self._others.count) // 4):
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        is_alive = self._is_alive(self._conjunctions.view)
+        self._head = Growing(np.int32, self._head.view[is_alive])
+        self._conjunctions = Growing(np.int32, self._conjunctions.view[is_alive])
+        self._others = Growing(np.int32, self._others.view[self._is_alive(self._others.view)])
+        self._removed = 0
+        self._index_predicates()
+
+    def _is_alive(self, slots: I32) -> np.ndarray:
+        snapshot = self.source.snapshot()
+        return snapshot.subscriptions.died[slots] > snapshot.version
+
+    def _index_predicates(self) -> None:
+        snapshot = self.source.snapshot()
+        self._stabbed = len(snapshot.predicates.domain)
+        each = np.arange(self._stabbed + 1)
+        self._stabbing = build(snapshot.predicates, snapshot.domains, each, each[:-1].astype(np.int32))
+
+    @property
+    def _index(self) -> ScanIndex:
+        return ScanIndex(self._conjunctions.view, self._head.view, self._others.view, self._stabbing, self._stabbed)
+
+    def reader(self) -> Reader:
+        return _ScanReader(self._index, self.source.snapshot(), len(self))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return flatten(self._index)
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        conjunctions, head, others, self._stabbing, self._stabbed = unflatten(ScanIndex, arrays)
+        self._conjunctions, self._head, self._others = (Growing(np.int32, a) for a in (conjunctions, head, others))
+        self._removed = int(np.count_nonzero(~self._is_alive(np.concatenate([conjunctions, others]))))
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "subscriptions": len(self),
+            "removed": self._removed,
+            "bytes": sum(array.nbytes for array in self.arrays().values()),
+        }
+
+
+def _heads(snapshot: Snapshot, slots: I32) -> I32:
+    """For each conjunction the predicate of the fewest points, if it has one that is a set of points; else any."""
+    if not len(slots):
+        return slots
+    _, _, start, low, high = snapshot.predicates
+    begin, which = gather(snapshot.subscriptions.start, slots)
+    p = snapshot.subscriptions.code[which].astype(np.int64)
+    points = np.where(low[start[p]] == high[start[p]], start[p + 1] - start[p], WIDE)
+    best = np.minimum.reduceat(points << 32 | p, begin[:-1])
+    return (best & 0xFFFFFFFF).astype(np.int32)
+
+
+class _ScanReader(Reader):
+    def __init__(self, index: ScanIndex, snapshot: Snapshot, subscriptions: int) -> None:
+        sizes: Any = ScanScratch(
+            runs=RUNS_SIZE,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            candidates=len(index.conjunctions) + 1,
+            registers=snapshot.registers,
+        )  # type: ignore[arg-type]
+        self._call, self._subscriptions = Call(scan, index, snapshot, sizes), subscriptions
+
+    def match(self, events: Events) -> Matches:
+        return self._call(events)
+
+    def candidates(self, events: Events) -> int:
+        return self._subscriptions * len(events.single_valued)

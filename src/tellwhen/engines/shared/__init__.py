@@ -1,0 +1,1 @@
+"""What several engines share: conjunctions, stabbing indexes, predicate spaces, selectivity. Not an engine."""

@@ -1,0 +1,197 @@
+"""How is a kernel called? With packed arrays, scratch from a pool, and an output that grows until the matches fit.
+
+All kernels that match have one form: `kernel(index, snapshot, scratch, events, out, event)`. The first three are packed
+(`kernels/handover.py`). The kernel fills `out` from `event` on, and returns the first event whose matches did not fit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tellwhen.containers.batches import one_by_one
+from tellwhen.engines.base import Reader
+from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
+from tellwhen.kernels.handover import array_like, pack
+
+INITIAL_MATCHES_MAX = 1 << 22
+"""Matches, at most, that an output has room for before any is known."""
+
+Kernel = Callable[..., int]
+
+_matches_per_event: dict[Kernel, int] = {}  # as they were lately
+
+
+class Scratch:
+    """A set of working arrays of one kind, and their addresses."""
+
+    __slots__ = ("arrays", "fits", "packed")
+
+    def __init__(self, sizes: Any) -> None:
+        self.arrays = array_like(sizes)
+        self.packed = pack(self.arrays)
+        self.fits = sizes  # the last sizes that it was found large enough for
+
+
+_pools: defaultdict[type, list[Scratch]] = defaultdict(list)
+"""Sets that no thread uses now, by kind. All indexes share them: allocating would cost more than most matches."""
+
+
+def take(sizes: Any) -> Scratch:
+    """Working arrays of at least these sizes, which no other thread uses until they are given back.
+
+    New arrays are zero. Kernels leave theirs as they need to find them. When one array of a set is too small, the whole
+    set is renewed, so that no two arrays of a set have different histories.
+    """
+    try:
+        scratch = _pools[type(sizes)].pop()
+    except IndexError:
+        return Scratch(sizes)
+    if scratch.fits is not sizes:
+        if not _is_enough(scratch.arrays, sizes):
+            return Scratch(sizes)
+        scratch.fits = sizes
+    return scratch
+
+
+def give(scratch: Scratch) -> None:
+    """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
+    _pools[type(scratch.fits)].append(scratch)
+
+
+def _is_enough(arrays: Any, sizes: Any) -> bool:
+    return all(
+        _is_enough(array, size) if isinstance(size, tuple) else len(array) >= size
+        for array, size in zip(arrays, sizes, strict=True)
+    )
+
+
+class Call:
+    """A kernel, with the index and the snapshot that it reads."""
+
+    def __init__(self, kernel: Kernel, index: Any, snapshot: Snapshot, sizes: Any) -> None:
+        self._kernel, self._sizes = kernel, sizes
+        self._alive = index, snapshot  # what the packed arrays point to
+        self._index, self._snapshot = pack(index), pack(snapshot)
+
+    def of(self, index: Any) -> Call:
+        """The same call on another index."""
+        call = copy.copy(self)
+        call._alive, call._index = (index, self._alive[1]), pack(index)
+        return call
+
+    def __call__(self, events: Events) -> Matches:
+        """The matches of all events."""
+        scratch = take(self._sizes)
+        matches = self._fill(scratch, events)
+        give(scratch)
+        return matches
+
+    def _fill(self, scratch: Scratch, events: Events) -> Matches:
+        kernel, count = self._kernel, len(events.single_valued)
+        arguments = self._index, self._snapshot, scratch.packed, tuple(events)
+        start = np.zeros(count + 1, dtype=np.int64)
+        # As much as the last batch needed, and some more: an event that does not fit is matched again.
+        room = min(count * _matches_per_event.get(kernel, 0), INITIAL_MATCHES_MAX)
+        out = np.empty(64 + count * 4 + room, dtype=np.int32)
+        done = kernel(*arguments, (start, out), 0)
+        while done < count:
+            grown = np.empty(4 * len(out), dtype=np.int32)
+            grown[: start[done]] = out[: start[done]]
+            out = grown
+            done = kernel(*arguments, (start, out), done)
+        found = int(start[count])
+        if count:
+            _matches_per_event[kernel] = found * 5 // (4 * count)
+        return Matches(start, out[:found])
+
+    def effort(self, events: Events) -> tuple[int, int]:
+        """Candidates tested, and predicates tested for them, as the kernel counts them in `scratch.effort`.
+
+        A kernel to which counting costs time counts only if it finds a 1 in effort[0].
+        """
+        candidates = predicates = 0
+        scratch = take(self._sizes)
+        effort = scratch.arrays.effort
+        for event in one_by_one(events):  # a kernel whose output is full starts again: only the last run counts
+            room, done = 64, 0
+            while not done:
+                effort[:2] = 1, 0
+                start, out = np.zeros(2, dtype=np.int64), np.empty(room, dtype=np.int32)
+                done = self._kernel(self._index, self._snapshot, scratch.packed, tuple(event), (start, out), 0)
+                room *= 4
+            candidates += int(effort[0]) - 1
+            predicates += int(effort[1])
+        effort[:] = 0
+        give(scratch)
+        return candidates, predicates
+
+
+class Refiner(Reader):
+    """Makes the matches of an index exact: filter and refine.
+
+    An index need not have all slots, nor be exact for events with several values or intervals: it may find too many
+    for these. The refiner tests pending slots, and the matches of such events, one by one. Alone, without anything
+    found, it is the reader of an index that has only pending slots.
+    """
+
+    def __init__(self, pending: I32, snapshot: Snapshot) -> None:
+        self._pending = pending
+        sizes: Any = RefineScratch(
+            first_entry=snapshot.domains,  # type: ignore[arg-type]
+            truth=len(snapshot.predicates.domain) // 64 + 1,  # type: ignore[arg-type]
+            registers=snapshot.registers,  # type: ignore[arg-type]
+        )
+        self._call = Call(refine, RefineIndex(NOTHING_FOUND, pending), snapshot, sizes)
+
+    def exact(self, found: Matches, events: Events) -> Matches:
+        """The matches themselves where they are exact already, or refined, with those of the pending slots."""
+        # Bytes, because all() of a short array costs a microsecond.
+        if not len(self._pending) and b"\0" not in events.single_valued.tobytes():
+            return found
+        return self._call.of(RefineIndex(found, self._pending))(events)
+
+    def match(self, events: Events) -> Matches:
+        return self._call(events)
+
+    def candidates(self, events: Events) -> int:
+        return len(self._pending) * len(events.single_valued)
+
+
+NOTHING_FOUND = Matches(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))
+
+
+class Union(Reader):
+    """Several readers over disjoint slots."""
+
+    def __init__(self, readers: list[Reader]) -> None:
+        self._readers = readers
+
+    def match(self, events: Events) -> Matches:
+        count = len(events.start) - 1
+        found = [reader.match(events) for reader in self._readers]
+        if not found:
+            return no_matches(count)
+        lengths = [np.diff(matches.start) for matches in found]
+        start = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(sum(lengths), out=start[1:])
+        slot = np.empty(start[-1], dtype=np.int32)
+        at = start[:-1].copy()
+        for matches, length in zip(found, lengths, strict=True):
+            where = np.repeat(at - matches.start[:-1], length) + np.arange(len(matches.slot))
+            slot[where] = matches.slot
+            at += length
+        return Matches(start, slot)
+
+    def candidates(self, events: Events) -> int:
+        return sum(reader.candidates(events) for reader in self._readers)
+
+
+def no_matches(events: int) -> Matches:
+    """Of events that satisfy nothing."""
+    return Matches(np.zeros(events + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))

@@ -1,0 +1,79 @@
+"""Build a stabbing index: for every interval of every predicate, who waits for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels import stabbing as kernels
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Stabbing
+
+RUNS_SIZE = Runs(kernels.MAX_RUNS, kernels.MAX_RUNS)  # type: ignore[arg-type]
+"""The scratch that stabbing needs."""
+
+
+def build(predicates: Predicates, domains: int, owner_start: I64, owner_code: I32) -> Stabbing:
+    """Owners wait for the intervals of their predicates: o for those of owner_code[owner_start[o]:owner_start[o+1]]."""
+    if not len(owner_code):
+        return nothing(domains)
+    used = np.zeros(len(predicates.domain), dtype=bool)
+    used[owner_code] = True
+    shape = _shapes(predicates, used)
+    domain = np.repeat(predicates.domain, np.diff(predicates.start))
+    first_key, last_key = np.zeros(len(shape), dtype=np.int64), np.zeros(len(shape), dtype=np.int64)
+
+    key_start, keys = np.zeros((4, domains + 1), dtype=np.int64), []
+    count = 0
+    for kind, ends in enumerate((predicates.low, predicates.high, predicates.low)):
+        chosen = np.flatnonzero(shape == kind)
+        key_start[kind], found, number = numbered(domain[chosen], ends[chosen], domains)
+        first_key[chosen] = count + number
+        key_start[kind] += count
+        keys.append(found)
+        count += len(found)
+    chosen = np.flatnonzero(shape == kernels.SPAN)
+    both = np.concatenate([predicates.low[chosen], predicates.high[chosen] + 1])
+    key_start[kernels.SPAN], found, number = numbered(np.tile(domain[chosen], 2), both, domains)
+    first_key[chosen], last_key[chosen] = np.split(count + number, 2)
+    key_start[kernels.SPAN] += count
+    keys.append(found)
+
+    flat = key_start.reshape(-1)
+    lists = count + 2 * len(found)
+    placed = kernels.place_members(owner_start, owner_code, predicates, shape, first_key, last_key, flat, lists)
+    return Stabbing(flat, np.concatenate(keys), *placed)
+
+
+def _shapes(predicates: Predicates, used: np.ndarray) -> U8:
+    """By interval: its shape."""
+    low, high = predicates.low, predicates.high
+    unused = np.repeat(~used, np.diff(predicates.start))
+    return np.select(
+        [unused, high == HIGHEST, low == LOWEST, low == high],
+        [kernels.UNUSED, kernels.SINCE, kernels.UPTO, kernels.POINT],
+        kernels.SPAN,
+    ).astype(np.uint8)
+
+
+def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
+    """Whose members are the predicates themselves: those in use, given with repetition."""
+    in_use = np.zeros(len(predicates.domain), dtype=bool)
+    in_use[predicate] = True
+    upto = np.concatenate([[0], np.cumsum(in_use)])
+    return build(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32))
+
+
+def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
+    """Distinct keys, domain by domain: where each domain's keys begin, the keys, and every input's number among them."""
+    order = np.lexsort((key, domain))
+    domain, key = domain[order], key[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(fresh) - 1
+    return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
+
+
+def nothing(domains: int = 0) -> Stabbing:
+    """A stabbing index without intervals."""
+    wide, narrow = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    return Stabbing(np.zeros(4 * (domains + 1), dtype=np.int64), wide, np.zeros(1, dtype=np.int64), narrow)

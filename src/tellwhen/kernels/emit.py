@@ -1,0 +1,27 @@
+"""How does a conjunction that matched become a slot in the output? The same for all engines of conjunctions."""
+
+from __future__ import annotations
+
+from tellwhen.kernels.jit import inline
+
+
+@inline
+def emit(slot, snapshot, stamps, out, written):
+    """Write the slot of a conjunction, unless it was removed or written for this event before; returns the new end.
+
+    A slot of several conjunctions comes as -1 - slot. stamps[slot] is the time at which it was last written; stamps[-1]
+    is the clock, which `next_event` advances. So nothing needs clearing between events.
+    """
+    if slot < 0:
+        slot = -1 - slot
+        if stamps[slot] == stamps[-1]:
+            return written
+        stamps[slot] = stamps[-1]
+    out.slot[written] = slot
+    return written + (snapshot.removed == 0 or snapshot.subscriptions.died[slot] > snapshot.version)
+
+
+@inline
+def next_event(stamps):
+    """Advance the clock of `stamps`: it counts events over the life of the array."""
+    stamps[-1] += 1

@@ -1,0 +1,29 @@
+"""Binary searches in sorted runs of an array."""
+
+from __future__ import annotations
+
+from tellwhen.kernels.jit import inline
+
+
+@inline
+def first_at_least(keys, start, end, point):
+    """The first index in start:end whose key is at least the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] < point:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inline
+def first_above(keys, start, end, point):
+    """The first index in start:end whose key is greater than the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] <= point:
+            start = middle + 1
+        else:
+            end = middle
+    return start

@@ -1,0 +1,53 @@
+"""Which predicates does an event make true? A bit for each of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.jit import inline
+from tellwhen.kernels.stabbing import find_runs
+
+
+@inline
+def is_true(truth, p):
+    """Bit p."""
+    return (truth[np.uint32(p) >> np.uint32(6)] >> np.uint64(p & 63)) & np.uint64(1) != 0
+
+
+@inline
+def set_true(truth, p):
+    """Set bit p."""
+    truth[np.uint32(p) >> np.uint32(6)] |= np.uint64(1) << np.uint64(p & 63)
+
+
+@inline
+def clear_true(truth, p):
+    """Clear bit p."""
+    truth[np.uint32(p) >> np.uint32(6)] &= ~(np.uint64(1) << np.uint64(p & 63))
+
+
+@inline
+def note_true(stabbing, events, event, runs, truth, satisfied):
+    """Set the bits of all predicates that the event satisfies, and list them in `satisfied`; returns how many.
+
+    The members of the stabbing index are predicates.
+    """
+    domains = stabbing.domain.size // 4 - 1
+    count = 0
+    for i in range(events.start[event], events.start[event + 1]):
+        if events.domain[i] < domains:
+            for k in range(find_runs(stabbing, events.domain[i], events.low[i], events.high[i], runs)):
+                for j in range(np.uint64(runs.begin[k]), np.uint64(runs.end[k])):
+                    p = stabbing.members[j]
+                    if not is_true(truth, p):
+                        set_true(truth, p)
+                        satisfied[count] = p
+                        count += 1
+    return count
+
+
+@inline
+def forget_true(truth, satisfied, count):
+    """Clear exactly the bits that were set."""
+    for k in range(count):
+        truth[satisfied[k] >> 6] = 0

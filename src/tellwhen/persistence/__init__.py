@@ -1,0 +1,1 @@
+"""ARRAYS <-> FILES: a directory that is whole or absent."""

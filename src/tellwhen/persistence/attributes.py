@@ -1,0 +1,65 @@
+"""Attributes <-> what is saved of them: names and domains as JSON, the dictionaries' constants as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.attributes import ROLES, Attributes, Domain
+from tellwhen.compile.dictionary import Dictionary, Saved
+from tellwhen.compile.patterns import Patterns
+from tellwhen.containers.texts import Texts
+
+
+def attributes_meta(attributes: Attributes) -> dict[str, Any]:
+    """Domains in their order, and the patterns of those that have one."""
+    return {
+        "domains": [list(domain) for domain in attributes.domains],
+        "patterns": [
+            [domain, key.pattern, key.zero]
+            for domain, key in enumerate(attributes.domain_keys())
+            if key.kind == "pattern"
+        ],
+    }
+
+
+def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
+    """The constants of all string domains, one domain after the other, each in order."""
+    domains = [domain for domain, (_, kind) in enumerate(attributes.domains) if kind in ROLES]
+    parts = [attributes.dictionary(domain).arrays() for domain in domains]
+    lengths = [np.diff(start) for start, _, _ in parts]
+    return {
+        "domain": np.repeat(np.array(domains, np.int32), [len(length) for length in lengths]),
+        "label": np.concatenate([np.zeros(0, np.int64), *(labels for _, _, labels in parts)]),
+        "start": np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]))]),
+        "text": np.concatenate([np.zeros(0, np.uint8), *(data for _, data, _ in parts)]),
+    }
+
+
+def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Attributes:
+    """The attributes as they were."""
+    attributes = Attributes()
+    attributes.domains = [Domain(name, kind) for name, kind in meta["domains"]]
+    for number, (name, kind) in enumerate(attributes.domains):
+        attribute = attributes.of(name)
+        if kind in ROLES:
+            setattr(attribute, ROLES[kind], _dictionary(number, arrays))
+        elif kind != "pattern":
+            setattr(attribute, kind, number)
+            if kind == "presence":
+                attributes.watched[name] = number
+    for domain, pattern, zero in meta["patterns"]:
+        attribute = attributes.of(attributes.domains[domain].attribute)
+        if attribute.patterns is None:
+            attribute.patterns = Patterns()
+        attribute.patterns.domains[pattern] = domain
+        if zero:
+            attribute.patterns.zeros.add(domain)
+    return attributes
+
+
+def _dictionary(domain: int, arrays: Mapping[str, np.ndarray]) -> Dictionary:
+    begin, end = np.searchsorted(arrays["domain"], [domain, domain + 1]).tolist()
+    return Dictionary(domain, saved=Saved(Texts(arrays["start"], arrays["text"]), arrays["label"], begin, end))

@@ -1,0 +1,1 @@
+"""Results -> one HTML page that opens offline."""

@@ -1,0 +1,230 @@
+"""What does an index hold, and how does it change? As a whole, or not at all.
+
+A change starts at a `mark()`. Whatever stops it, an error in the input or an interrupt between any two steps,
+`rewind()` brings the contents back to the mark. Readers notice neither: they see what was published last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
+from tellwhen.containers.batches import Typical
+from tellwhen.containers.texts import Texts
+from tellwhen.engines import create
+from tellwhen.engines.base import Engine, able
+from tellwhen.errors import (
+    BudgetError,
+    DuplicateId,
+    ExpressionError,
+    LimitError,
+    ParseError,
+    SchemaError,
+    UnknownId,
+    shown,
+)
+from tellwhen.ids import Id, Ids, checked
+from tellwhen.kernels.arrays import I32, Events
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.read import Given, read
+from tellwhen.schema import Schema
+
+INDEX_AT_ONCE = 10_000
+"""More subscriptions than this an engine indexes at once; of fewer it may keep some aside for a while."""
+
+COMPACT_MIN = 4_096
+"""So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
+
+
+class Shard:
+    """A store, an engine over it, and by slot the ids and the texts."""
+
+    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
+        self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
+        self._entered = False  # since the mark, the engine or the way from ids to slots may have changed
+
+    @classmethod
+    def empty(cls, engine: str, schema: Schema) -> Shard:
+        store = Store(schema)
+        return cls(store, create(engine, store), Ids(), Texts())
+
+    def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
+        """Store all, then index all; of an id that comes twice the last one counts."""
+        fresh: dict[Id, int] = {}
+        replaced: set[int] = set()
+        first = len(self.store)
+        moved = False
+        while block := list(islice(pairs, COMPILE_BATCH)):
+            moved |= self._store_block(block, fresh, replaced, replace)
+        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+        slots.sort()
+        self._refuse_too_complex(slots)
+        self._entered = True
+        if len(slots) < len(self.store) - first:
+            self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
+        if moved:
+            self.engine.rebuild()
+        self.engine.insert(slots)
+        if replaced:
+            self._delete(np.array(sorted(replaced), dtype=np.int32))
+        self.slots.update(fresh)
+
+    def index_all(self) -> None:
+        """Index whatever is in the store, after its slots were filled from elsewhere."""
+        slots = self.store.alive()
+        self._refuse_too_complex(slots)
+        self.engine.insert(slots)
+        if len(slots) < INDEX_AT_ONCE:
+            self.engine.rebuild()
+
+    def _refuse_too_complex(self, slots: I32) -> None:
+        refused = slots[~self.engine.takes(slots)]
+        if len(refused):
+            raise BudgetError(
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: its normal "
+                f"form is too large; engines that take any expression: {', '.join(able('expressions'))}"
+            )
+
+    def _store_block(
+        self, block: list[tuple[Id, Given]], fresh: dict[Id, int], replaced: set[int], replace: bool
+    ) -> bool:
+        """Parse and store one block; returns whether stored points have moved."""
+        ids: list[Id] = []
+        texts: list[str] = []
+        expressions: list[Expr] = []
+        known = self.slots
+        first = len(self.store)
+        for pair in block:
+            try:
+                id_, given = pair
+            except (TypeError, ValueError):
+                raise ExpressionError(
+                    f"a subscription is a pair of an id and an expression, not {shown(pair)}"
+                ) from None
+            id_ = checked(id_)
+            if id_ in known or id_ in fresh:
+                if not replace:
+                    raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
+                if id_ in known:
+                    replaced.add(known[id_])
+            expression, text = read_subscription(id_, given, self.store.schema)
+            fresh[id_] = first + len(ids)
+            ids.append(id_)
+            expressions.append(expression)
+            texts.append(text)
+        _, moved = self.store.append(self.store.compile(expressions))
+        self.ids.extend(ids)
+        self.texts.extend(texts)
+        return moved
+
+    def remove(self, ids: Iterable[Id]) -> None:
+        wanted = dict.fromkeys(checked(id_) for id_ in ids)
+        known = self.slots
+        for id_ in wanted:
+            if id_ not in known:
+                raise UnknownId(f"there is no subscription {id_!r}")
+        if wanted:
+            self._entered = True
+            self._delete(np.array([known[id_] for id_ in wanted], dtype=np.int32))
+            for id_ in wanted:
+                del known[id_]
+
+    def rebuild(self) -> None:
+        self._entered = True
+        self.engine.rebuild()
+
+    def observe(self, events: Events) -> None:
+        """Build the engine anew for events like these."""
+        self.store.expect(Typical(events, np.ones(len(events.single_valued))))
+        self.rebuild()
+
+    def _delete(self, slots: I32) -> None:
+        self.store.remove(slots)
+        self.engine.delete(slots)
+
+    @property
+    def slots(self) -> dict[Id, int]:
+        """The live slots by id."""
+        return self.ids.slots(self.store.alive)
+
+    # whole or not at all
+
+    def mark(self) -> StoreMark:
+        """Here a change begins."""
+        self._entered = False
+        return self.store.mark()
+
+    def rewind(self, mark: StoreMark) -> None:
+        """Back to the mark. The engine is made anew if it has heard of the change: it may be half done."""
+        self.store.rewind(mark)
+        self.ids.align(len(self.store))
+        self.texts.align(len(self.store))
+        if self._entered:
+            self.ids.forget_slots()
+            self.engine = create(self.engine.spec, self.store)
+            self.engine.insert(self.store.alive())
+            self._entered = False
+
+    def compacted(self) -> Shard:
+        """Once most slots are dead, new shard with the live ones numbered anew; otherwise these."""
+        if self.store.removed <= max(COMPACT_MIN, len(self.store) // 2):
+            return self
+        alive = self.store.alive()
+        store = self.store.compacted()
+        engine = create(self.engine.spec, store)
+        engine.insert(store.alive())
+        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive))
+        # Now rather than at the first question, which may come from a thread that only looks.
+        _ = after.slots
+        return after
+
+    # arrays
+
+    def arrays(self) -> dict[str, dict[str, np.ndarray]]:
+        """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""
+        start, data = self.texts.arrays()
+        return {
+            "store": self.store.arrays(),
+            "ids": self.ids.arrays(),
+            "texts": {"start": start, "data": data},
+            "engine": self.engine.arrays(),
+        }
+
+    def meta(self) -> dict[str, Any]:
+        """The rest of it, as JSON."""
+        return {
+            "engine": self.engine.spec,
+            "schema": self.store.schema.types,
+            "registers": self.store.registers,
+            "version": self.store.version,
+        }
+
+    @classmethod
+    def restored(
+        cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any], attributes: Attributes
+    ) -> Shard:
+        shard = cls.empty(meta["engine"], Schema(meta["schema"]))
+        shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
+        shard.ids = Ids.restored(arrays["ids"])
+        shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
+        shard.engine.restore(arrays["engine"])
+        return shard
+
+
+def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]:
+    """Its expression and text; whatever is wrong with it is told with the id."""
+    try:
+        expression, text = read(given)
+        schema.check(expression)
+        return expression, text
+    except ParseError as error:
+        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
+    except (SchemaError, LimitError) as error:
+        raise type(error)(f"subscription {id_!r}: {error}") from None
+    except (ExpressionError, TypeError) as error:
+        raise ExpressionError(f"subscription {id_!r}: {error}") from None
