@@ -64,7 +64,10 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where each domain's keys begin, the keys, and every input's number among them."""
-    order = np.lexsort((key, domain))
+    # By key, then stably by domain. NumPy sorts 16 bits by radix, so this is about twice as fast as lexsort.
+    order = np.argsort(key)
+    narrow = np.uint16 if domains <= 1 << 16 else domain.dtype
+    order = order[np.argsort(domain[order].astype(narrow), kind="stable")]
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
