@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.arrays import I32, I64, U8
 
 
 class KIndexIndex(NamedTuple):
@@ -21,6 +21,16 @@ class KIndexIndex(NamedTuple):
     list_start: I64  # |0|4|4|9|       list of segment s is postings[list_start[s]:list_start[s+1]]
     postings: I32  # ascending: 2 * conjunction + 1, or 2 * conjunction where it excludes the segment
     unindexed: I32  # slots with a predicate over too many segments: always pending
+
+
+class Coverage(NamedTuple):
+    """Predicates as runs of segments, for building the lists."""
+
+    domain: I32
+    excluded: U8  # 1 where the segments are those that the predicate excludes
+    start: I64  # |0|1|3|    intervals of p are start[p]:start[p+1]
+    first: I64  # by interval: its first and its last segment
+    last: I64
 
 
 class Cursors(NamedTuple):

@@ -13,32 +13,23 @@ values, or with an interval, is tested on every subscription.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tellwhen.containers.batches import chosen
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
-from tellwhen.engines.kindex.arrays import Cursors, KIndexIndex, KIndexScratch
+from tellwhen.engines.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch
 from tellwhen.engines.kindex.kernels import conjoin, place_conjunctions
 from tellwhen.engines.shared.calls import Refiner, Union, no_matches
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.spaces import spaces
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Events, Matches, Predicates
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, Predicates
+from tellwhen.kernels.handover import pack
 
 MAX_SEGMENTS = 4_096
 """Segments that one predicate may be enumerated into."""
-
-
-class Coverage(NamedTuple):
-    """Predicates as runs of segments, for building the lists."""
-
-    domain: I32
-    excluded: U8  # 1 where the segments are those that the predicate excludes
-    start: I64  # |0|1|3|    intervals of p are start[p]:start[p+1]
-    first: I64  # by interval: its first and its last segment
-    last: I64
 
 
 class KIndex(ConjunctionEngine):
@@ -69,7 +60,7 @@ class KIndex(ConjunctionEngine):
         coverage = Coverage(predicates.domain, excluded.astype(np.uint8), predicates.start, first, last)
         list_start, postings = np.zeros(segments + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
         if len(which):
-            list_start, postings = place_conjunctions(begin, predicate[which], coverage, segments)
+            list_start, postings = place_conjunctions(begin, predicate[which], pack(coverage), segments)
         size_start = np.searchsorted(size[order], np.arange(int(size.max(initial=0)) + 2))
         size_0 = (2 * np.arange(size_start[1]) + 1).astype(np.int32)
         self._index = KIndexIndex(

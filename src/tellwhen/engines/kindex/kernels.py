@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.kindex.arrays import KIndexIndex, KIndexScratch
+from tellwhen.engines.kindex.arrays import Coverage, KIndexIndex, KIndexScratch
 from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
@@ -30,16 +30,25 @@ def covers(coverage, p, segment):
 
 
 @inline
-def is_accepted(coverage, code, begin, j, end, segment):
-    """Do all accepting predicates of a conjunction on the domain of code[j] cover the segment?
+def accepts_on(coverage, p, domain):
+    """Is it a predicate on the domain that does not exclude?"""
+    return coverage.domain[p] == domain and not coverage.excluded[p]
 
-    Several predicates on one domain are one predicate, which stands for the first of them: for others it is False.
-    """
-    domain = coverage.domain[code[j]]
-    for k in range(begin, end):
-        p = code[k]
-        is_other = k != j and coverage.domain[p] == domain and not coverage.excluded[p]
-        if is_other and (k < j or not covers(coverage, p, segment)):
+
+@inline
+def is_repeated(coverage, code, begin, j):
+    """Does the conjunction have an earlier accepting predicate on the domain of code[j]? They are one in the lists."""
+    for k in range(begin, j):
+        if accepts_on(coverage, code[k], coverage.domain[code[j]]):
+            return True
+    return False
+
+
+@inline
+def is_accepted(coverage, code, j, end, segment):
+    """Do all later accepting predicates of the conjunction on the domain of code[j] cover the segment?"""
+    for k in range(j + 1, end):
+        if accepts_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], segment):
             return False
     return True
 
@@ -51,6 +60,7 @@ def place_conjunctions(start, code, coverage, segments):
     A list holds 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the segment; what is excluded
     stands before what is accepted.
     """
+    coverage = unpack(coverage, Coverage)
     list_start = np.zeros(segments + 2, dtype=np.int64)
     postings = np.empty(0, dtype=np.int32)
     for placing in range(2):
@@ -58,11 +68,11 @@ def place_conjunctions(start, code, coverage, segments):
             for accepting in range(2):
                 for j in range(start[c], start[c + 1]):
                     p = code[j]
-                    if coverage.excluded[p] == accepting:
+                    if coverage.excluded[p] == accepting or (accepting and is_repeated(coverage, code, start[c], j)):
                         continue
                     for i in range(coverage.start[p], coverage.start[p + 1]):
                         for segment in range(coverage.first[i], coverage.last[i] + 1):
-                            if accepting and not is_accepted(coverage, code, start[c], j, start[c + 1], segment):
+                            if accepting and not is_accepted(coverage, code, j, start[c + 1], segment):
                                 continue
                             if placing:
                                 postings[list_start[segment + 1]] = 2 * c + accepting
@@ -92,10 +102,14 @@ def open_lists(index, cursors, events, event):
 @inline
 def sort_in(cursors, position, live):
     """The list at this position of the order moves right to where its key belongs; those behind are sorted."""
-    order, key = cursors.order, cursors.key
+    order = cursors.order
     mine = order[position]
-    while position + 1 < live and key[order[position + 1]] < key[mine]:
-        order[position] = order[position + 1]
+    key = cursors.key[mine]
+    while position + 1 < live:
+        following = order[position + 1]
+        if cursors.key[following] >= key:
+            break
+        order[position] = following
         position += 1
     order[position] = mine
 
@@ -105,10 +119,10 @@ def open_size(postings, cursors, count, low, high):
     """Set the cursors to the postings low:high, those of one size; returns how many lists have any."""
     live = 0
     for k in range(count):
-        cursors.at[k] = first_at_least(postings, cursors.begin[k], cursors.end[k], low)
-        cursors.stop[k] = first_at_least(postings, cursors.at[k], cursors.end[k], high)
-        if cursors.at[k] < cursors.stop[k]:
-            cursors.key[k] = postings[cursors.at[k]]
+        at = first_at_least(postings, cursors.begin[k], cursors.end[k], low)
+        stop = first_at_least(postings, at, cursors.end[k], high)
+        if at < stop:
+            cursors.at[k], cursors.stop[k], cursors.key[k] = at, stop, postings[at]
             cursors.order[live] = k
             live += 1
     for position in range(live - 2, -1, -1):
@@ -122,18 +136,23 @@ def advance(postings, cursors, front, live, key):
 
     Lists that are at their end are left behind the front.
     """
-    moved = 0
-    while front + moved < live and cursors.key[cursors.order[front + moved]] < key:
-        k = cursors.order[front + moved]
-        cursors.at[k] = first_at_least(postings, cursors.at[k], cursors.stop[k], key)
-        cursors.key[k] = postings[cursors.at[k]] if cursors.at[k] < cursors.stop[k] else HIGHEST
+    moved = front
+    while moved < live:
+        k = cursors.order[moved]
+        if cursors.key[k] >= key:
+            break
+        stop = cursors.stop[k]
+        at = first_at_least(postings, cursors.at[k], stop, key)
+        cursors.at[k] = at
+        cursors.key[k] = postings[at] if at < stop else HIGHEST
         moved += 1
-    keep = front + moved
-    for position in range(front + moved - 1, front - 1, -1):
-        if cursors.key[cursors.order[position]] != HIGHEST:
+    keep = moved
+    for position in range(moved - 1, front - 1, -1):
+        k = cursors.order[position]
+        if cursors.key[k] != HIGHEST:
             keep -= 1
-            cursors.order[keep] = cursors.order[position]
-    for position in range(front + moved - 1, keep - 1, -1):
+            cursors.order[keep] = k
+    for position in range(moved - 1, keep - 1, -1):
         sort_in(cursors, position, live)
     return keep
 
