@@ -160,7 +160,7 @@ def check_matches(index: Index, known: dict[Any, Expr], events: list[dict[str, A
         _compare(index.match(event), want, event, known, where)
     batch: list[list[Any]] = [[] for _ in events]
     for row in index.match_many(events).to_pylist():
-        batch[row["event"]].append(row["subscription"])
+        batch[row["event_id"]].append(row["subscription_id"])
     for got, event, want in zip(batch, events, wanted, strict=True):
         _compare(got, want, event, known, where + ", as a batch")
 

@@ -32,6 +32,7 @@ from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
+from tellwhen.persistence import attributes as saved
 from tellwhen.schema import Schema
 
 INDEX_AT_ONCE = 10_000
@@ -184,6 +185,18 @@ class Shard:
         return after
 
     # arrays
+
+    def parts(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
+        """All of it, the attributes included: arrays by part and name, and JSON."""
+        attributes = self.store.attributes
+        arrays = self.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
+        return arrays, self.meta() | {"attributes": saved.attributes_meta(attributes)}
+
+    @classmethod
+    def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
+        """The shard that `parts` took apart."""
+        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
+        return cls.restored(arrays, meta, attributes)
 
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""

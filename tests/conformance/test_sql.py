@@ -309,7 +309,7 @@ def test_engines_find_the_rows_where_it_is_true(engine, seed):
     index = tellwhen.Index(engine).add_many((number, str(expr)) for number, expr in accepted.items())
     for form in (events, table):
         found = index.match_many(form)
-        pairs = [*zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)]
+        pairs = [*zip(found["event_id"].to_pylist(), found["subscription_id"].to_pylist(), strict=True)]
         wrong = [f"{events[row]}: {expressions[number]}" for row, number in sorted(wanted ^ set(pairs))[:3]]
         assert not wrong
         assert len(pairs) == len(wanted)

@@ -70,7 +70,7 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
         rows = looked.collect()
         maps = pa.array([list(row.attributes.items()) for row in rows], pa.map_(pa.string(), pa.string()))
         found = index.match_many(pa.table({"m": maps})).to_pydict()
-        want = {(rows[e].event_id, s) for e, s in zip(found["event"], found["subscription"], strict=True)}
+        want = {(rows[e].event_id, s) for e, s in zip(found["event_id"], found["subscription_id"], strict=True)}
         assert pairs(tws.match(looked, path)) == want
         assert pairs(tws.match(looked, path, plan="routed")) == want
 

@@ -1,10 +1,15 @@
 """Does the facade do what its user expects?"""
 
+import copy
 import datetime as dt
 import decimal
 import enum
+import os
+import pickle
 import random
+import threading
 import time
+from collections.abc import Mapping
 from importlib import import_module
 
 import numpy as np
@@ -36,8 +41,8 @@ def test_the_example(index):
     assert index.match({"source": "mobile", "level": "critical"}) == ["ops-7"]
     assert index.match({}) == []
     assert index.match_many([BOOK, {}, {"source": "mobile", "type": "error"}]).to_pydict() == {
-        "event": [0, 2],
-        "subscription": ["mall-42", "ops-7"],
+        "event_id": [0, 2],
+        "subscription_id": ["mall-42", "ops-7"],
     }
     assert "true       ├─ price BETWEEN 20 AND 40" in str(index.explain("mall-42", BOOK))
     index.remove("mall-42")
@@ -110,11 +115,11 @@ def test_removing(index):
 def test_ids_of_both_kinds(engine):
     index = tw.Index(engine).add(7, "a = 1").add("7", "a = 1").add(np.int64(8), "a = 1").add(-(2**63) + 1, "a = 1")
     assert index.match({"a": 1}) == [7, "7", 8, -(2**63) + 1]
-    assert index.match_many([{"a": 1}])["subscription"].to_pylist() == [7, "7", 8, -(2**63) + 1]
+    assert index.match_many([{"a": 1}])["subscription_id"].to_pylist() == [7, "7", 8, -(2**63) + 1]
     ints = tw.Index(engine).add(7, "a = 1")
-    assert ints.match_many([{"a": 1}]).schema.field("subscription").type == pa.int64()
+    assert ints.match_many([{"a": 1}]).schema.field("subscription_id").type == pa.int64()
     strings = tw.Index(engine).add("", "a = 1")
-    assert strings.match_many([{"a": 1}]).schema.field("subscription").type == pa.large_string()
+    assert strings.match_many([{"a": 1}]).schema.field("subscription_id").type == pa.large_string()
     assert strings.match_many([]).num_rows == 0
     assert strings.match({"a": 1}) == [""]
 
@@ -274,7 +279,7 @@ def test_a_small_threshold_for_everything(engine, monkeypatch):
     """The paths that a small index never takes: compaction, and building at every change."""
     monkeypatch.setattr(tellwhen.shard, "COMPACT_MIN", 2)
     monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
-    monkeypatch.setattr(import_module("tellwhen.engines.scan.engine"), "FEW", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.scan.engine"), "PENDING_MIN", 0)
     check_engine(engine, seed=77, rounds=10)
 
 
@@ -445,3 +450,83 @@ def test_options_are_kept_and_shown(tmp_path):
     loaded = tw.Index.load(tmp_path / "idx")
     assert loaded.stats()["engine"] == "betree:max_cap=7,min_size=2"
     assert loaded._shard.engine.option["max_cap"] == 7
+
+
+def test_an_index_is_a_mapping():
+    index = tw.Index().add_many({"a": "x = 1", 2: "y LIKE 'b%'"})
+    assert isinstance(index, Mapping)
+    assert dict(index.items()) == {"a": tw.parse("x = 1"), 2: tw.parse("y LIKE 'b%'")}
+    assert list(index.keys()) == ["a", 2]
+    assert list(index.values()) == [index["a"], index[2]]
+    assert index.get("a") == tw.parse("x = 1")
+    assert index.get("b") is None
+    assert index.get("b", "other") == "other"
+    assert index.get(2.5) is None
+    assert dict(index.texts()) == {"a": "x = 1", 2: "y LIKE 'b%'"}
+    assert "a" not in index.discard("a")
+    assert len(index.discard("a")) == 1
+    with pytest.raises(tw.IdError):
+        index.discard(2.5)
+    assert index != tw.Index()
+    assert {index: 1}[index] == 1
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+def test_a_copy_is_independent(engine, how):
+    index = tw.Index(engine, schema={"n": "int"}).add_many((i, f"n = {i % 10} OR s = 'v{i}'") for i in range(200))
+    index.match({"n": "x"})
+    other = how(index)
+    assert other.schema == index.schema
+    assert other.stats()["mismatches"] == index.stats()["mismatches"] == {"n": 1}
+    other.remove_many(range(100)).add("new", "n = 3")
+    index.remove_many(range(150, 200)).add("old", "n = 3")
+    assert other.match({"n": 3}) == [*range(103, 200, 10), "new"]
+    assert index.match({"n": 3}) == [*range(3, 150, 10), "old"]
+    other._shard.engine.verify()
+    index._shard.engine.verify()
+
+
+def test_options_as_keywords():
+    index = tw.Index("psthash", access=3)
+    assert repr(index) == "<Index of 0 subscriptions, engine psthash:access=3>"
+    assert tw.Index("psthash:access=3")._shard.engine.option == index._shard.engine.option
+    for options, error in [
+        ({"acces": 3}, "has no option 'acces'; it has access"),
+        ({"access": 9}, "at least 1 and at most 4"),
+        ({"access": 2.5}, "whole number"),
+        ({"access": True}, "whole number"),
+    ]:
+        with pytest.raises(tw.EngineError, match=error):
+            tw.Index("psthash", **options)
+    with pytest.raises(tw.EngineError, match="given twice"):
+        tw.Index("psthash:access=2", access=3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_in_the_middle_of_a_change():
+    """The child has no thread that would let go of the lock: it takes the change back, and goes on."""
+    index = tw.Index().add("a", "x = 1")
+    inside, resume = threading.Event(), threading.Event()
+
+    def slowly():
+        yield "b", "x = 1"
+        inside.set()
+        resume.wait(60)
+        yield "c", "x = 1"
+
+    thread = threading.Thread(target=index.add_many, args=[slowly()])
+    thread.start()
+    inside.wait(60)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            found = index.match({"x": 1})
+            index.add("d", "x = 1").remove("a")
+            status = 0 if (found, index.match({"x": 1}), list(index)) == (["a"], ["d"], ["d"]) else 2
+        finally:
+            os._exit(status)
+    resume.set()
+    thread.join(60)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert index.match({"x": 1}) == ["a", "b", "c"]

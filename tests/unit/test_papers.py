@@ -265,7 +265,7 @@ def test_kindex_and_events_of_several_values(built):
     assert index.match({"price": tw.Interval(1, 20)}) == ["apart", 1, 2]
     events = [{"price": 1}, {"price": tw.Interval(1, 20)}, {"tag": "red"}, {"tag": ["large", "red"]}]
     found = index.match_many(events).to_pydict()
-    assert sorted(zip(found["event"], map(str, found["subscription"]), strict=True)) == [
+    assert sorted(zip(found["event_id"], map(str, found["subscription_id"]), strict=True)) == [
         (0, "1"), (1, "1"), (1, "2"), (1, "apart"), (3, "both"),
     ]  # fmt: skip
 
