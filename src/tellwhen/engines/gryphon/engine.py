@@ -10,15 +10,13 @@ Deviation: domains are ordered instead of attributes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.gryphon.arrays import GryphonIndex, GryphonScratch
 from tellwhen.engines.gryphon.kernels import grow, walk
-from tellwhen.engines.shared.calls import Refiner
+from tellwhen.engines.shared.calls import Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import points
 from tellwhen.kernels.arrays import I32, I64
@@ -45,11 +43,9 @@ class Gryphon(ConjunctionEngine):
         parent, label, end = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(len(slot), np.int32)
         nodes = grow(start, sorted_code, parent, label, end) if len(slot) else 1
         by_end = np.argsort(end, kind="stable")
-        self._index = GryphonIndex(
-            *self._branches(parent[1:nodes], label[1:nodes]),
-            slot_start=np.searchsorted(end[by_end], np.arange(nodes + 1)),
-            slot=slot[by_end],
-        )
+        branches = self._branches(parent[1:nodes], label[1:nodes])
+        slot_start = np.searchsorted(end[by_end], np.arange(nodes + 1))
+        self._index = GryphonIndex(*(*branches, slot_start, slot[by_end]))
 
     def _branches(self, parent: I32, label: I32) -> tuple[np.ndarray, ...]:
         """The branches of every node in groups by domain: those on single values sorted, and the others."""
@@ -74,13 +70,14 @@ class Gryphon(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, nodes = self.source.snapshot(), len(self._index.group_start) - 1
-        sizes: Any = GryphonScratch(
+        sizes = sizes_of(
+            GryphonScratch,
             first_entry=snapshot.domains,
             stack=nodes + 1,
             seen=nodes + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
-        )  # type: ignore[arg-type]
+        )
         return ConjunctionReader(walk, self._index, sizes, snapshot, refiner)
 
 

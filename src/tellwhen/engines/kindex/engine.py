@@ -13,7 +13,7 @@ values, or with an interval, is tested on every subscription.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch
 from tellwhen.engines.kindex.kernels import conjoin, place_conjunctions
-from tellwhen.engines.shared.calls import Refiner, Union, no_matches
+from tellwhen.engines.shared.calls import Refiner, Union, no_matches, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, Predicates
@@ -71,11 +71,12 @@ class KIndex(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, lists = self.source.snapshot(), len(self._index.cut_start) + 1
-        sizes: Any = KIndexScratch(
-            cursors=Cursors(*[lists] * len(Cursors._fields)),
+        sizes = sizes_of(
+            KIndexScratch,
+            cursors=sizes_of(Cursors, **dict.fromkeys(Cursors._fields, lists)),
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
-        )  # type: ignore[arg-type]
+        )
         pending = Refiner(np.concatenate([self._pending.view, self._index.unindexed]), snapshot)
         indexed = np.setdiff1d(self._built, self._index.unindexed)
         return Union(

@@ -9,15 +9,13 @@ prefixes need no special treatment. An access predicate that is IN holds its con
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.propagation.arrays import PropagationIndex, PropagationScratch
 from tellwhen.engines.propagation.kernels import propagate
-from tellwhen.engines.shared.calls import Refiner
+from tellwhen.engines.shared.calls import Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import least, points, ranking
 from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_for
@@ -57,11 +55,12 @@ class Propagation(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, predicates = self.source.snapshot(), len(self._index.cluster) - 2
-        sizes: Any = PropagationScratch(
+        sizes = sizes_of(
+            PropagationScratch,
             runs=RUNS_SIZE,
             truth=predicates // 64 + 1,
             satisfied=predicates + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
-        )  # type: ignore[arg-type]
+        )
         return ConjunctionReader(propagate, self._index, sizes, snapshot, refiner)

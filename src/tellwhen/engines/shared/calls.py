@@ -38,6 +38,11 @@ class Scratch:
         self.fits = sizes  # the last sizes that it was found large enough for
 
 
+def sizes_of(kind: Any, **lengths: Any) -> Any:
+    """A scratch kind with lengths in place of arrays: how large the arrays of a set must be."""
+    return kind(**lengths)
+
+
 _pools: defaultdict[type, list[Scratch]] = defaultdict(list)
 """Sets that no thread uses now, by kind. All indexes share them: allocating would cost more than most matches."""
 
@@ -142,10 +147,11 @@ class Refiner(Reader):
 
     def __init__(self, pending: I32, snapshot: Snapshot) -> None:
         self._pending = pending
-        sizes: Any = RefineScratch(
-            first_entry=snapshot.domains,  # type: ignore[arg-type]
-            truth=len(snapshot.predicates.domain) // 64 + 1,  # type: ignore[arg-type]
-            registers=snapshot.registers,  # type: ignore[arg-type]
+        sizes = sizes_of(
+            RefineScratch,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            registers=snapshot.registers,
         )
         self._call = Call(refine, RefineIndex(NOTHING_FOUND, pending), snapshot, sizes)
 

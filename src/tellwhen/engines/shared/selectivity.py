@@ -40,8 +40,8 @@ def _entries(events: Events) -> tuple[I64, np.ndarray]:
 def ranking(source: Source, predicate: I32) -> I32:
     """By predicate: its rank by selectivity, the most selective first.
 
-    The fewer of the typical events satisfy a predicate, the more selective it is. Without such events, and among equals,
-    the operator decides, then the width of its intervals, then how rare its domain is.
+    The fewer of the typical events satisfy a predicate, the more selective it is. Without typical events, and among
+    equals, the operator decides, then the width of its intervals, then how rare its domain is.
     """
     predicates = source.snapshot().predicates
     width = (predicates.high.astype(np.float64) - predicates.low) / 2

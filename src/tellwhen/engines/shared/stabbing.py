@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.shared.calls import sizes_of
 from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Stabbing
 
-RUNS_SIZE = Runs(kernels.MAX_RUNS, kernels.MAX_RUNS)  # type: ignore[arg-type]
+RUNS_SIZE = sizes_of(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
 """The scratch that stabbing needs."""
 
 
@@ -63,7 +64,7 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Distinct keys, domain by domain: where each domain's keys begin, the keys, and every input's number among them."""
+    """Distinct keys by domain: where those of each domain begin, the keys, and every input's number among them."""
     order = np.lexsort((key, domain))
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
