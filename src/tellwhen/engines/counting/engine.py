@@ -37,7 +37,7 @@ class Counting(ConjunctionEngine):
             need=_words(need),
             translated_slot=translated.slot,
             always=np.flatnonzero(is_built & (need == 0)).astype(np.int32),
-            count=len(need),
+            conjunctions=len(need),
         )
 
     def _index_reader(self, refiner: Refiner) -> Reader:
@@ -46,7 +46,7 @@ class Counting(ConjunctionEngine):
             CountingScratch,
             runs=RUNS_SIZE,
             remaining=len(self._index.need),
-            done=self._index.count + 1,
+            done=self._index.conjunctions + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
         )

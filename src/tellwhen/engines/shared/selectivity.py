@@ -70,7 +70,7 @@ def satisfying(source: Source) -> F64:
     begin = _search(domains, points, domain, predicates.low, above=False)
     end = _search(domains, points, domain, predicates.high, above=True)
     of = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
-    return np.bincount(of, upto[end] - upto[begin], len(predicates.domain))
+    return np.bincount(of, upto[end] - upto[begin], len(predicates.domain)).astype(np.float64)
 
 
 def _search(domains: I32, points: I64, domain: I32, point: I64, *, above: bool) -> I64:
