@@ -36,10 +36,10 @@ from tellwhen.persistence import attributes as saved
 from tellwhen.schema import Schema
 
 INDEX_AT_ONCE = 10_000
-"""More subscriptions than this an engine indexes at once; of fewer it may keep some aside for a while."""
+"""Batches larger than this are indexed immediately; smaller ones may stay pending."""
 
 COMPACT_MIN = 4_096
-"""So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
+"""Compact once more than 4,096 slots are removed and they are over half of all."""
 
 
 class Shard:
@@ -47,7 +47,7 @@ class Shard:
 
     def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
         self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
-        self._entered = False  # since the mark, the engine or the way from ids to slots may have changed
+        self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
 
     @classmethod
     def empty(cls, engine: str, schema: Schema) -> Shard:
@@ -55,7 +55,7 @@ class Shard:
         return cls(store, create(engine, store), Ids(), Texts())
 
     def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
-        """Store all, then index all; of an id that comes twice the last one counts."""
+        """Store all, then index all. Of an id that comes twice, the last one counts."""
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
@@ -65,7 +65,7 @@ class Shard:
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
         self._refuse_too_complex(slots)
-        self._entered = True
+        self._is_engine_touched = True
         if len(slots) < len(self.store) - first:
             self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moved:
@@ -130,13 +130,13 @@ class Shard:
             if id_ not in known:
                 raise UnknownId(f"there is no subscription {id_!r}")
         if wanted:
-            self._entered = True
+            self._is_engine_touched = True
             self._delete(np.array([known[id_] for id_ in wanted], dtype=np.int32))
             for id_ in wanted:
                 del known[id_]
 
     def rebuild(self) -> None:
-        self._entered = True
+        self._is_engine_touched = True
         self.engine.rebuild()
 
     def observe(self, events: Events) -> None:
@@ -157,22 +157,22 @@ class Shard:
 
     def mark(self) -> StoreMark:
         """Here a change begins."""
-        self._entered = False
+        self._is_engine_touched = False
         return self.store.mark()
 
     def rewind(self, mark: StoreMark) -> None:
-        """Back to the mark. The engine is made anew if it has heard of the change: it may be half done."""
+        """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
         self.store.rewind(mark)
         self.ids.align(len(self.store))
         self.texts.align(len(self.store))
-        if self._entered:
+        if self._is_engine_touched:
             self.ids.forget_slots()
             self.engine = create(self.engine.spec, self.store)
             self.engine.insert(self.store.alive())
-            self._entered = False
+            self._is_engine_touched = False
 
     def compacted(self) -> Shard:
-        """Once most slots are dead, new shard with the live ones numbered anew; otherwise these."""
+        """Once most slots are removed, a new shard with the live ones renumbered; otherwise this one."""
         if self.store.removed <= max(COMPACT_MIN, len(self.store) // 2):
             return self
         alive = self.store.alive()
