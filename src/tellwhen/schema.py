@@ -14,7 +14,8 @@ from tellwhen.errors import SchemaError, shown
 from tellwhen.lang.ast import Expr, Predicate
 from tellwhen.lang.build import name
 from tellwhen.lang.format import predicate_text
-from tellwhen.lang.values import Family, is_several, moment
+from tellwhen.lang.times import moment
+from tellwhen.lang.values import Family, is_several
 
 Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
 

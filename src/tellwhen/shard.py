@@ -67,7 +67,7 @@ class Shard:
         self._refuse_too_complex(slots)
         self._is_engine_touched = True
         if len(slots) < len(self.store) - first:
-            self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
+            self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moved:
             self.engine.rebuild()
         self.engine.insert(slots)
@@ -145,8 +145,12 @@ class Shard:
         self.rebuild()
 
     def _delete(self, slots: I32) -> None:
-        self.store.remove(slots)
+        self._remove(slots)
         self.engine.delete(slots)
+
+    def _remove(self, slots: I32) -> None:
+        self.store.remove(slots)
+        self.ids.remove(slots)
 
     @property
     def slots(self) -> dict[Id, int]:
@@ -163,7 +167,7 @@ class Shard:
     def rewind(self, mark: StoreMark) -> None:
         """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
         self.store.rewind(mark)
-        self.ids.align(len(self.store))
+        self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
         if self._is_engine_touched:
             self.ids.forget_slots()
@@ -224,6 +228,8 @@ class Shard:
         shard = cls.empty(meta["engine"], Schema(meta["schema"]))
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         shard.ids = Ids.restored(arrays["ids"])
+        died = shard.store.snapshot().subscriptions.died
+        shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
         shard.engine.restore(arrays["engine"])
         return shard

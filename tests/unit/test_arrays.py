@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import TEXT
-from tellwhen.compile import dictionary
+from tellwhen.compile import dictionary, domains
 from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
-from tellwhen.kernels import encode
+from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.lang.limits import INTEGER
 
@@ -47,21 +47,21 @@ def test_neighbouring_doubles_have_neighbouring_points():
 @example([2**53 + 3, -(2**53) - 3, 2**60 + 255, INTEGER, -INTEGER, INTEGER + 1, 2**63 - 1, -(2**63)])
 def test_columns_of_integers_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
-    assert encode.int_points(column).tolist() == [int_point(v) for v in values]
-    assert encode.float_points(encode.doubles_towards_zero(column)).tolist() == [float_point(v) for v in values]
+    assert domains.int_points(column).tolist() == [int_point(v) for v in values]
+    assert domains.float_points(domains.doubles_towards_zero(column)).tolist() == [float_point(v) for v in values]
 
 
 @given(st.lists(st.floats(allow_nan=False)))
 def test_columns_of_doubles_agree_with_single_values(values):
     column = np.array(values, dtype=np.float64)
-    assert encode.int_points_of_floats(column).tolist() == [int_point(v) for v in values]
-    assert encode.float_points(column).tolist() == [float_point(v) for v in values]
+    assert domains.int_points_of_floats(column).tolist() == [int_point(v) for v in values]
+    assert domains.float_points(column).tolist() == [float_point(v) for v in values]
 
 
 @given(st.lists(st.integers(-(2**60), 2**60)))
 def test_columns_of_times_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
-    assert encode.time_points(column, 1, 1000).tolist() == [time_point(v) for v in values]
+    assert domains.time_points(column, 1, 1000).tolist() == [time_point(v) for v in values]
 
 
 @given(st.sets(st.integers(-20, 20)))
@@ -115,7 +115,7 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
         want = {id_ for id_, e in known.items() if tw.parse(e).evaluate({"x": text})}
         assert set(index.match({"x": text})) == want
     # A reader taken before still sees the index as it was.
-    encoder = tw.compile.events.EventEncoder(before.attributes, index.schema)
+    encoder = EventEncoder(before.attributes, index.schema)
     encoder.add({"x": "aab"})
     assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
 

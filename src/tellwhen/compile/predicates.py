@@ -17,7 +17,8 @@ from tellwhen.compile.domains import complement, float_point, int_point
 from tellwhen.compile.patterns import Shape, containing, like_shape
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.ast import LIKES, Predicate
-from tellwhen.lang.values import fits_float, fits_int, microseconds
+from tellwhen.lang.times import microseconds
+from tellwhen.lang.values import fits_float, fits_int
 from tellwhen.schema import Schema
 
 Intervals = list[tuple[int, int]]

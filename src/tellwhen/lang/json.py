@@ -29,7 +29,8 @@ from tellwhen.lang.ast import (
 )
 from tellwhen.lang.build import predicate
 from tellwhen.lang.parser import CONNECTIVES
-from tellwhen.lang.values import Constant, timestamp
+from tellwhen.lang.times import timestamp
+from tellwhen.lang.values import Constant
 
 OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES)} | {"!=": "<>"}
 

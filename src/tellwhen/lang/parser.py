@@ -16,7 +16,8 @@ from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
-from tellwhen.lang.values import Constant, constant, timestamp
+from tellwhen.lang.times import timestamp
+from tellwhen.lang.values import Constant, constant
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"])

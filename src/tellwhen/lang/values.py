@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -18,12 +17,10 @@ import numpy as np
 
 from tellwhen.errors import EventError, ExpressionError, shown
 from tellwhen.lang import limits
+from tellwhen.lang.times import EPOCH, MICROSECOND, exact_nanoseconds, is_whole_days, nanoseconds
 
 Family = Literal["bool", "number", "string", "time"]
 Constant = bool | int | float | str | dt.date | dt.datetime
-
-EPOCH = dt.datetime(1970, 1, 1)
-MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class Value(NamedTuple):
@@ -97,9 +94,7 @@ def reduce(value: Any) -> Value | None:
     """The value as a family and a key, or None when the language has no place for it."""
     if is_missing(value):
         return None
-    if isinstance(value, np.generic):
-        if isinstance(value, np.datetime64):
-            return _numpy_time(value)
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = _from_numpy(value)
     if isinstance(value, bool):
         return Value("bool", int(value))
@@ -109,7 +104,7 @@ def reduce(value: Any) -> Value | None:
         return Value("number", float(value))
     if isinstance(value, str):
         return Value("string", str.__str__(value)) if is_unicode(value) else None
-    if isinstance(value, dt.date):
+    if isinstance(value, dt.date | np.datetime64):
         try:
             return Value("time", nanoseconds(value))
         except (OverflowError, ValueError):  # a pandas Timestamp far beyond year 9999
@@ -125,14 +120,6 @@ def _from_numpy(value: np.generic) -> Any:
         if isinstance(value, kind) and not isinstance(value, np.timedelta64):
             return plain(value)
     return value
-
-
-def _numpy_time(value: np.datetime64) -> Value | None:
-    if np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as"):
-        return Value("time", int(value.astype("M8[ns]").astype(np.int64)))
-    micros = value.astype("M8[us]")
-    # A coarse unit reaches further than microseconds do, and wraps round.
-    return Value("time", int(micros.astype(np.int64)) * 1000) if micros == value else None
 
 
 def _is_whole(value: Decimal | Fraction) -> bool:
@@ -159,50 +146,6 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def microseconds(value: dt.date) -> int:
-    """Since 1970 in UTC; a date is its first moment, a time without a zone is taken as UTC."""
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    elif value.tzinfo is not None:
-        offset = value.utcoffset() or dt.timedelta(0)
-        # Not astimezone(): it overflows for moments near year 1 and year 9999.
-        return (value.replace(tzinfo=None) - EPOCH) // MICROSECOND - offset // MICROSECOND
-    return (value - EPOCH) // MICROSECOND
-
-
-class Moment(dt.datetime):
-    """A time read from text, with the nanoseconds that a datetime has no room for."""
-
-    nanosecond = 0
-
-
-_FRACTION = re.compile(r"[.,]([0-9]+)")
-
-
-def moment(text: str) -> Moment:
-    """ISO text as a time; ValueError for one that is none, or finer than nanoseconds."""
-    found: Moment = Moment.fromisoformat(text)
-    fractions = [digits.rstrip("0") for digits in _FRACTION.findall(text)]
-    if any([len(digits) > 9 for digits in fractions]) or any([len(digits) > 6 for digits in fractions[1:]]):
-        raise ValueError("nanoseconds at most")
-    if fractions:
-        found.nanosecond = int(fractions[0].ljust(9, "0")[6:])
-    return found
-
-
-def timestamp(text: str) -> dt.datetime:
-    """ISO text as a constant of an expression; ValueError for one finer than microseconds."""
-    found = moment(text)
-    if found.nanosecond:
-        raise ValueError("microseconds at most")
-    return found
-
-
-def nanoseconds(value: dt.date) -> int:
-    """As `microseconds`, keeping the nanoseconds that a pandas Timestamp adds."""
-    return microseconds(value) * 1000 + int(getattr(value, "nanosecond", 0))
 
 
 def is_several(value: Any) -> bool:
@@ -252,8 +195,8 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def constant(value: Any, attribute: str) -> Constant:
     """A constant for an expression built in Python or read from JSON, checked; raises ExpressionError."""
-    if isinstance(value, np.datetime64):
-        return _numpy_constant(value, attribute)
+    if isinstance(value, dt.datetime | np.datetime64):
+        return _time(value, attribute)
     if isinstance(value, np.generic):
         value = _from_numpy(value)
     if isinstance(value, bool):
@@ -273,20 +216,11 @@ def constant(value: Any, attribute: str) -> Constant:
         return float(value)
     if isinstance(value, str):
         return _string(str.__str__(value), attribute)
-    if isinstance(value, dt.datetime):
-        return _plain_datetime(value, attribute)
     if isinstance(value, dt.date):
         return dt.date(value.year, value.month, value.day)
     raise ExpressionError(
         f"{attribute}: a constant is a bool, int, float, str, date or datetime, not {type(value).__name__}"
     )
-
-
-def _numpy_constant(value: np.datetime64, attribute: str) -> Constant:
-    moment = value.astype("M8[us]").item()
-    if not isinstance(moment, dt.datetime) or moment != value:
-        raise ExpressionError(f"{attribute}: {value} is no TIMESTAMP of microseconds in the years 1 to 9999")
-    return moment
 
 
 def _string(value: str, attribute: str) -> str:
@@ -297,15 +231,18 @@ def _string(value: str, attribute: str) -> str:
     return value
 
 
-def _plain_datetime(value: dt.datetime, attribute: str) -> dt.datetime:
+def _time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
+    """A datetime in UTC without a zone; a date for a datetime64 of whole days."""
     if is_missing(value):
         raise ExpressionError(f"{attribute}: NaT is not a constant; use IS NULL for missing values")
-    if getattr(value, "nanosecond", 0):
-        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} has nanoseconds")
     try:
-        return EPOCH + microseconds(value) * MICROSECOND
-    except OverflowError:
+        nanos, finer = exact_nanoseconds(value)
+        found = EPOCH + nanos // 1000 * MICROSECOND
+    except (OverflowError, ValueError):
         raise ExpressionError(f"{attribute}: {value} leaves the years 1 to 9999 in UTC") from None
+    if nanos % 1000 or finer:
+        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} is finer")
+    return found.date() if isinstance(value, np.datetime64) and is_whole_days(value) else found
 
 
 def family_of(value: Constant) -> Family:

@@ -11,7 +11,8 @@ from hashlib import blake2b
 from typing import Any
 
 from tellwhen.lang import limits
-from tellwhen.lang.values import EPOCH, Family, reduce
+from tellwhen.lang.times import EPOCH
+from tellwhen.lang.values import Family, reduce
 
 LONG = 200
 """Characters of a string that are kept; a longer one goes on with its hash."""
