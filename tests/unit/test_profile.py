@@ -54,10 +54,10 @@ def test_events_in_any_order_and_parts(data, items):
 @given(st.data(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 400)), max_size=300))
 def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(census, "MOST", 12)
-        patch.setattr(census, "LEAST", 2)
+        patch.setattr(census, "SAMPLED_MOST", 12)
+        patch.setattr(census, "SAMPLED_LEAST", 2)
         patch.setattr(census, "SAMPLED", 64)
-        patch.setattr(census, "PENDING", 50)
+        patch.setattr(census, "BUFFERED", 50)
         patch.setattr(sharing, "DISTINCT", 16)
         events = [{f"a{name}": value} for name, value in pairs]
         texts = [tw.parse(f"a{name} = {value} AND b = {value % 7}") for name, value in pairs]
@@ -255,8 +255,9 @@ def test_many_attributes_keep_little_of_each():
     found = Profile.of_events(events)
     names = {name for event in events for name in event}
     assert found.event_frequency.keys() == names
-    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.LEAST
-    assert len(json.dumps(found.to_json())) < 200 * len(names) + 60 * sketches.COUNTERS
+    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.SAMPLED_LEAST
+    size = len(json.dumps(found.to_json()))
+    assert size < 200 * len(names) + 60 * sketches.COUNTERS + 50 * event_sample.VALUES_SAMPLED
 
 
 def test_many_distinct_expressions_are_estimated():
