@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections import Counter
@@ -14,13 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.store import StoreMark
-from tellwhen.containers.batches import joined, thinned
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.tables import encode_table
 from tellwhen.engines.base import Reader
-from tellwhen.errors import IdError, TellwhenError, UnknownId
+from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
@@ -30,11 +29,9 @@ from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.persistence import attributes as saved
 from tellwhen.persistence import directory
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
-from tellwhen.shard import Shard
-
-SAMPLE_SIZE = 1_000
-"""Typical events kept, at most."""
+from tellwhen.shard import Shard, ShardMark
 
 EVENTS_PER_BATCH = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
@@ -69,13 +66,22 @@ class Index:
 
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
     after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.list_engines()`,
-    with its options behind it, as in `betree:max_cap=5`.
+    with its options behind it, as in `betree:max_cap=5`. With a `profile` of the events to expect (see `Profile`), the
+    engine chooses by it what to test first.
     """
 
-    def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        engine: str = "auto",
+        schema: Schema | Mapping[str, Any] | None = None,
+        profile: Profile | None = None,
+    ) -> None:
+        if profile is not None and not isinstance(profile, Profile):
+            raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
         self._schema = Schema.of(schema)
-        self._state = _state(Shard.empty(engine, self._schema))
-        self._undo: tuple[Shard, StoreMark] | None = None
+        # A copy: the user may go on adding to the profile.
+        self._state = _state(Shard.empty(engine, self._schema, copy.deepcopy(profile)))
+        self._undo: tuple[Shard, ShardMark] | None = None
         self._lock = threading.RLock()
         self._busy = False
         self._counting = threading.Lock()
@@ -107,21 +113,31 @@ class Index:
         return self
 
     def rebuild(self) -> Index:
-        """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
+        """Build the engine's structures again, now. It happens by itself as subscriptions come and go."""
         with self._changing() as shard:
             shard.rebuild()
         return self
 
     def observe(self, events: Any) -> Index:
-        """Show typical events, of the kinds that `match_many` takes: the engine is built anew for such.
+        """Add typical events, in any form that `match_many` takes, to the profile, and rebuild the engine for them.
 
-        By them it chooses what to look at first; without them it guesses from the subscriptions. Of many events some
-        are kept, and saved with the index. Answers never depend on them.
+        By its profile an engine chooses what to test first; without one it guesses from the subscriptions. Answers do
+        not depend on it. It is saved with the index.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x = 1").observe([{"x": 1}, {"y": 2}]).observe([{"x": 3}])
+        >>> index.profile.event_frequency["x"]
+        0.6666666666666666
         """
+        observed = Profile.of_events(as_table_or_dicts(events))
         with self._changing() as shard:
-            encoded = self._encoded(events, shard.store.attributes)
-            shard.observe(thinned(joined([thinned(some, SAMPLE_SIZE) for some, _ in encoded]), SAMPLE_SIZE))
+            shard.observe(observed)
         return self
+
+    @property
+    def profile(self) -> Profile:
+        """A copy of the statistics that the engine chooses by: what the index began with, and what `observe` added."""
+        return copy.deepcopy(self._shard.profile)
 
     @contextmanager
     def _changing(self) -> Iterator[Shard]:
@@ -285,7 +301,10 @@ class Index:
         with self._lock:
             shard = self._shard
             attributes = shard.store.attributes
-            arrays = shard.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
+            arrays = shard.arrays() | {
+                "dictionaries": saved.dictionary_arrays(attributes),
+                "profile": {"json": np.frombuffer(shard.profile.to_bytes(), dtype=np.uint8)},
+            }
             directory.save(path, arrays, shard.meta() | {"attributes": saved.attributes_meta(attributes)})
 
     @classmethod
@@ -294,5 +313,6 @@ class Index:
         arrays, meta = directory.load(path, verify)
         index = cls(meta["engine"], meta["schema"])
         attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
-        index._state = _state(Shard.restored(arrays, meta, attributes))
+        profile = Profile.from_bytes(arrays["profile"]["json"].tobytes()) if "profile" in arrays else None
+        index._state = _state(Shard.restored(arrays, meta, attributes, profile))
         return index

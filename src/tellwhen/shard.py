@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
-from tellwhen.containers.batches import Typical
 from tellwhen.containers.texts import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine, able
@@ -29,9 +28,10 @@ from tellwhen.errors import (
     shown,
 )
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
+from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 
 INDEX_AT_ONCE = 10_000
@@ -41,17 +41,30 @@ COMPACT_MIN = 4_096
 """So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
 
 
-class Shard:
-    """A store, an engine over it, and by slot the ids and the texts."""
+class ShardMark(NamedTuple):
+    """A moment to come back to."""
 
-    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
+    store: StoreMark
+    profile: Profile
+
+
+class Shard:
+    """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
+
+    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts, profile: Profile) -> None:
         self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
+        self.expect(profile)
         self._entered = False  # since the mark, the engine or the way from ids to slots may have changed
 
     @classmethod
-    def empty(cls, engine: str, schema: Schema) -> Shard:
+    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None) -> Shard:
         store = Store(schema)
-        return cls(store, create(engine, store), Ids(), Texts())
+        return cls(store, create(engine, store), Ids(), Texts(), profile or Profile())
+
+    def expect(self, profile: Profile) -> None:
+        """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
+        self.profile = profile
+        self.store.expect(TypicalEvents(profile, self.store))
 
     def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
         """Store all, then index all; of an id that comes twice the last one counts."""
@@ -136,11 +149,12 @@ class Shard:
 
     def rebuild(self) -> None:
         self._entered = True
+        self.expect(self.profile)  # encoded again for the predicates that there are now
         self.engine.rebuild()
 
-    def observe(self, events: Events) -> None:
-        """Build the engine anew for events like these."""
-        self.store.expect(Typical(events, np.ones(len(events.single_valued))))
+    def observe(self, profile: Profile) -> None:
+        """Expect these events, too, and build the engine for them."""
+        self.profile = self.profile | profile
         self.rebuild()
 
     def _delete(self, slots: I32) -> None:
@@ -154,14 +168,15 @@ class Shard:
 
     # whole or not at all
 
-    def mark(self) -> StoreMark:
+    def mark(self) -> ShardMark:
         """Here a change begins."""
         self._entered = False
-        return self.store.mark()
+        return ShardMark(self.store.mark(), self.profile)
 
-    def rewind(self, mark: StoreMark) -> None:
-        """Back to the mark. The engine is made anew if it has heard of the change: it may be half done."""
-        self.store.rewind(mark)
+    def rewind(self, mark: ShardMark) -> None:
+        """Back to the mark. The engine is created again if the change has reached it: it may be half done."""
+        self.store.rewind(mark.store)
+        self.expect(mark.profile)
         self.ids.align(len(self.store))
         self.texts.align(len(self.store))
         if self._entered:
@@ -177,8 +192,8 @@ class Shard:
         alive = self.store.alive()
         store = self.store.compacted()
         engine = create(self.engine.spec, store)
+        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive), self.profile)
         engine.insert(store.alive())
-        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive))
         # Now rather than at the first question, which may come from a thread that only looks.
         _ = after.slots
         return after
@@ -186,7 +201,8 @@ class Shard:
     # arrays
 
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""
+        """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
+        shards may share."""
         start, data = self.texts.arrays()
         return {
             "store": self.store.arrays(),
@@ -206,9 +222,13 @@ class Shard:
 
     @classmethod
     def restored(
-        cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any], attributes: Attributes
+        cls,
+        arrays: Mapping[str, Mapping[str, np.ndarray]],
+        meta: Mapping[str, Any],
+        attributes: Attributes,
+        profile: Profile | None = None,
     ) -> Shard:
-        shard = cls.empty(meta["engine"], Schema(meta["schema"]))
+        shard = cls.empty(meta["engine"], Schema(meta["schema"]), profile)
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         shard.ids = Ids.restored(arrays["ids"])
         shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])

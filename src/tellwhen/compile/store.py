@@ -1,7 +1,7 @@
 """The store: every subscription of an index as flat arrays, shared by all engines.
 
-Only one thread writes. Readers take a `snapshot()`: what it shows never changes, because arrays only grow behind its end,
-and a removal writes a version number that the snapshot's own version does not reach.
+Only one thread writes. Readers take a `snapshot()`. What it shows never changes: arrays only grow behind its end, and a
+removal writes a version number that is greater than the snapshot's own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
-from tellwhen.containers.batches import NOT_KNOWN, Typical
+from tellwhen.containers.batches import Typical
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
 from tellwhen.kernels.arrays import CONJUNCTION, HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
@@ -37,7 +37,6 @@ class StoreMark(NamedTuple):
     registers: int
     version: int
     removed: int
-    typical: Typical
 
 
 class Extract(NamedTuple):
@@ -72,7 +71,7 @@ class Store:
         self.registers = 0
         self.version = 0
         self.removed = 0  # slots, ever
-        self._typical = NOT_KNOWN
+        self._typical = Typical()
 
     def __len__(self) -> int:
         """Slots in use, removed ones included."""
@@ -127,9 +126,7 @@ class Store:
         self._touched = False
         arrays = tuple((array.data, array.count) for array in self._arrays)
         attributes = self.attributes
-        return StoreMark(
-            arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed, self._typical
-        )
+        return StoreMark(arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed)
 
     def rewind(self, mark: StoreMark) -> None:
         """Undo all since the mark, wherever it stopped. No reader may have been given any of it."""
@@ -137,7 +134,7 @@ class Store:
             array.data, array.count = data, count
         if self.version != mark.version:
             self.died[(self.died > mark.version) & (self.died < HIGHEST)] = HIGHEST
-        _, self.attributes, _, self.registers, self.version, self.removed, self._typical = mark
+        _, self.attributes, _, self.registers, self.version, self.removed = mark
         if self._touched:
             self.attributes.rewind(mark.domains)
             self._table[:] = 0
@@ -161,11 +158,11 @@ class Store:
         )
 
     def typical(self) -> Typical:
-        """Events to expect, in the points of this store."""
+        """The events to expect, in the points of this store; none are known unless `expect` says so."""
         return self._typical
 
     def expect(self, typical: Typical) -> None:
-        """From now on such events are typical."""
+        """Expect these events from now on."""
         self._typical = typical
 
     def is_presence(self) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ Everything is a count or one of two sketches:
 | `Sample`, one | distinct events | exact counts; all events if there are few |
 | `Heavy`, one per side | the most frequent pairs of attribute and value | too low by at most `error`, 1/32,769 of all |
 
-Counts and samples do not depend on the order of the input or on how it was partitioned, because a sample keeps the items
-with the smallest hashes. The heavy pairs do not either while there are at most 32,768; beyond that only their bound
-holds.
+Counts and samples do not depend on the order of the input or on how it was partitioned, because a sample keeps the
+items with the smallest hashes. The heavy pairs do not either while there are at most 32,768; beyond that only their
+bound holds.
 
 `typical.py` translates a profile to the points of a store: that is what engines choose pivots and access predicates by.
 """
@@ -21,5 +21,6 @@ from __future__ import annotations
 from tellwhen.profile.histogram import Bucket
 from tellwhen.profile.profile import Profile, Side
 from tellwhen.profile.sharing import Level
+from tellwhen.profile.typical import TypicalEvents
 
-__all__ = ["Bucket", "Level", "Profile", "Side"]
+__all__ = ["Bucket", "Level", "Profile", "Side", "TypicalEvents"]

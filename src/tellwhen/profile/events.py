@@ -99,12 +99,11 @@ class EventSample:
     def weighted(self, total: int) -> list[tuple[Event, float]]:
         """The sampled events, each with the number of events, of `total`, that it stands for."""
         counts = self._sample.counts
-        weights: dict[str, float] = dict(counts)
-        # What repeats so often stands for itself; the others stand for all that was not sampled, too.
-        light = [key for key, count in counts.items() if count * len(counts) <= total]
-        rest = total - sum(counts.values()) + sum(counts[key] for key in light)
-        weights |= {key: counts[key] * rest / sum(counts[key] for key in light) for key in light}
-        return [(self._events[key], weight) for key, weight in weights.items()]
+        # A frequent event stands for itself. The others also stand for all that are not in the sample.
+        light = {key: count for key, count in counts.items() if count * len(counts) <= total}
+        rest = total - (sum(counts.values()) - sum(light.values()))
+        scale = rest / sum(light.values()) if light else 1.0
+        return [(self._events[key], counts[key] * (scale if key in light else 1.0)) for key in sorted(counts)]
 
     def to_json(self) -> dict[str, Any]:
         events = {key: [count, self._events[key]] for key, count in self._sample.counts.items()}

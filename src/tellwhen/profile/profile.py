@@ -204,7 +204,7 @@ class Profile:
         """Events, each with the number of events that it stands for: all of them if there are few, else a sample.
 
         >>> Profile.of_events([{"a": 1, "b": {"c": [2, 1]}}, {}, {}]).sample()
-        [({}, 2.0), ({'a': 1, 'b.c': [1, 2]}, 1.0)]
+        [({'a': 1, 'b.c': [1, 2]}, 1.0), ({}, 2.0)]
         """
         return [
             ({attribute: _value(texts) for attribute, texts in event.items()}, weight)

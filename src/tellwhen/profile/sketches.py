@@ -15,9 +15,9 @@ COUNTERS = 32_768
 class Sample:
     """A bottom-k (KMV) sample of distinct strings, with exact counts.
 
-    It keeps the strings with the smallest hashes. Their counts are exact, because a string that is among the smallest in
-    the end has been among the smallest since it first came. The largest hash kept tells how many distinct strings there
-    were (Bar-Yossef et al. 2002). `hashed` gives the hash of a string.
+    It keeps the strings with the smallest hashes. Their counts are exact, because a string that is among the smallest
+    in the end has been among the smallest since it first came. The largest hash kept tells how many distinct strings
+    there were (Bar-Yossef et al. 2002). `hashed` gives the hash of a string.
     """
 
     __slots__ = ("_hashed", "_limit", "counts")
