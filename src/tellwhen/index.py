@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import weakref
@@ -16,14 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.store import StoreMark
-from tellwhen.containers.batches import joined, thinned
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.tables import encode_table
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
-from tellwhen.errors import IdError, TellwhenError, UnknownId
+from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
@@ -32,11 +31,9 @@ from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.persistence import directory
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
-from tellwhen.shard import Shard
-
-SAMPLE_SIZE = 1_000
-"""Typical events kept, at most."""
+from tellwhen.shard import Shard, ShardMark
 
 EVENTS_PER_BATCH = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
@@ -78,15 +75,25 @@ class Index(Mapping[Id, Expr]):
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
     after it, never in between. `engine` is one of `tellwhen.list_engines()`, and takes its options as keywords:
     `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see `Schema`).
+    With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first.
     """
 
-    def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None, **options: int) -> None:
-        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema)))
+    def __init__(
+        self,
+        engine: str = "auto",
+        schema: Schema | Mapping[str, Any] | None = None,
+        profile: Profile | None = None,
+        **options: int,
+    ) -> None:
+        if profile is not None and not isinstance(profile, Profile):
+            raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
+        # A copy: the user may go on adding to the profile.
+        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile)))
 
     def _open(self, shard: Shard) -> None:
         self._schema = shard.store.schema
         self._state = _state(shard)
-        self._undo: tuple[Shard, StoreMark] | None = None
+        self._undo: tuple[Shard, ShardMark] | None = None
         self._mismatches: Counter[str] = Counter()
         self._renew_locks()
         _all.add(self)
@@ -135,15 +142,25 @@ class Index(Mapping[Id, Expr]):
         return self
 
     def observe(self, events: Any) -> Index:
-        """Show typical events, of the kinds that `match_many` takes: the engine is built anew for such.
+        """Add typical events, in any form that `match_many` takes, to the profile, and rebuild the engine for them.
 
-        By them it chooses what to look at first; without them it guesses from the subscriptions. Of many events some
-        are kept, and saved with the index. Answers never depend on them.
+        By its profile an engine chooses what to test first; without one it guesses from the subscriptions. Answers do
+        not depend on it. It is saved with the index.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x = 1").observe([{"x": 1}, {"y": 2}]).observe([{"x": 3}])
+        >>> index.profile.event_frequency["x"]
+        0.6666666666666666
         """
+        observed = Profile.of_events(as_table_or_dicts(events))
         with self._changing() as shard:
-            encoded = self._encoded(events, shard.store.attributes)
-            shard.observe(thinned(joined([thinned(some, SAMPLE_SIZE) for some, _ in encoded]), SAMPLE_SIZE))
+            shard.observe(observed)
         return self
+
+    @property
+    def profile(self) -> Profile:
+        """A copy of the statistics that the engine chooses by: what the index began with, and what `observe` added."""
+        return copy.deepcopy(self._shard.profile)
 
     @contextmanager
     def _changing(self) -> Iterator[Shard]:

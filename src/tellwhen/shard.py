@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
-from tellwhen.containers.batches import Typical
 from tellwhen.containers.texts import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine, able
@@ -29,10 +28,11 @@ from tellwhen.errors import (
     shown,
 )
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
 from tellwhen.persistence import attributes as saved
+from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 
 INDEX_AT_ONCE = 10_000
@@ -42,17 +42,30 @@ COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
 
 
-class Shard:
-    """A store, an engine over it, and by slot the ids and the texts."""
+class ShardMark(NamedTuple):
+    """A moment to come back to."""
 
-    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
+    store: StoreMark
+    profile: Profile
+
+
+class Shard:
+    """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
+
+    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts, profile: Profile) -> None:
         self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
+        self.expect(profile)
         self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
 
     @classmethod
-    def empty(cls, engine: str, schema: Schema) -> Shard:
+    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None) -> Shard:
         store = Store(schema)
-        return cls(store, create(engine, store), Ids(), Texts())
+        return cls(store, create(engine, store), Ids(), Texts(), profile or Profile())
+
+    def expect(self, profile: Profile) -> None:
+        """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
+        self.profile = profile
+        self.store.expect(TypicalEvents(profile, self.store))
 
     def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
         """Store all, then index all. Of an id that comes twice, the last one counts."""
@@ -137,11 +150,12 @@ class Shard:
 
     def rebuild(self) -> None:
         self._is_engine_touched = True
+        self.expect(self.profile)  # encoded again for the predicates that there are now
         self.engine.rebuild()
 
-    def observe(self, events: Events) -> None:
-        """Build the engine anew for events like these."""
-        self.store.expect(Typical(events, np.ones(len(events.single_valued))))
+    def observe(self, profile: Profile) -> None:
+        """Expect these events, too, and build the engine for them."""
+        self.profile = self.profile | profile
         self.rebuild()
 
     def _delete(self, slots: I32) -> None:
@@ -159,14 +173,15 @@ class Shard:
 
     # whole or not at all
 
-    def mark(self) -> StoreMark:
+    def mark(self) -> ShardMark:
         """Here a change begins."""
         self._is_engine_touched = False
-        return self.store.mark()
+        return ShardMark(self.store.mark(), self.profile)
 
-    def rewind(self, mark: StoreMark) -> None:
+    def rewind(self, mark: ShardMark) -> None:
         """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
-        self.store.rewind(mark)
+        self.store.rewind(mark.store)
+        self.expect(mark.profile)
         self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
         if self._is_engine_touched:
@@ -182,8 +197,8 @@ class Shard:
         alive = self.store.alive()
         store = self.store.compacted()
         engine = create(self.engine.spec, store)
+        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive), self.profile)
         engine.insert(store.alive())
-        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive))
         # Now rather than at the first question, which may come from a thread that only looks.
         _ = after.slots
         return after
@@ -191,19 +206,24 @@ class Shard:
     # arrays
 
     def parts(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
-        """All of it, the attributes included: arrays by part and name, and JSON."""
+        """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
         attributes = self.store.attributes
-        arrays = self.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
+        arrays = self.arrays() | {
+            "dictionaries": saved.dictionary_arrays(attributes),
+            "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
+        }
         return arrays, self.meta() | {"attributes": saved.attributes_meta(attributes)}
 
     @classmethod
     def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
         """The shard that `parts` took apart."""
         attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
-        return cls.restored(arrays, meta, attributes)
+        profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
+        return cls.restored(arrays, meta, attributes, profile)
 
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""
+        """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
+        shards may share."""
         start, data = self.texts.arrays()
         return {
             "store": self.store.arrays(),
@@ -223,9 +243,13 @@ class Shard:
 
     @classmethod
     def restored(
-        cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any], attributes: Attributes
+        cls,
+        arrays: Mapping[str, Mapping[str, np.ndarray]],
+        meta: Mapping[str, Any],
+        attributes: Attributes,
+        profile: Profile | None = None,
     ) -> Shard:
-        shard = cls.empty(meta["engine"], Schema(meta["schema"]))
+        shard = cls.empty(meta["engine"], Schema(meta["schema"]), profile)
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         shard.ids = Ids.restored(arrays["ids"])
         died = shard.store.snapshot().subscriptions.died

@@ -16,7 +16,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
-from tellwhen.containers.batches import NOT_KNOWN, Typical
+from tellwhen.containers.batches import Typical
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing, growing, views
 from tellwhen.containers.named import flatten, unflatten
@@ -45,7 +45,6 @@ class StoreMark(NamedTuple):
     registers: int
     version: int
     removed: int
-    typical: Typical
 
 
 class Compiled(NamedTuple):
@@ -86,7 +85,7 @@ class Store:
         self.registers = 0  # that the largest program needs
         self.version = 0
         self.removed = 0  # slots, ever
-        self._typical = NOT_KNOWN
+        self._typical = Typical()
 
     def __len__(self) -> int:
         """Slots in use, removed ones included."""
@@ -208,9 +207,7 @@ class Store:
         self._touched = False
         arrays = tuple((array.data, array.count) for array in self._arrays)
         attributes = self.attributes
-        return StoreMark(
-            arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed, self._typical
-        )
+        return StoreMark(arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed)
 
     def rewind(self, mark: StoreMark) -> None:
         """Undo all changes since the mark, wherever they stopped. No reader may have seen any of them."""
@@ -219,7 +216,7 @@ class Store:
         if self.version != mark.version:
             died = self._subscriptions.died.view
             died[(died > mark.version) & (died < HIGHEST)] = HIGHEST
-        _, self.attributes, _, self.registers, self.version, self.removed, self._typical = mark
+        _, self.attributes, _, self.registers, self.version, self.removed = mark
         if self._touched:
             self.attributes.rewind(mark.domains)
             self._refill_table()
