@@ -32,6 +32,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
+from tellwhen.checks import accepted, matched_pairs
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
 
@@ -303,25 +304,15 @@ def test_duckdb_agrees_with_the_oracle(seed):
 @pytest.mark.parametrize("engine", [info.name for info in tellwhen.list_engines()])
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
-    accepted = {number: expr for number, expr in enumerate(expressions) if is_accepted(engine, expr)}
-    assert len(accepted) > 0.5 * EXPRESSIONS
-    wanted = {(row, number) for number in accepted for row, value in enumerate(answers[number]) if value}
-    index = tellwhen.Index(engine).add_many((number, str(expr)) for number, expr in accepted.items())
+    taken = [number for number, is_taken in enumerate(accepted(engine, expressions)) if is_taken]
+    assert len(taken) > 0.5 * EXPRESSIONS
+    wanted = {(row, number) for number in taken for row, value in enumerate(answers[number]) if value}
+    index = tellwhen.Index(engine).add_many((number, str(expressions[number])) for number in taken)
     for form in (events, table):
-        found = index.match_many(form)
-        pairs = [*zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)]
+        pairs = matched_pairs(index.match_many(form))
         wrong = [f"{events[row]}: {expressions[number]}" for row, number in sorted(wanted ^ set(pairs))[:3]]
         assert not wrong
         assert len(pairs) == len(wanted)
-
-
-def is_accepted(engine: str, expr: Expr) -> bool:
-    """An engine may refuse an expression that is too large for it, no other."""
-    try:
-        tellwhen.Index(engine).add("alone", expr)
-    except tellwhen.BudgetError:
-        return False
-    return True
 
 
 # Precedence, literals and spellings that the formatter never writes

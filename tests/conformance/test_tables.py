@@ -187,8 +187,8 @@ def test_extreme_columns():
     assert pairs(index.match_many(table)) == {(0, "high"), (1, "high"), (0, "t")}
 
 
-def test_lists_of_strings_on_several_lines():
-    """Equality, suffix and pattern use a line each; the values of one line must stay together."""
+def test_lists_of_strings_on_several_domains():
+    """Equality, suffix and pattern use a domain each; the values of one domain must stay together."""
     parts = ["= 'ab'", "<> 'ab'", "ENDS WITH 'b'", "CONTAINS 'a'", "LIKE '_b'", "NOT LIKE '%a%'", "STARTS WITH 'b'"]
     index = tw.Index().add_many((f"{sign}{part}", f"{sign} t {part}") for part in parts for sign in ("", "NOT"))
     index.add("null", "t IS NULL").add("both", "t = 'ab' AND NOT t ENDS WITH 'c' AND u = 1")

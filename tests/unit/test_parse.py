@@ -151,16 +151,16 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_refused_quickly(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(tw.ParseError):
         tw.parse(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_white_space_is_cheap():
-    start = time.perf_counter()
+    start = time.process_time()
     assert tw.parse(" " * 500_000 + "a = 1" + " " * 500_000) == tw.parse("a = 1")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def deeper(frames, call):
@@ -257,8 +257,8 @@ def test_a_timestamp_finer_than_microseconds_is_refused():
 
 
 def test_a_long_chain_is_built_in_time():
-    start = time.perf_counter()
+    start = time.process_time()
     chain = functools.reduce(operator.or_, [tw.col("x") == i for i in range(10_000)])
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert (chain.depth, chain.size, len(chain.args)) == (1, 10_000, 10_000)
     assert tw.parse(str(chain)) == chain

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import tellwhen as tw
+from support import set_thresholds
 
 
 class Watch(threading.Thread):
@@ -45,8 +46,7 @@ def watched(look, change, threads=3):
 @pytest.mark.parametrize("threshold", [0, 64])
 def test_a_replacement_is_never_half_done(engine, monkeypatch, threshold):
     """Ten subscriptions are replaced together, so an event matches all of one generation and none of another."""
-    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 40)
-    monkeypatch.setattr(__import__("sys").modules["tellwhen.engines.shared.conjunctions"], "PENDING_MIN", threshold)
+    set_thresholds(monkeypatch, compact=40, pending=threshold)
     index = tw.Index(engine).add_many((i, "name = 'g0'") for i in range(10))
     events = [{"name": f"g{g}"} for g in range(150)] * 2
 
@@ -151,7 +151,7 @@ def test_patterns_added_while_matching(engine):
 
 
 def test_looking_while_the_index_is_compacted(engine, monkeypatch):
-    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 5)
+    set_thresholds(monkeypatch, compact=5)
     index = tw.Index(engine).add("stays", "x = 1")
 
     def look():
@@ -168,7 +168,7 @@ def test_looking_while_the_index_is_compacted(engine, monkeypatch):
 
 
 def test_failing_changes_while_matching(engine):
-    """A change that is taken back takes its lines with it, under the eyes of those who match."""
+    """A change that is undone takes its domains with it, while other threads match."""
     index = tw.Index(engine).add("n", "x = 1 AND y IS NULL")
 
     def look():
