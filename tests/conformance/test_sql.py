@@ -36,6 +36,8 @@ from tellwhen.checks import accepted, matched_pairs
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
 
+pytestmark = pytest.mark.every_engine
+
 SEEDS = range(3)
 ROWS = 1_500
 JUDGED = slice(None, None, 6)  # the rows that the oracle sees: it is slow
