@@ -88,7 +88,7 @@ def total(results: list[Result], seconds: float) -> str:
     count: Counter[str] = Counter()
     for result in results:
         for number, outcome in OUTCOME.findall(result.closing):
-            count[outcome.removesuffix("s")] += int(number)
+            count["errors" if outcome == "error" else outcome] += int(number)
     outcomes = ", ".join(f"{number} {outcome}" for outcome, number in count.items()) or "no tests ran"
     each = ", ".join(f"{result.name} {result.seconds:.0f} s" for result in results)
     failed = [f"{result.name} failed (exit code {result.code})" for result in results if result.code]

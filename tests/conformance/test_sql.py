@@ -1,4 +1,4 @@
-"""Does the language mean what SQL means? Two databases that share no code with us, or with each other, are asked.
+"""Does the language mean what SQL means? Two databases are asked, which share no code with us or with each other.
 
 Random expressions become SQL, and DuckDB and SQLite say TRUE, FALSE or NULL of every one of some random rows. The
 oracle must say the same, and every engine must find the rows where it is TRUE.
@@ -215,7 +215,7 @@ class SQLite(Database):
         return super().constant(self.plain(value))
 
     def plain(self, value: Any) -> Any:
-        """A time as text, of a form whose order is the order of times; anything else as it is."""
+        """A time as text that sorts as times do; any other value as it is."""
         if not isinstance(value, dt.date):
             return value
         midnight = dt.datetime(value.year, value.month, value.day)
@@ -275,7 +275,7 @@ def check(text: str, clause: str, events: list[dict[str, Any]], ours: Truths, th
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_workloads_have_all_three_values(seed):
-    """Or the tests below would show little."""
+    """Without all three the tests below would show little."""
     values = [value for truths in workload(seed).answers for value in truths]
     assert min(values.count(value) for value in (True, False, None)) > 0.1 * len(values)
 
@@ -289,7 +289,7 @@ def test_sqlite_agrees_with_the_oracle(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_duckdb_agrees_with_the_oracle(seed):
-    """Where the text has none of our own operators, DuckDB reads the text too: literals and precedence are SQL's."""
+    """A text without operators of our own is given to DuckDB as it is: literals and precedence are SQL's."""
     table, events, expressions, meanings, _ = workload(seed)
     clauses = {}
     for expr, ours in zip(expressions, meanings, strict=True):

@@ -288,7 +288,7 @@ def test_a_long_dictionary_is_not_read_for_every_block():
 
 
 def test_fields_of_null_structs():
-    """Some encodings have no nulls of their own to hide behind."""
+    """Some encodings have no bitmap of nulls that could carry those of the struct."""
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([1, 2], pa.int64()))
     union = pa.UnionArray.from_sparse(pa.array([0, 0, 1], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])])
     inner = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["z"], mask=pa.array([False, True, False]))

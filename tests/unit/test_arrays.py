@@ -99,7 +99,7 @@ def test_dictionary_keeps_code_point_order(batches, events):
 
 
 def test_relabelling_moves_stored_points(monkeypatch, engine):
-    """Constants that always land in the same gap use it up; every engine must follow."""
+    """Constants that always fall into the same gap use it up. Labels then move, and every engine must follow."""
     monkeypatch.setattr(dictionary, "STRIDE", 64)
     moves = []
     original = Dictionary.relabelled
@@ -130,7 +130,7 @@ def test_relabelling_leaves_the_ends_of_the_domain(engine):
 
 
 def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):
-    """RE2's set says nothing when it has no memory left; a match must not be lost."""
+    """RE2's set reports no error when it runs out of memory. No match may be lost."""
     monkeypatch.setattr("tellwhen.compile.patterns.SET_MEMORY", 1 << 17)
     rng = random.Random(3)
     patterns = Patterns()

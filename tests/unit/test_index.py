@@ -270,7 +270,7 @@ def test_compaction_forgets_the_removed(engine, monkeypatch):
 
 
 def test_a_small_threshold_for_everything(engine, monkeypatch):
-    """The paths that a small index never takes: compaction, and building at every change."""
+    """Compaction and merging at every change: a small index does neither otherwise."""
     set_thresholds(monkeypatch, compact=2, pending=0)
     check_engine(engine, seed=77, rounds=10)
 
@@ -299,7 +299,7 @@ def test_an_iterator_that_changes_the_index_is_refused(engine):
 
 
 def test_an_interval_that_touches_a_predicate_a_thousand_times(engine):
-    """Counters of one byte must not run round."""
+    """Counters of one byte must not overflow."""
     index = tw.Index(engine).add_many((i, f"x IN ({', '.join(map(str, range(1000)))})") for i in range(5))
     index.add("both", f"x IN ({', '.join(map(str, range(1000)))}) AND y = 1").rebuild()
     assert index.match({"x": tw.Interval(0, 999)}) == [0, 1, 2, 3, 4]

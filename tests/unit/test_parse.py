@@ -164,7 +164,7 @@ def test_white_space_is_cheap():
 
 
 def deeper(frames, call):
-    """The call, from that many frames down."""
+    """Make the call at that depth of the stack."""
     return call() if frames == 0 else deeper(frames - 1, call)
 
 
@@ -173,7 +173,7 @@ def deeper(frames, call):
     ["(a = 1 AND (b = 2 OR (" * 33 + "c" + ")))" * 33, "NOT " * 99 + "a", "a XOR (b AND (" * 49 + "c" + "))" * 49],
 )
 def test_deep_expressions_in_deep_programs(text):
-    """What the limits allow must not exhaust the stack of a program that is deep already."""
+    """An expression within the limits must not overflow the stack of a caller that is deep already."""
 
     def use():
         expression = tw.parse(text)

@@ -134,7 +134,7 @@ def test_the_interpreter_lock_is_released():
 
 
 def test_patterns_added_while_matching(engine):
-    """A new pattern joins those tried together; meanwhile matches see all the old ones, and none twice."""
+    """A new pattern is compiled into one set with the old ones. Meanwhile matches see each old one, once."""
     index = tw.Index(engine).add_many({"first": "s CONTAINS 'needle'", "not": "NOT s CONTAINS 'absent'"})
 
     def look():
