@@ -22,13 +22,13 @@ NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 
 
 @given(st.integers(-INTEGER, INTEGER), NUMBERS)
-def test_int_line_keeps_order(constant, value):
+def test_the_domain_of_integers_keeps_order(constant, value):
     point, at = int_point(constant), int_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_float_line_keeps_order(a, b):
+def test_the_domain_of_floats_keeps_order(a, b):
     assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
 
 
@@ -98,7 +98,7 @@ def test_dictionary_keeps_code_point_order(batches, events):
 
 
 def test_relabelling_moves_stored_points(monkeypatch, engine):
-    """Constants that always land in the same gap use it up; every engine must follow."""
+    """Constants that always fall into the same gap use it up. Labels then move, and every engine must follow."""
     monkeypatch.setattr(dictionary, "STRIDE", 64)
     moves = []
     original = Dictionary.relabelled
@@ -120,7 +120,7 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
     assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
 
 
-def test_relabelling_leaves_the_ends_of_the_line(engine):
+def test_relabelling_leaves_the_ends_of_the_domain(engine):
     index = tw.Index(engine).add("lt", "x < 'a'").add("ne", "x <> 'a'").add("ge", "x >= 'b'").add("c", "x = 'c'")
     for i in range(2, 70):
         index.add(i, f"x = '{'b' * i}'")
@@ -129,7 +129,7 @@ def test_relabelling_leaves_the_ends_of_the_line(engine):
 
 
 def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):
-    """RE2's set says nothing when it has no memory left; a match must not be lost."""
+    """RE2's set reports no error when it runs out of memory. No match may be lost."""
     monkeypatch.setattr("tellwhen.compile.patterns.SET_MEMORY", 1 << 17)
     rng = random.Random(3)
     patterns = Patterns()

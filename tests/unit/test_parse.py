@@ -152,20 +152,20 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_refused_quickly(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(tw.ParseError):
         tw.parse(text)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_white_space_is_cheap():
-    start = time.perf_counter()
+    start = time.process_time()
     assert tw.parse(" " * 500_000 + "a = 1" + " " * 500_000) == tw.parse("a = 1")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def deeper(frames, call):
-    """The call, from that many frames down."""
+    """Make the call at that depth of the stack."""
     return call() if frames == 0 else deeper(frames - 1, call)
 
 
@@ -174,7 +174,7 @@ def deeper(frames, call):
     ["(a = 1 AND (b = 2 OR (" * 33 + "c" + ")))" * 33, "NOT " * 99 + "a", "a XOR (b AND (" * 49 + "c" + "))" * 49],
 )
 def test_deep_expressions_in_deep_programs(text):
-    """What the limits allow must not exhaust the stack of a program that is deep already."""
+    """An expression within the limits must not overflow the stack of a caller that is deep already."""
 
     def use():
         expression = tw.parse(text)
@@ -302,8 +302,8 @@ def test_numpy_times_are_exact_or_refused():
 
 
 def test_a_long_chain_is_built_in_time():
-    start = time.perf_counter()
+    start = time.process_time()
     chain = functools.reduce(operator.or_, [tw.col("x") == i for i in range(10_000)])
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert (chain.depth, chain.size, len(chain.args)) == (1, 10_000, 10_000)
     assert tw.parse(str(chain)) == chain

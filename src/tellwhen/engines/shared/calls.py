@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.containers.batches import one_by_one
+from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
@@ -36,6 +37,13 @@ class Scratch:
         self.arrays = array_like(sizes)
         self.packed = pack(self.arrays)
         self.fits = sizes  # the last sizes that it was found large enough for
+
+    def renew(self, name: str, length: int) -> None:
+        """Replace one array by zeros of that length. For tests: no array may depend on what another one has seen."""
+        named = flatten(self.arrays)
+        named[name] = np.zeros(length, dtype=named[name].dtype)
+        self.arrays = unflatten(type(self.arrays), named)
+        self.packed = pack(self.arrays)
 
 
 def sizes_of(kind: Any, **lengths: Any) -> Any:
@@ -67,6 +75,15 @@ def take(sizes: Any) -> Scratch:
 def give(scratch: Scratch) -> None:
     """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
     _pools[type(scratch.fits)].append(scratch)
+
+
+def drain() -> list[Scratch]:
+    """Take all sets out of the pools. For tests."""
+    found = []
+    for pool in list(_pools.values()):
+        while pool:
+            found.append(pool.pop())
+    return found
 
 
 def _is_enough(arrays: Any, sizes: Any) -> bool:
