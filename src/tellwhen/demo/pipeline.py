@@ -20,7 +20,7 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo.shop import Books, Readers, book, text
 from tellwhen.profile import Profile
-from tellwhen.report.page import Page, bars
+from tellwhen.report import Page, bars
 from tellwhen.schema import FAMILIES, Schema, Type, value_from_text
 from tellwhen.spark.matcher import described
 
