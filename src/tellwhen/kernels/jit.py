@@ -82,6 +82,12 @@ def _writable_place() -> Path | None:
     return None
 
 
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept; None if no directory can be written."""
+    place = _writable_place()
+    return None if place is None else place / "kernels"
+
+
 @cache
 def _fingerprint(file: Path) -> str:
     """A hash of a module's source and of all that it imports from this package."""
