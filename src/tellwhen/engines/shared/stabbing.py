@@ -64,8 +64,10 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Distinct keys by domain: where those of each domain begin, the keys, and every input's number among them."""
-    order = np.lexsort((key, domain))
+    """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
+    # By key, then stably by domain. NumPy sorts 16 bits by radix: half the time of lexsort.
+    order = np.argsort(key)
+    order = order[np.argsort(domain[order].astype(np.uint16 if domains < 1 << 16 else np.int32), kind="stable")]
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
