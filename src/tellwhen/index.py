@@ -28,8 +28,8 @@ from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
-from tellwhen.persistence import attributes as saved
 from tellwhen.persistence import directory
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 
@@ -285,14 +285,14 @@ class Index:
         with self._lock:
             shard = self._shard
             attributes = shard.store.attributes
-            arrays = shard.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
-            directory.save(path, arrays, shard.meta() | {"attributes": saved.attributes_meta(attributes)})
+            arrays = shard.arrays() | {"dictionaries": dictionary_arrays(attributes)}
+            directory.save(path, arrays, shard.meta() | {"attributes": attributes_meta(attributes)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
         arrays, meta = directory.load(path, verify)
         index = cls(meta["engine"], meta["schema"])
-        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
+        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
         index._state = _state(Shard.restored(arrays, meta, attributes))
         return index

@@ -1,4 +1,4 @@
-"""Batches of events: parts of one, several as one, and a weighted sample."""
+"""Batches of events: a part of one, several as one, and the weighted sample of typical events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_EVENTS = Events(
 
 
 class Typical(NamedTuple):
-    """A weighted sample of the events to expect; empty while none are known."""
+    """Typical events: a weighted sample of the events to expect. Empty when nothing is known."""
 
     events: Events
     weight: F64  # of each event: how many it stands for
@@ -34,7 +34,7 @@ def chosen(events: Events, positions: I64) -> Events:
 
 
 def first(events: Events, count: int) -> Events:
-    """The first `count` events; nothing is copied."""
+    """The first `count` events, without copying."""
     end = events.start[count]
     return Events(
         events.start[: count + 1],
@@ -46,7 +46,7 @@ def first(events: Events, count: int) -> Events:
 
 
 def thinned(events: Events, most: int) -> Events:
-    """At most `most` of them, evenly spread."""
+    """At most `most` of the events, evenly spread."""
     count = len(events.single_valued)
     return events if count <= most else chosen(events, np.linspace(0, count - 1, most).astype(np.int64))
 

@@ -54,7 +54,9 @@ def intern(table, known, count, new, numbers, q):
                 and known.start[p + 1] - at == length
             ):
                 i = 0
-                while i < length and known.low[at + i] == new.low[begin + i] and known.high[at + i] == new.high[begin + i]:
+                while (
+                    i < length and known.low[at + i] == new.low[begin + i] and known.high[at + i] == new.high[begin + i]
+                ):
                     i += 1
                 if i == length:
                     break
