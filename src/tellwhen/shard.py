@@ -31,7 +31,7 @@ from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
-from tellwhen.persistence import attributes as saved
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 
@@ -209,15 +209,15 @@ class Shard:
         """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
         attributes = self.store.attributes
         arrays = self.arrays() | {
-            "dictionaries": saved.dictionary_arrays(attributes),
+            "dictionaries": dictionary_arrays(attributes),
             "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
         }
-        return arrays, self.meta() | {"attributes": saved.attributes_meta(attributes)}
+        return arrays, self.meta() | {"attributes": attributes_meta(attributes)}
 
     @classmethod
     def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
         """The shard that `parts` took apart."""
-        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
+        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
         profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
         return cls.restored(arrays, meta, attributes, profile)
 

@@ -22,13 +22,13 @@ NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 
 
 @given(st.integers(-INTEGER, INTEGER), NUMBERS)
-def test_the_domain_of_integers_keeps_order(constant, value):
+def test_int_domains_keep_order(constant, value):
     point, at = int_point(constant), int_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_the_domain_of_floats_keeps_order(a, b):
+def test_float_domains_keep_order(a, b):
     assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
 
 
@@ -83,17 +83,17 @@ def test_successor_ends_the_prefix(prefix, text):
 
 @given(st.lists(st.lists(TEXT, max_size=12), max_size=6), st.lists(TEXT, max_size=8))
 def test_dictionary_keeps_code_point_order(batches, events):
-    domain = Dictionary(0)
+    labelled = Dictionary(0)
     for batch in batches:
-        new = domain.missing(batch)
-        if new and not domain.add(new):
-            domain, _ = domain.relabelled(new)
-    assert domain.keys == sorted(set().union(*map(set, batches)) if batches else [])
-    labels = [domain.labels[key] for key in domain.keys]
+        new = labelled.missing(batch)
+        if new and not labelled.add(new):
+            labelled, _ = labelled.relabelled(new)
+    assert labelled.keys == sorted(set().union(*map(set, batches)) if batches else [])
+    labels = [labelled.labels[key] for key in labelled.keys]
     assert all(b - a >= 2 for a, b in itertools.pairwise(labels))
     for text in events:
-        at = domain.point(text)
-        for key, label in domain.labels.items():
+        at = labelled.point(text)
+        for key, label in labelled.labels.items():
             assert (at < label, at == label) == (text < key, text == key)
 
 

@@ -270,7 +270,7 @@ def test_compaction_forgets_the_removed(engine, monkeypatch):
             del known[id_]
         check_matches(index, known, [random_event(rng) for _ in range(3)] + [{"c.d": f"text {step} 2"}])
     assert len(index._shard.store) < 300
-    assert len(index._shard.store.attributes.by_name["c.d"].strings.keys) < 300
+    assert len(index._shard.store.attributes.by_name["c.d"].string.keys) < 300
     assert all(index[id_] == expression for id_, expression in known.items())
 
 

@@ -74,7 +74,7 @@ def chosen(events: Events, positions: I64) -> Events:
 
 
 def first(events: Events, count: int) -> Events:
-    """The first `count` events; nothing is copied."""
+    """The first `count` events, without copying."""
     end = events.start[count]
     return Events(
         events.start[: count + 1],

@@ -1,8 +1,8 @@
-"""Arrow -> points: a table of events, column by column.
+"""Events as an Arrow table -> points, column by column.
 
 A column is an attribute; a struct column is attributes with dotted names; a list column has several values. A table
-whose only column is a map is read entry by entry. Text in a map of strings is read as what its attribute is compared
-with. Structs in a map are unions: the field that is not null is the value.
+whose only column is a map is read entry by entry: strings are read as the families that their attribute is compared
+with, and of a struct the field that is not null is the value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tellwhen.kernels.encode import scatter
 from tellwhen.lang.values import reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
-MICROSECONDS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """By unit of time: a tick in microseconds, as a numerator and a denominator."""
 
 
@@ -56,6 +56,8 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
 
 
 class _TableEncoder:
+    """Collects entries column by column, for `finish` to group by event."""
+
     def __init__(self, rows: int, attributes: Attributes, schema: Schema) -> None:
         self._rows = rows
         self._attributes = attributes
@@ -71,7 +73,7 @@ class _TableEncoder:
 
     def add_map(self, column: pa.MapArray) -> None:
         lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False))
-        # A null map may still own entries in the child arrays: give it none.
+        # A null map may still have entries in the child arrays: leave them out.
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         rows = np.repeat(np.arange(self._rows, dtype=np.int64), lengths)
         first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
@@ -140,7 +142,7 @@ class _TableEncoder:
         raw = column.to_numpy()
         is_huge = raw > np.uint64(HIGHEST) if raw.dtype == np.uint64 else None
         values = (raw if is_huge is None else np.minimum(raw, np.uint64(HIGHEST))).astype(np.int64, copy=False)
-        whole, real = attribute.int, attribute.float  # read once: another thread may take back a change
+        whole, real = attribute.int, attribute.float  # each read once: another thread may undo a change
         if whole >= 0:
             self._add(rows, whole, int_points(values))
         if real >= 0:
@@ -162,7 +164,7 @@ class _TableEncoder:
             ticks, (multiply, divide) = column.cast(pa.int32()).cast(pa.int64()), (86_400_000_000, 1)
         else:
             ticks = column.cast(pa.int64())
-            multiply, divide = MICROSECONDS["ms" if pt.is_date64(column.type) else column.type.unit]
+            multiply, divide = TICKS["ms" if pt.is_date64(column.type) else column.type.unit]
         self._add(rows, attribute.time, time_points(ticks.to_numpy(), multiply, divide))
 
     def _add(self, rows: I64, domain: Any, points: I64) -> None:
@@ -189,7 +191,7 @@ class _TableEncoder:
         begin, which = gather(np.array(start, dtype=np.int64), codes)
         owners = np.repeat(rows, np.diff(begin))
         if len(rows) > 1 and (np.diff(rows) == 0).any():
-            # Several values in a row: the entries of one domain must be neighbours.
+            # Some row has several values: the entries of one domain must be neighbours.
             order = np.lexsort((np.array(domains, np.int32)[which], owners))
             owners, which = owners[order], which[order]
         self._add(owners, np.array(domains, np.int32)[which], np.array(points, np.int64)[which])
@@ -215,7 +217,7 @@ class _TableEncoder:
 
 
 def _integers(column: pa.Array) -> pa.Array | None:
-    """Text that is integers throughout, cast in one go; else None."""
+    """The column as integers, if all of its text is; else None."""
     try:
         # Arrow reads hexadecimal, which is not a number here.
         if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
@@ -226,14 +228,14 @@ def _integers(column: pa.Array) -> pa.Array | None:
 
 
 def _alternatives(items: pa.Array, rows: I64) -> list[Values]:
-    """The values of a map; where they are structs, a union by hand: whichever fields are not null."""
+    """The values of a map. Structs stand for unions: their values are the fields that are not null."""
     if not pt.is_struct(items.type):
         return [single_values(items, rows)]
     fields = items.flatten()
     there = np.array([field.is_valid().to_numpy(zero_copy_only=False) for field in fields], dtype=bool)
     if there.sum(axis=0).max(initial=0) <= 1:
         return [single_values(field, rows) for field in fields]
-    # Several at once are several values, and those of one row must stay together.
+    # Several fields are several values, and those of one row must stay together.
     several = [[value for value in (row or {}).values() if value is not None] for row in objects(items)]
     kept = np.repeat(rows, [len(values) for values in several])
     return [Values([value for values in several for value in values], kept)]

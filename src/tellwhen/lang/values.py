@@ -1,7 +1,7 @@
-"""Here is a Python value: what does the language take it for?
+"""Here is a Python value: what is it in the language?
 
-A value belongs to one *family*: bool, number, string or time. Predicates compare inside one family only.
-This module knows nothing of expressions; constants of subscriptions and values of events both pass through it.
+A value belongs to one *family*: bool, number, string or time. A predicate compares within one family only.
+Constants of subscriptions and values of events both pass through here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Value(NamedTuple):
 class Interval:
     """All numbers, or all times, from `low` to `high`, ends included; None leaves an end open.
 
-    An event may carry one in place of a value. A predicate then asks whether *some* value in the interval satisfies it.
+    An event may carry one instead of a value. A predicate is then true when *some* value in the interval satisfies it.
 
     >>> import tellwhen as tw
     >>> tw.parse("price < 15").evaluate({"price": tw.Interval(10, 20)})
@@ -87,11 +87,11 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     if isinstance(value, Decimal):
         return value.is_nan()
-    return type(value).__name__ == "NAType"  # of pandas, which need not be installed
+    return type(value).__name__ == "NAType"  # from pandas, which need not be installed
 
 
 def reduce(value: Any) -> Value | None:
-    """The value as a family and a key, or None when the language has no place for it."""
+    """The family and the key of a value; None for a missing value, and for one of no family."""
     if is_missing(value):
         return None
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
@@ -115,10 +115,10 @@ def reduce(value: Any) -> Value | None:
 
 
 def _from_numpy(value: np.generic) -> Any:
-    """The Python value of a NumPy scalar; one that has none comes back as it is, and is of no family."""
-    for kind, plain in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
+    """The Python value of a NumPy scalar. A scalar of no family is returned as it is."""
+    for kind, convert in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
         if isinstance(value, kind) and not isinstance(value, np.timedelta64):
-            return plain(value)
+            return convert(value)
     return value
 
 
@@ -149,7 +149,7 @@ def is_unicode(text: str) -> bool:
 
 
 def is_several(value: Any) -> bool:
-    """Is it a list of values, and not one?"""
+    """Is it a list of values?"""
     return isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
@@ -162,23 +162,23 @@ def members(value: Any) -> Iterator[Any]:
 
 
 def is_present(value: Any) -> bool:
-    """Does the attribute hold anything at all? What `IS NOT NULL` asks."""
+    """Is there a value, of whatever family? The meaning of `IS NOT NULL`."""
     return any(not is_missing(member) for member in members(value))
 
 
 def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested objects become dotted names; a name written out in full wins over a nested one."""
+    """The event without nested objects: their members get dotted names. A name that is written in full wins."""
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
     objects = 1
-    while waiting:  # level by level, so that a full name is seen before a nested one; no recursion on hostile depth
+    while waiting:  # level by level: a name in full comes before a nested one. No recursion: depth may be hostile
         deeper: list[tuple[str, Mapping[Any, Any]]] = []
         for prefix, mapping in waiting:
             for key, value in mapping.items():
                 if not isinstance(key, str):
-                    raise EventError(f"attribute names are strings, not {shown(key)}")
+                    raise EventError(f"the name of an attribute is a string, not {shown(key)}")
                 name = prefix + key
                 if len(name) > limits.NAME:
                     continue
@@ -194,7 +194,7 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def constant(value: Any, attribute: str) -> Constant:
-    """A constant for an expression built in Python or read from JSON, checked; raises ExpressionError."""
+    """The value as a constant of an expression; raises ExpressionError when it cannot be one."""
     if isinstance(value, dt.datetime | np.datetime64):
         return _time(value, attribute)
     if isinstance(value, np.generic):
@@ -227,7 +227,7 @@ def _string(value: str, attribute: str) -> str:
     if len(value) > limits.STRING:
         raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING} characters")
     if "\0" in value or not is_unicode(value):
-        raise ExpressionError(f"{attribute}: a string constant holds no NUL and no lone surrogate")
+        raise ExpressionError(f"{attribute}: a string constant contains no NUL and no lone surrogate")
     return value
 
 
@@ -254,15 +254,15 @@ def family_of(value: Constant) -> Family:
     return "string" if isinstance(value, str) else "time"
 
 
-DOUBLE_EXACT = 1 << 52
-"""Integers of smaller magnitude are doubles that have a double on either side within a half."""
+WHOLE_DOUBLES = 1 << 52
+"""Doubles of this magnitude or more have no fraction."""
 
 
 def fits_int(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on an int domain? They are whole and in range."""
+    """May these constants live on an int domain? They must be whole numbers in range."""
     return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
 
 
 def fits_float(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on a float domain? None is an integer that integer event values could be confused with."""
-    return all(abs(c) < DOUBLE_EXACT or abs(c) > limits.INTEGER for c in constants)
+    """May these constants live on a float domain? Not integers so large that another integer may have their double."""
+    return all(abs(c) < WHOLE_DOUBLES or abs(c) > limits.INTEGER for c in constants)
