@@ -13,12 +13,17 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import tellwhen as tw
 from support import set_thresholds
 from tellwhen.checks import check_engine, check_matches, random_event, random_expression
+from tellwhen.engines.shared import selectivity
+from tellwhen.persistence import attributes as saved
+from tellwhen.persistence import directory
+from tellwhen.profile import Profile
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
 
@@ -373,7 +378,7 @@ def access_attributes(index):
     return {domains[domain].attribute for domain in shard.store.snapshot().predicates.domain[predicates].tolist()}
 
 
-def test_typical_events_change_what_an_engine_looks_at_first():
+def test_observed_events_change_the_access_predicates():
     index = tw.Index("propagation").add_many(BOTH | COMMON).rebuild()
     assert access_attributes(index) == {"rare", "common"}
     assert len([k for k in range(200) if index.match({"common": k, "rare": k})]) == 200
@@ -385,23 +390,81 @@ def test_typical_events_change_what_an_engine_looks_at_first():
     assert index.match({"common": 1, "rare": 1}) == ["s1", "c1"]
 
 
-def test_observed_events_survive_saving_compaction_and_new_labels(tmp_path, monkeypatch):
-    set_thresholds(monkeypatch, compact=0)
-    index = tw.Index("propagation").add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
-    index.observe([{"name": f"n{k}", "x": k, "unknown": 1} for k in range(50)])
-    assert len(index._shard.store.history.single_valued) == 50
+def ranks(index, *texts):
+    """The ranks by selectivity of predicates that subscriptions of their own have, the most selective first."""
+    shard = index._shard
+    subscriptions = shard.store.snapshot().subscriptions
+    rank = selectivity.ranking(shard.store, subscriptions.code)
+    return [rank[subscriptions.code[subscriptions.start[shard.slots[text]]]] for text in texts]
+
+
+EITHER = {text: text for text in ("rare = 1", "common = 1")}
+
+
+def test_the_ranking_follows_what_is_observed():
+    index = tw.Index().add_many(EITHER).observe([{"rare": 1, "common": k} for k in range(10)])
+    assert ranks(index, "common = 1", "rare = 1") == [0, 1]
+    index.observe([{"rare": k, "common": 1} for k in range(100)])  # added to what was observed before
+    assert ranks(index, "rare = 1", "common = 1") == [0, 1]
+    assert index.profile == Profile.of_events(
+        [{"rare": 1, "common": k} for k in range(10)] + [{"rare": k, "common": 1} for k in range(100)]
+    )
+
+
+def test_an_index_begins_with_a_profile():
+    profile = Profile.of_events([{"rare": 1, "common": k} for k in range(10)])
+    index = tw.Index(profile=profile).add_many(EITHER)
+    assert ranks(index, "common = 1", "rare = 1") == [0, 1]
+    profile.add_events([{"rare": k, "common": 1} for k in range(100)])  # of the user, who goes on
+    index.profile.add_events([{"rare": k, "common": 1} for k in range(100)])
+    assert ranks(index.rebuild(), "common = 1", "rare = 1") == [0, 1]
+    assert ranks(tw.Index(profile=profile).add_many(EITHER), "rare = 1", "common = 1") == [0, 1]
+    assert tw.Index().profile == Profile()
+    with pytest.raises(tw.TellwhenError, match="a profile is a tellwhen.Profile"):
+        tw.Index(profile=[{"a": 1}])
+
+
+@pytest.mark.parametrize("form", [list, iter, pa.Table.from_pylist, pd.DataFrame, pl.DataFrame])
+def test_events_of_every_form_are_observed(form):
+    events = [{"x": k, "s": f"w{k % 3}"} for k in range(9)]
+    assert tw.Index().add("a", "x = 1").observe(form(events)).profile == Profile.of_events(events)
+    with pytest.raises(tw.EventError):
+        tw.Index().observe({"x": 1})
+
+
+def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(tw.shard, "COMPACT_MIN", 0)
+    index = tw.Index(engine).add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
+    events = [{"name": f"n{k}", "x": 95, "unknown": 1} for k in range(50, 100)]
+    index.observe(events)
     index.save(tmp_path / "idx")
-    assert len(tw.Index.load(tmp_path / "idx")._shard.store.history.single_valued) == 50
-    index.remove_many(range(90))
-    history = index._shard.store.history
-    assert len(history.single_valued) == 50
-    assert history.domain.max() < len(index._shard.store.attributes.domains)
-    index.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
-    assert index.match({"name": "n95", "x": 95}) == [95]
+    loaded = tw.Index.load(tmp_path / "idx")
+    for one in (index, loaded):
+        before = one._shard
+        one.remove_many(range(90))
+        assert one._shard is not before
+        assert one.profile == Profile.of_events(events)
+        one.add_many({"name = 'n95'": "name = 'n95'", "x = 95": "x = 95"})
+        one.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
+        assert ranks(one, "name = 'n95'")[0] < ranks(one, "x = 95")[0]
+        assert len(one._shard.store.typical().weight) == 50
+        assert set(one.match({"name": "n95", "x": 95})) == {95, "name = 'n95'", "x = 95"}
 
 
-def test_observe_is_whole_or_undone():
-    index = tw.Index("propagation").add("a", "x = 1")
+def test_an_index_saved_without_a_profile_can_be_loaded(tmp_path):
+    index = tw.Index().add("a", "x = 1")
+    shard = index._shard
+    dictionaries = {"dictionaries": saved.dictionary_arrays(shard.store.attributes)}
+    meta = shard.meta() | {"attributes": saved.attributes_meta(shard.store.attributes)}
+    directory.save(tmp_path / "idx", shard.arrays() | dictionaries, meta)
+    loaded = tw.Index.load(tmp_path / "idx")
+    assert loaded.match({"x": 1}) == ["a"]
+    assert loaded.profile == Profile()
+
+
+def test_observe_is_whole_or_undone(monkeypatch, engine):
+    index = tw.Index(engine).add("a", "x = 1").observe([{"x": 1}])
+    before = index.profile
 
     def faulty():
         yield {"x": 1}
@@ -409,16 +472,28 @@ def test_observe_is_whole_or_undone():
 
     with pytest.raises(RuntimeError):
         index.observe(faulty())
-    assert len(index._shard.store.history.single_valued) == 0
+    assert index.profile == before
+    monkeypatch.setattr(type(index._shard.engine), "rebuild", lambda engine: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        index.observe([{"x": 2}])
+    monkeypatch.undo()
+    assert index.profile == before
+    assert index._shard.store.typical().weight.tolist() == [1.0]
     assert index.match({"x": 1}) == ["a"]
+    with pytest.raises(tw.ParseError):
+        index.add_many([("b", "y = 1"), ("c", "y =")])
+    assert index.observe([{"y": 1}]).profile.event_frequency == {"x": 0.5, "y": 0.5}
 
 
-def test_many_events_are_thinned():
-    index = tw.Index().add("a", "x = 1").observe([{"x": k} for k in range(40_000)])
-    seen = index._shard.store.history
-    assert len(seen.single_valued) == 1_000
-    assert seen.low[0] == 0
-    assert seen.low[-1] == 2 * 39_999
+def test_a_change_that_is_taken_back_leaves_no_points_of_it():
+    index = tw.Index(profile=Profile.of_events([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])).add("a = 1", "a = 1")
+    typical = index._shard.store.typical()
+    assert typical.marginals(1).carried.tolist() == [1.0]
+    with pytest.raises(tw.DuplicateId):
+        index.add_many([("b", "b = 'x'"), ("a = 1", "a = 1")])
+    index.add("never", "never = 1")  # has the number of the domain that was taken back
+    assert ranks(index, "never", "a = 1") == [0, 1]
+    assert index._shard.store.typical().marginals(2).carried.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

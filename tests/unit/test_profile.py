@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import EVENTS, expressions
-from tellwhen.profile import Bucket, Level, Profile, census, sharing, sketches
+from tellwhen.profile import Bucket, Level, Profile, census, mappings, sharing, sketches
 from tellwhen.profile import events as sampling
 from tellwhen.profile.tables import TableBatch
 
@@ -61,6 +61,7 @@ def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
         patch.setattr(census, "SAMPLED_LEAST", 2)
         patch.setattr(census, "SAMPLED", 64)
         patch.setattr(census, "BUFFERED", 50)
+        patch.setattr(mappings, "BATCH_VALUES", 50)
         patch.setattr(sharing, "DISTINCT", 16)
         patch.setattr(sampling, "EVENTS_MOST", 9)
         patch.setattr(sampling, "EVENTS_LEAST", 2)

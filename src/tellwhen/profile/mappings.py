@@ -13,6 +13,9 @@ from tellwhen.lang.values import flatten, is_missing, members
 from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
 from tellwhen.profile.values import hash_numbers, hash_of, text_of
 
+BATCH_VALUES = 1 << 17
+"""Values and events in a batch, at most: bounds its memory."""
+
 
 class MappingBatch:
     """Events taken apart: each distinct pair of attribute and text has a code, and an event is a list of codes.
@@ -32,9 +35,9 @@ class MappingBatch:
         return len(self._starts) - 1
 
     @property
-    def size(self) -> int:
-        """The number of values and events in it."""
-        return len(self._entries) + len(self._starts)
+    def is_full(self) -> bool:
+        """Is it time for the next batch?"""
+        return len(self._entries) + len(self._starts) > BATCH_VALUES
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Add one event."""

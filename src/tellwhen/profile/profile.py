@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tellwhen.encode.columns import Unreadable
 from tellwhen.lang.ast import Expr
-from tellwhen.profile.census import BUFFERED, Census
+from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
 from tellwhen.profile.histogram import Bucket, histogram
 from tellwhen.profile.mappings import MappingBatch
@@ -26,6 +26,9 @@ Side = Literal["events", "subscriptions"]
 
 class Profile:
     """Statistics of subscriptions, of events, or of both; `|` merges.
+
+    By the statistics of events, `tw.Index(profile=...)` chooses what to test first, and `tellwhen.spark.build` also
+    which shard a subscription goes to.
 
     >>> import tellwhen as tw
     >>> asked = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b < 5", "a = 1", "NOT (b < 5 AND a = 1)"]))
@@ -135,7 +138,7 @@ class Profile:
             batch = MappingBatch()
             for event in events:
                 batch.add(event)
-                if batch.size > BUFFERED:
+                if batch.is_full:
                     self._add_batch(batch)
                     batch = MappingBatch()
             self._add_batch(batch)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tellwhen.encode.columns import Column, Values, columns, is_string, objects, single_values, whole
-from tellwhen.encode.tables import MICROSECONDS
+from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.lang import limits
 from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
@@ -124,7 +124,7 @@ def _texts(found: Values) -> tuple[list[str], I64, I64]:
     kind = values.type
     if pt.is_timestamp(kind) or pt.is_date(kind):
         days = pt.is_date32(kind)
-        multiply, divide = (86_400_000_000, 1) if days else MICROSECONDS["ms" if pt.is_date64(kind) else kind.unit]
+        multiply, divide = (86_400_000_000, 1) if days else TICKS["ms" if pt.is_date64(kind) else kind.unit]
         ticks, indices = _distinct(values.cast(pa.int32() if days else pa.int64()))
         return [f"t{tick * multiply // divide}" for tick in ticks], indices, rows
     if pt.is_dictionary(kind):

@@ -40,6 +40,10 @@ class TypicalEvents(Typical):
     def _present(self) -> dict[str, float]:
         return self._profile.event_frequency
 
+    @cached_property
+    def _decoded(self) -> list[tuple[dict[str, Any], float]]:
+        return self._profile.sample()
+
     @property
     def is_known(self) -> bool:
         return self._profile.events > 0
@@ -58,13 +62,12 @@ class TypicalEvents(Typical):
         attributes = self._store.attributes
         if self._sample.attributes is attributes and not self._sample.has_doubled(self._store):
             return
-        encoder = EventEncoder(attributes, Schema())  # `_readings` reads text
-        weights = []
-        for event, weight in self._profile.sample():
-            known = {name: value for name, value in event.items() if name in attributes.by_name}
-            encoder.add({name: _readings(attributes.by_name[name], value) for name, value in known.items()})
-            weights.append(weight)
-        self._events, self._weight = encoder.finish(), np.array(weights)
+        by_name = attributes.by_name
+        encoder = EventEncoder(attributes, Schema())  # text is read by `_read`
+        for event, _ in self._decoded:
+            encoder.add({name: _read(by_name[name], value) for name, value in event.items() if name in by_name})
+        self._events = encoder.finish()
+        self._weight = np.array([weight for _, weight in self._decoded])
         self._sample = _Encoded(self._store)
 
     def marginals(self, domains: int) -> Marginals:
@@ -91,7 +94,7 @@ class TypicalEvents(Typical):
             entries += (attribute.presence, 0, 1 - present), (attribute.presence, 1, present)
         for value, weight in self._profile.weights(attribute.name):
             share = weight / self._profile.events
-            for reading in _readings(attribute, value):
+            for reading in members(_read(attribute, value)):
                 reduced = reduce(reading)
                 if reduced is not None:
                     entries += [(domain, point, share) for domain, point in entries_of(attribute, reduced)]
@@ -131,15 +134,17 @@ def _predicates(store: Store) -> int:
     return len(store.snapshot().predicates.domain)
 
 
-def _readings(attribute: Attribute, value: Any) -> list[Any]:
-    """Everything that a value may be read as.
+def _read(attribute: Attribute, value: Any) -> Any:
+    """A value as all that it may be read as.
 
     Text in a map of strings is read as what its attribute is compared with, and a profile does not know which of its
     strings come from such maps.
     """
-    found = []
+    others = attribute.families - {"string"} if isinstance(value, str | list) else None
+    if not others:
+        return value
+    found = list(members(value))
     for member in members(value):
-        found.append(member)
         if isinstance(member, str):
-            found += [value_from_text(member, family) for family in attribute.families if family != "string"]
+            found += [value_from_text(member, family) for family in others]
     return found
