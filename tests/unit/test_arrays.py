@@ -14,7 +14,6 @@ from tellwhen.compile import dictionary
 from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
-from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels import encode
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.lang.limits import INTEGER
@@ -23,13 +22,13 @@ NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 
 
 @given(st.integers(-INTEGER, INTEGER), NUMBERS)
-def test_the_domain_of_integers_keeps_order(constant, value):
+def test_int_line_keeps_order(constant, value):
     point, at = int_point(constant), int_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_the_domain_of_floats_keeps_order(a, b):
+def test_float_line_keeps_order(a, b):
     assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
 
 
@@ -116,12 +115,12 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
         want = {id_ for id_, e in known.items() if tw.parse(e).evaluate({"x": text})}
         assert set(index.match({"x": text})) == want
     # A reader taken before still sees the index as it was.
-    encoder = EventEncoder(before.attributes, index.schema)
+    encoder = tw.compile.events.EventEncoder(before.attributes, index.schema)
     encoder.add({"x": "aab"})
     assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
 
 
-def test_relabelling_leaves_the_ends_of_the_domain(engine):
+def test_relabelling_leaves_the_ends_of_the_line(engine):
     index = tw.Index(engine).add("lt", "x < 'a'").add("ne", "x <> 'a'").add("ge", "x >= 'b'").add("c", "x = 'c'")
     for i in range(2, 70):
         index.add(i, f"x = '{'b' * i}'")

@@ -359,8 +359,8 @@ BOTH = {f"s{k}": f"rare = {k} AND common = {k}" for k in range(200)}
 COMMON = {f"c{k}": f"common = {k}" for k in range(9)}
 
 
-def access_attributes(index):
-    """The attributes of the access predicates in use."""
+def access_lines(index):
+    """The domains of the access predicates in use."""
     shard = index._shard
     cluster = shard.engine._index.cluster
     predicates = np.flatnonzero(np.diff(cluster)[:-1])
@@ -370,10 +370,10 @@ def access_attributes(index):
 
 def test_typical_events_change_what_an_engine_looks_at_first():
     index = tw.Index("propagation").add_many(BOTH | COMMON).rebuild()
-    assert access_attributes(index) == {"rare", "common"}
+    assert access_lines(index) == {"rare", "common"}
     assert len([k for k in range(200) if index.match({"common": k, "rare": k})]) == 200
     index.observe([{"rare": k % 3, "common": k} for k in range(2_000)])
-    before = access_attributes(index)
+    before = access_lines(index)
     assert "common" in before
     assert index._shard.engine._index.cluster[-1] == len(index)
     index.observe([{"common": 1}] * 5)
@@ -381,7 +381,7 @@ def test_typical_events_change_what_an_engine_looks_at_first():
 
 
 def test_observed_events_survive_saving_compaction_and_new_labels(tmp_path, monkeypatch):
-    set_thresholds(monkeypatch, compact=0)
+    monkeypatch.setattr(tw.shard, "COMPACT_MIN", 0)
     index = tw.Index("propagation").add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
     index.observe([{"name": f"n{k}", "x": k, "unknown": 1} for k in range(50)])
     assert len(index._shard.store.history.single_valued) == 50
