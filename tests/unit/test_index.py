@@ -21,8 +21,6 @@ import tellwhen as tw
 from support import set_thresholds
 from tellwhen.checks import check_engine, check_matches, random_event, random_expression
 from tellwhen.engines.shared import selectivity
-from tellwhen.persistence import attributes as saved
-from tellwhen.persistence import directory
 from tellwhen.profile import Profile
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
@@ -449,17 +447,6 @@ def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeyp
         assert ranks(one, "name = 'n95'")[0] < ranks(one, "x = 95")[0]
         assert len(one._shard.store.typical().weight) == 50
         assert set(one.match({"name": "n95", "x": 95})) == {95, "name = 'n95'", "x = 95"}
-
-
-def test_an_index_saved_without_a_profile_can_be_loaded(tmp_path):
-    index = tw.Index().add("a", "x = 1")
-    shard = index._shard
-    dictionaries = {"dictionaries": saved.dictionary_arrays(shard.store.attributes)}
-    meta = shard.meta() | {"attributes": saved.attributes_meta(shard.store.attributes)}
-    directory.save(tmp_path / "idx", shard.arrays() | dictionaries, meta)
-    loaded = tw.Index.load(tmp_path / "idx")
-    assert loaded.match({"x": 1}) == ["a"]
-    assert loaded.profile == Profile()
 
 
 def test_observe_is_whole_or_undone(monkeypatch, engine):
