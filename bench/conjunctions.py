@@ -14,7 +14,7 @@ from rich.table import Table
 from bench.loading import encoded, stored
 from bench.measure import interleaved
 from tellwhen.containers.batches import first
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.engines.base import Reader
 from tellwhen.workloads import BEGen
 

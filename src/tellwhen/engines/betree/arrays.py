@@ -133,7 +133,9 @@ class BETreeIndex(NamedTuple):
     nodes: I32Matrix  # [nodes + 1, columns]; of the last row only WORDS and DIRECTORY count
     pnode_domain: I32  # |2 5 9|4|       domains of a node's p-nodes, ascending
     pnode_top: I32  # |1 6 8|2|       the nodes that they lead to
-    words: I32  # |2 17 5 9|0 -6|...   a conjunction: number of predicates, slot (-1 - slot for one of several), predicates
+    words: (
+        I32  # |2 17 5 9|0 -6|...   a conjunction: number of predicates, slot (-1 - slot for one of several), predicates
+    )
     stabbing: Stabbing  # whose members are the predicates in `words`
     cnode: I32  # |0|1|3|4|2|     the c-node that each node was laid out from
     visits: I64  # |0|7|           by node: events that tested its conjunctions, and predicates that they tested for

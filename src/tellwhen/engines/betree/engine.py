@@ -61,7 +61,9 @@ class BETree(ConjunctionEngine):
     name = "betree"
     summary = "a tree that partitions space by attribute and by value, and adjusts itself (BE-Tree)"
     options: ClassVar[Mapping[str, Option]] = {
-        "max_cap": Option(0, 0, 1 << 20, "conjunctions in a leaf before it is split; 0 for what typical events suggest"),
+        "max_cap": Option(
+            0, 0, 1 << 20, "conjunctions in a leaf before it is split; 0 for what typical events suggest"
+        ),
         "min_size": Option(3, 1, 1 << 20, "conjunctions that must share an attribute to be partitioned by it"),
         "window": Option(10, 1, 1000, "events after which a leaf is judged, in percent of its conjunctions"),
         "threshold": Option(
@@ -81,7 +83,7 @@ class BETree(ConjunctionEngine):
     def _build(self) -> None:
         capacity = self.option["max_cap"] or DEFAULT_CAPACITY
         self._grow(capacity)
-        if not self.option["max_cap"] and len(self.source.typical().weight) and len(self):
+        if not self.option["max_cap"] and self.source.typical().is_known and len(self):
             suggested = capacity_for(self._share_of_matches())
             if suggested != capacity:
                 self._grow(suggested)
@@ -95,7 +97,8 @@ class BETree(ConjunctionEngine):
 
     def _share_of_matches(self) -> float:
         """Of all subscriptions, those that a typical event matches."""
-        events, weight = self.source.typical()
+        typical = self.source.typical()
+        events, weight = typical.events, typical.weight
         sample = first(events, min(SAMPLE_EVENTS, len(weight)))
         matches = np.diff(self.reader().match(sample).start)
         return float(np.average(matches, weights=weight[: len(matches)])) / len(self)
@@ -166,7 +169,9 @@ class BETree(ConjunctionEngine):
         check_index(self._index, self._tree)
         built = self.conjunctions(self._built).slot
         grown = self._tree.conjunctions.slot[self._tree.alive()]
-        assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree does not have the conjunctions that were built"
+        assert sorted(grown.tolist()) == sorted(built.tolist()), (
+            "the tree does not have the conjunctions that were built"
+        )
 
 
 class BETreeBatch(BETree):
