@@ -19,8 +19,8 @@ import numpy as np
 
 from bench.intervals import kernels
 from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentArrays, SpaceArrays
+from tellwhen.engines.pstree.kernels.tree import list_by_space
 from tellwhen.engines.pstree.tree import PSTree
-from tellwhen.engines.pstree.tree_kernels import list_by_space
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 

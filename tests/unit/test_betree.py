@@ -335,7 +335,9 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr(import_module("tellwhen.engines.betree.engine"), "REBUILD_FACTOR", 1_000)  # adjust, do not rebuild
+    monkeypatch.setattr(
+        import_module("tellwhen.engines.betree.engine"), "REBUILD_FACTOR", 1_000
+    )  # adjust, do not rebuild
     rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000

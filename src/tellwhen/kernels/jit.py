@@ -123,7 +123,7 @@ def _directory(file: Path) -> Path | None:
     place = _writable_place()
     if place is None:
         return None
-    name = Path("kernels") / f"{file.parent.name}-{file.stem}-{_fingerprint(file)}"
+    name = Path("kernels") / f"{file.parents[1].name}-{file.parent.name}-{file.stem}-{_fingerprint(file)}"
     for other in _places():
         # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
         if other == place:

@@ -33,10 +33,10 @@ from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.betree.arrays import BETreeIndex, BETreeScratch, TreeArrays
-from tellwhen.engines.betree.match_kernels import match_tree
+from tellwhen.engines.betree.kernels.match import match_tree
 from tellwhen.engines.betree.tree import Tree
 from tellwhen.engines.betree.verify import check_index, check_tree
-from tellwhen.engines.shared.calls import Refiner
+from tellwhen.engines.shared.calls import Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import PENDING_MIN, ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import ranking
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
@@ -137,7 +137,8 @@ class BETree(ConjunctionEngine):
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
         predicates = len(snapshot.predicates.domain)
-        sizes: Any = BETreeScratch(
+        sizes = sizes_of(
+            BETreeScratch,
             runs=RUNS_SIZE,
             first_entry=len(self._index.cut_start) - 1,
             truth=predicates // 64 + 1,
@@ -145,7 +146,7 @@ class BETree(ConjunctionEngine):
             queue=len(self._index.nodes) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
-        )  # type: ignore[arg-type]
+        )
         return ConjunctionReader(match_tree, self._index, sizes, snapshot, refiner)
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from tellwhen.engines.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.engines.betree.layout_kernels import depth_first, write_words
+from tellwhen.engines.betree.kernels.layout import depth_first, write_words
 from tellwhen.engines.shared.stabbing import build_for
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 

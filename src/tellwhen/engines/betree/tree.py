@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.betree.adjust_kernels import judge
 from tellwhen.engines.betree.arrays import (
     CNODE,
     NO_DOMAIN,
@@ -20,12 +19,13 @@ from tellwhen.engines.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.engines.betree.bounds_kernels import find_bounds
-from tellwhen.engines.betree.insert_kernels import fill_root, insert
+from tellwhen.engines.betree.kernels.adjust import judge
+from tellwhen.engines.betree.kernels.bounds import find_bounds
+from tellwhen.engines.betree.kernels.insert import fill_root, insert
+from tellwhen.engines.betree.kernels.nodes import fill_table
+from tellwhen.engines.betree.kernels.partition import DomainMarks
+from tellwhen.engines.betree.kernels.remove import conjunctions_below, mend, take_out
 from tellwhen.engines.betree.layout import lay_out
-from tellwhen.engines.betree.nodes_kernels import fill_table
-from tellwhen.engines.betree.partition_kernels import DomainMarks
-from tellwhen.engines.betree.remove_kernels import conjunctions_below, mend, take_out
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 

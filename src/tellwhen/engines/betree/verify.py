@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tellwhen.engines.betree.arrays import FREED, WORDS, BETreeIndex
-from tellwhen.engines.betree.nodes_kernels import first_not_found
+from tellwhen.engines.betree.kernels.nodes import first_not_found
 from tellwhen.engines.betree.tree import Tree
 from tellwhen.kernels.arrays import Snapshot
 

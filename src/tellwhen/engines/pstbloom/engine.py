@@ -23,7 +23,7 @@ from tellwhen.engines.pstbloom.kernels import match_spaces, sign
 from tellwhen.engines.pstbloom.verify import verify
 from tellwhen.engines.pstree.arrays import MAX_LISTS
 from tellwhen.engines.pstree.engine import NO_LIST, Access, PSTreeEngine
-from tellwhen.engines.pstree.tree_kernels import list_by_space
+from tellwhen.engines.pstree.kernels.tree import list_by_space
 from tellwhen.engines.shared.calls import Refiner
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
 from tellwhen.engines.shared.selectivity import least, ranking

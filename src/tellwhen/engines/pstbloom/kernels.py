@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch
-from tellwhen.engines.pstree.record_kernels import HEAD_WORDS, emit_if_true, emit_waiting, max_waiting, prefetch
+from tellwhen.engines.pstree.kernels.records import HEAD_WORDS, emit_if_true, emit_waiting, max_waiting, prefetch
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import next_event

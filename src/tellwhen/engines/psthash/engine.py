@@ -19,8 +19,8 @@ import numpy as np
 
 from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.psthash.arrays import PSTHashIndex, PSTHashScratch
-from tellwhen.engines.psthash.kernels import match_combinations
-from tellwhen.engines.psthash.key_kernels import choose_access, list_by_key, sizes_by_space
+from tellwhen.engines.psthash.kernels.keys import choose_access, list_by_key, sizes_by_space
+from tellwhen.engines.psthash.kernels.match import match_combinations
 from tellwhen.engines.psthash.keys import number_keys
 from tellwhen.engines.psthash.verify import verify
 from tellwhen.engines.pstree.engine import NO_LIST, Access, PSTreeEngine

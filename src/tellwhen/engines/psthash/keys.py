@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.engines.psthash.arrays import MAX_COMBINATIONS, Cursor, KeyTable
-from tellwhen.engines.psthash.key_kernels import enumerate_keys, rehash
+from tellwhen.engines.psthash.kernels.keys import enumerate_keys, rehash
 from tellwhen.engines.pstree.arrays import MAX_LISTS
 from tellwhen.engines.shared.spaces import Spaces, widths
 from tellwhen.kernels.arrays import I32, I64, I32Matrix, I64Matrix, Predicates

@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.engines.psthash.arrays import MAX_COMBINATIONS, PSTHashIndex
-from tellwhen.engines.psthash.kernels import bucket_of
+from tellwhen.engines.psthash.kernels.match import bucket_of
 from tellwhen.engines.pstree.arrays import MAX_LISTS, TreeState
 from tellwhen.engines.pstree.verify import Expected, covered, verify_lists, verify_state
 from tellwhen.engines.shared.spaces import widths

@@ -46,7 +46,7 @@ class TreeState(NamedTuple):
 class CommonIndex(NamedTuple):
     """Conjunctions as records, in posting lists or waiting for a domain.
 
-    Records (see `record_kernels.py`) stand in the order of their first lists. Behind those in lists come those that
+    Records (see `kernels/records.py`) stand in the order of their first lists. Behind those in lists come those that
     wait for a domain, in the order of the domains, then those without predicates.
     """
 

@@ -18,7 +18,7 @@ from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Source
 from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch, TreeState
-from tellwhen.engines.pstree.record_kernels import lay_records
+from tellwhen.engines.pstree.kernels.records import lay_records
 from tellwhen.engines.pstree.tree import PSTree, intervals_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine
 from tellwhen.engines.shared.spaces import Spaces

@@ -17,7 +17,7 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.pstree.arrays import Changes, PSTreeArrays
-from tellwhen.engines.pstree.tree_kernels import apply_changes, cover, locate
+from tellwhen.engines.pstree.kernels.tree import apply_changes, cover, locate
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.engines.shared.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates

@@ -13,7 +13,7 @@ import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.engines.pstree.arrays import CommonIndex, PSTreeArrays, TreeState
-from tellwhen.engines.pstree.record_kernels import HEAD_WORDS
+from tellwhen.engines.pstree.kernels.records import HEAD_WORDS
 from tellwhen.engines.pstree.tree import PSTree, intervals_of, members
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates

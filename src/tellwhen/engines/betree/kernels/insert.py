@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.betree.nodes_kernels import emptied, has_room, new_cnode, predicate_on, push, put, table_position
-from tellwhen.engines.betree.partition_kernels import partition
+from tellwhen.engines.betree.kernels.nodes import emptied, has_room, new_cnode, predicate_on, push, put, table_position
+from tellwhen.engines.betree.kernels.partition import partition
 from tellwhen.kernels.jit import inline, kernel
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.psthash.arrays import PSTHashIndex, PSTHashScratch
-from tellwhen.engines.pstree.record_kernels import emit_if_true, emit_waiting, max_waiting, prefetch
+from tellwhen.engines.pstree.kernels.records import emit_if_true, emit_waiting, max_waiting, prefetch
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import next_event
 from tellwhen.kernels.handover import borrow, unpack

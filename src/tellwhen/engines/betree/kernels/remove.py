@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.betree.arrays import FREED
-from tellwhen.engines.betree.nodes_kernels import capacity_for, emptied, free_cnode, free_pnode, put
+from tellwhen.engines.betree.kernels.nodes import capacity_for, emptied, free_cnode, free_pnode, put
 from tellwhen.kernels.jit import inline, kernel
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.psthash.arrays import Cursor, KeyTable
-from tellwhen.engines.psthash.kernels import bucket_of
+from tellwhen.engines.psthash.kernels.match import bucket_of
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.kernels.handover import borrow

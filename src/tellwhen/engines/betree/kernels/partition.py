@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.betree.nodes_kernels import capacity_for, emptied, new_pnode, push, put
+from tellwhen.engines.betree.kernels.nodes import capacity_for, emptied, new_pnode, push, put
 from tellwhen.kernels.arrays import I32
 from tellwhen.kernels.jit import inline
 
