@@ -64,13 +64,20 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where each domain's keys begin, the keys, and every input's number among them."""
-    order = np.lexsort((key, domain))
+    order = _sorted(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(fresh) - 1
     return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
+
+
+def _sorted(domain: I32, key: I64, domains: int) -> I64:
+    """The order of np.lexsort((key, domain)), in half the time: NumPy sorts numbers of 16 bits by radix."""
+    by_key = np.argsort(key, kind="stable")
+    narrow = np.uint16 if domains <= 1 << 16 else np.int64
+    return by_key[np.argsort(domain[by_key].astype(narrow), kind="stable")]
 
 
 def nothing(domains: int = 0) -> Stabbing:
