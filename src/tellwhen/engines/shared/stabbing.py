@@ -65,15 +65,20 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
-    # By key, then stably by domain. NumPy sorts 16 bits by radix: half the time of lexsort.
-    order = np.argsort(key)
-    order = order[np.argsort(domain[order].astype(np.uint16 if domains < 1 << 16 else np.int32), kind="stable")]
+    order = _sorted(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(fresh) - 1
     return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
+
+
+def _sorted(domain: I32, key: I64, domains: int) -> I64:
+    """An order by domain and key, in half the time of np.lexsort: NumPy sorts numbers of 16 bits by radix."""
+    by_key = np.argsort(key)
+    narrow = np.uint16 if domains <= 1 << 16 else np.int64
+    return by_key[np.argsort(domain[by_key].astype(narrow), kind="stable")]
 
 
 def nothing(domains: int = 0) -> Stabbing:
