@@ -1,13 +1,15 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs.
 .DEFAULT_GOAL := help
-PYTHON ?= python3.11
+# The first Python of at least 3.11 that is here. `make PYTHON=... test` takes another one.
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 .PHONY: setup
 setup: $(READY) ## Make .venv with everything in it, Spark too
@@ -15,7 +17,9 @@ setup: $(READY) ## Make .venv with everything in it, Spark too
 
 # What the commands below need; they make it themselves.
 $(READY): pyproject.toml constraints.txt
-	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: set PYTHON to a Python of at least 3.11"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "No Python of at least 3.11 found$(if $(PYTHON), ($(PYTHON) is none)): install one, or make PYTHON=<its path>"; \
+		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,dev,spark]'
 	@touch $(READY)
@@ -25,14 +29,24 @@ demo: $(READY) ## See it work: a small workload, matched and explained
 	@$(BIN)/tellwhen demo
 
 .PHONY: test
-test: $(READY) ## Run the tests
-	$(BIN)/python -m pytest -m "not slow"
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m "not slow" tests/conformance
+test: $(READY) ## Run the tests, two parts at a time: at most 6 minutes on 2 cores
+	$(BIN)/python tests/run.py engines spark unit
+
+.PHONY: test-engines
+test-engines: $(READY) ## Run the conformance suite: every engine against the oracle, with bounds checks
+	$(BIN)/python tests/run.py engines
+
+.PHONY: test-spark
+test-spark: $(READY) ## Run the tests that need Spark
+	$(BIN)/python tests/run.py spark
+
+.PHONY: test-unit
+test-unit: $(READY) ## Run all other tests
+	$(BIN)/python tests/run.py unit
 
 .PHONY: test-all
-test-all: $(READY) ## Run the tests, the slow ones too
-	$(BIN)/python -m pytest
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/conformance
+test-all: $(READY) ## Run all tests, the slow ones too: every test on every engine, and many more seeds
+	$(BIN)/python tests/run.py --all engines spark unit
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of dependencies

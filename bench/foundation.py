@@ -18,7 +18,7 @@ from bench.loading import stored
 from bench.measure import Measured, interleaved
 from bench.workload import CARDINALITY, Plain
 from tellwhen.encode.tables import encode_table
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.kernels.arrays import Events
 
 SHORT = "source = 'mobile' AND (type = 'error' OR level = 'critical')"

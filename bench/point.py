@@ -25,7 +25,7 @@ from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import first, one_by_one
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 

@@ -10,7 +10,7 @@ from bench.claims import Finding, Row, judged
 from bench.experiment import METRICS, SMALLEST, Experiment, Metric
 from bench.registry import EXPERIMENTS
 from bench.results import Results
-from tellwhen.report.page import Page, bars, lines
+from tellwhen.report import Page, bars, lines
 
 
 def report(folder: Path, target: Path) -> Path:

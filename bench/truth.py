@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.compile.store import Store
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches
 from tellwhen.lang.parser import parse
 from tellwhen.workloads import Workload, taken, taken_events

@@ -32,7 +32,7 @@ def without_last(found, count):
 
 
 def with_one_more(found, count):
-    """Of the last event: a slot that it does not satisfy."""
+    """The last event gets a slot that it does not satisfy."""
     last = set(found.slot[found.start[-2] :].tolist())
     wrong = next(slot for slot in range(1000) if slot not in last)
     return Matches(np.append(found.start[:-1], found.start[-1] + 1), np.append(found.slot, wrong).astype(np.int32))
@@ -49,7 +49,7 @@ def nothing_singly(found, count):
 
 
 def a_sample(found, count):
-    """What a check of a sample of the subscriptions would not notice."""
+    """Right on a sample of the subscriptions only."""
     owner = np.repeat(np.arange(count), np.diff(found.start))
     kept = found.slot % 5 == 0
     return Matches(np.searchsorted(owner[kept], np.arange(count + 1)), found.slot[kept])
@@ -102,7 +102,7 @@ class Raising(Scan):
 
 
 class Late(Scan):
-    """Fails only when it is asked."""
+    """Fails when its reader is taken."""
 
     name = "test-late"
 

@@ -23,13 +23,13 @@ COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 
 
 def constants(family):
-    """Mostly from the small pool, so that subscriptions and events meet."""
+    """Mostly from the small pool, so that subscriptions and events often share one."""
     pool = st.sampled_from(CONSTANTS[family])
     return st.one_of(pool, pool, pool, FREE[family])
 
 
 def lists(family, minimum, maximum):
-    """Constants for one predicate: numbers all whole or all small, as one predicate must not mix them."""
+    """Constants for one predicate, which must not mix fractions with large integers."""
     return st.lists(constants(family), min_size=minimum, max_size=maximum).map(_alike)
 
 

@@ -1,4 +1,4 @@
-"""What several tests share: the cases of LANGUAGE.md, and JSON with the values that JSON cannot write."""
+"""What do several tests share? The cases of LANGUAGE.md, JSON for all values, and small thresholds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import math
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,20 @@ def cases() -> list[dict[str, str]]:
     """All cases in tests/cases."""
     files = sorted((ROOT / "tests" / "cases").glob("*.json"))
     return [case for file in files for case in json.loads(file.read_text())]
+
+
+THRESHOLDS = {
+    "compact": ["tellwhen.shard.COMPACT_MIN"],
+    "batch": ["tellwhen.shard.COMPILE_BATCH"],
+    "pending": ["tellwhen.engines.shared.conjunctions.PENDING_MIN", "tellwhen.engines.scan.engine.PENDING_MIN"],
+    "stride": ["tellwhen.compile.dictionary.STRIDE"],
+}
+"""Constants that decide when an index compacts, merges, or moves labels. Small ones let a small index do it too."""
+
+
+def set_thresholds(monkeypatch: Any, **values: int) -> None:
+    """Set some of the thresholds for the duration of a test."""
+    for threshold, value in values.items():
+        for constant in THRESHOLDS[threshold]:
+            module, _, name = constant.rpartition(".")
+            monkeypatch.setattr(import_module(module), name, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from bench.adaptation import swapped
 from bench.claims import Below, Grows, Leads, Row
 from bench.experiment import Experiment, Point, scaled, vary
 from tellwhen.workloads import BEGen, QGrams
@@ -63,6 +62,8 @@ def _table5(scale: float) -> list[Point]:
 
 def _changing(scale: float) -> list[Row]:
     """Figure 13: half of the events are uniform, half Zipf; subscriptions go from one to the other and back."""
+    from bench.adaptation import swapped  # here, since only this figure needs it
+
     uniform, zipf = (BEGen(match=0.001, skew=skew) for skew in (0.0, 1.0))
     count = scaled(100_000, scale)
     both = {"a: uniform, Zipf, uniform": (uniform, zipf), "b: Zipf, uniform, Zipf": (zipf, uniform)}

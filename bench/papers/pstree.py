@@ -8,7 +8,6 @@ import numpy as np
 
 from bench.claims import Claim, Grows, Leads, Row
 from bench.experiment import Experiment, Metric, Point, Points, scaled, vary
-from bench.intervals.structures import Intervals, IntervalScan, IntervalTree, SegmentTree, SpaceLists
 from bench.measure import interleaved
 from tellwhen.workloads import Ads, BEGen, Keywords, Workload
 
@@ -59,12 +58,6 @@ def _one(work: Workload, name: str, count: int, scale: float) -> list[Point]:
     return [Point(name, name, work, scaled(count, scale))]
 
 
-STRUCTURES: dict[str, type[Intervals]] = {
-    "ps-tree": SpaceLists,
-    "segment-tree": SegmentTree,
-    "interval-tree": IntervalTree,
-    "scan": IntervalScan,
-}
 OVERLAP = 30
 """Intervals that contain a point, on average. The paper does not say; its 54 MB are twice what this makes here."""
 
@@ -72,6 +65,14 @@ OVERLAP = 30
 def _stabbed(scale: float) -> list[Row]:
     """Table 3, twice: how many intervals contain each point, and which. The paper's 7 ns for a point of a PS-Tree are
     enough to find its list, and not to go through it."""
+    from bench.intervals import structures  # here, since only this table needs it
+
+    of_name = {
+        "ps-tree": structures.SpaceLists,
+        "segment-tree": structures.SegmentTree,
+        "interval-tree": structures.IntervalTree,
+        "scan": structures.IntervalScan,
+    }
     count = scaled(100_000, scale)
     rng = np.random.default_rng(1)
     low = rng.integers(0, 1 << 40, count)
@@ -79,7 +80,7 @@ def _stabbed(scale: float) -> list[Row]:
     points = rng.integers(0, 1 << 40, count)
     found: list[Row] = []
     for variant in ("counted", "listed"):
-        for name, structure in STRUCTURES.items():
+        for name, structure in of_name.items():
             made = structure(low, high)
             ask = made.count if variant == "counted" else made.stab
             build = interleaved({"": partial(structure, low, high)}, 5)[""]

@@ -1,8 +1,11 @@
-"""Is an engine right? Random subscriptions and events, and the oracle's word on every pair of them.
+"""Is an engine right? Random changes and events are replayed on it, and the oracle's answers compared with its own.
 
-Ships with the package so that an engine made elsewhere can be checked the same way:
+Ships with the package, so that an engine made elsewhere can be checked in the same way:
 
 >>> check_engine("scan", seed=1, rounds=1)
+
+A *script* is what is replayed: steps of changes and events, with the oracle's answers. It depends on the seed alone, so
+it is made once and replayed on every engine.
 """
 
 from __future__ import annotations
@@ -10,15 +13,25 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from tellwhen.errors import BudgetError
+import pyarrow as pa
+
+from tellwhen.compile.store import Store
+from tellwhen.containers.named import flatten
+from tellwhen.engines import create
+from tellwhen.engines.shared import calls
 from tellwhen.ids import Id
 from tellwhen.index import Index
 from tellwhen.lang.ast import And, Expr, Not, Or, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
 from tellwhen.lang.values import Interval
+
+Event = dict[str, Any]
+
+# random expressions and events
 
 ATTRIBUTES = ("a", "b", "c.d", "e f", "ünï", "sold")
 
@@ -34,7 +47,7 @@ CONSTANTS: dict[str, list[Any]] = {
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(1969, 12, 31, 23, 59, 59),
     ],
 }  # fmt: skip
-"""Few enough that subscriptions and events meet often, and each there for a reason."""
+"""Few enough that subscriptions and events often have one in common. Each is a special case."""
 
 ODD_VALUES = [
     None, math.nan, math.inf, -math.inf, 2**62, 2**70, -(2**64), 10**400, b"bytes", "\ud800", object(), [], [None],
@@ -75,7 +88,7 @@ def _compatible(constants: list[Any]) -> list[Any]:
 
 
 def random_expression(rng: random.Random, depth: int = 4) -> Expr:
-    """A tree of that depth at most; a third are plain conjunctions, as most are in life."""
+    """A tree of at most that depth. A third are conjunctions, the most common form in practice."""
     if depth == 4 and rng.random() < 0.35:
         return And.of(*(random_predicate(rng) for _ in range(rng.randint(2, 6))))
     choice = rng.random()
@@ -88,7 +101,7 @@ def random_expression(rng: random.Random, depth: int = 4) -> Expr:
 
 
 def random_value(rng: random.Random) -> Any:
-    """What an event may carry for an attribute, sensible or not."""
+    """A value that an event may have for an attribute: valid, odd, several at once, or an interval."""
     choice = rng.random()
     if choice < 0.12:
         return rng.choice(ODD_VALUES)
@@ -109,68 +122,152 @@ def _constant(rng: random.Random) -> Any:
     return rng.choice(CONSTANTS[rng.choice(["number", "string", "bool", "time"])])
 
 
-def random_event(rng: random.Random) -> dict[str, Any]:
-    """Some of the attributes, and some that no subscription knows."""
+def random_event(rng: random.Random) -> Event:
+    """Values for some of the attributes, and for one that no subscription has."""
     names = [*ATTRIBUTES, "unknown"]
     return {name: random_value(rng) for name in names if rng.random() < 0.7}
 
 
-def expected(subscriptions: dict[Any, Expr], event: dict[str, Any]) -> set[Any]:
-    """What the oracle says."""
+# scripts
+
+
+class Step(NamedTuple):
+    """A change, and what events match after it. Expressions are numbers into `Script.expressions`."""
+
+    removed: list[Id]
+    added: dict[Id, int]  # after the removals; ids that exist are replaced
+    rebuild: bool
+    observe: bool  # are the events shown to the index as typical ones?
+    known: dict[Id, int]  # all subscriptions after the changes
+    events: list[Event]
+    matches: list[set[Id]]  # by event, as the oracle says
+
+
+class Script(NamedTuple):
+    """What is replayed on an engine: each round starts from an empty index."""
+
+    expressions: list[Expr]
+    rounds: list[list[Step]]
+
+
+@lru_cache(maxsize=32)
+def random_script(seed: int, rounds: int) -> Script:
+    """The script of a seed, the same for every engine."""
+    rng = random.Random(seed)
+    expressions: list[Expr] = []
+    return Script(expressions, [_random_round(rng, expressions) for _ in range(rounds)])
+
+
+def _random_round(rng: random.Random, expressions: list[Expr]) -> list[Step]:
+    known: dict[Id, int] = {}
+    steps = []
+    for _ in range(rng.randint(1, 12)):
+        removed: list[Id] = []
+        if known and rng.random() < 0.3:
+            removed = rng.sample(sorted(known, key=str), k=rng.randint(1, min(3, len(known))))
+        added: dict[Id, int] = {}
+        for _ in range(rng.randint(1, 12)):
+            number = rng.randint(0, 60)
+            added[f"s{number}" if rng.random() < 0.5 else number] = len(expressions)
+            expressions.append(random_expression(rng))
+        known = {id_: n for id_, n in known.items() if id_ not in removed} | added
+        events = [random_event(rng) for _ in range(rng.randint(1, 6))]
+        by_id = {id_: expressions[n] for id_, n in known.items()}
+        matches = [expected(by_id, event) for event in events]
+        steps.append(Step(removed, added, rng.random() < 0.5, rng.random() < 0.2, known, events, matches))
+    return steps
+
+
+# checks
+
+
+def expected(subscriptions: Mapping[Id, Expr], event: Event) -> set[Id]:
+    """The ids that match, as the oracle says."""
     return {id_ for id_, expression in subscriptions.items() if expression.evaluate(event) is True}
 
 
-def check_engine(engine: str, seed: int = 0, rounds: int = 20, make: Callable[[str], Index] = Index) -> None:
-    """Add, remove, replace and match at random; raises AssertionError at the first difference from the oracle."""
+def accepted(engine: str, expressions: Iterable[Expr]) -> list[bool]:
+    """Which expressions does the engine take? Others are over its budget, and an index would refuse them."""
+    store = Store()
+    slots, _ = store.append(store.compile(expressions))
+    return create(engine, store).takes(slots).tolist()
+
+
+def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
+    """Add, remove, replace, rebuild and match at random; raises AssertionError at the first wrong answer.
+
+    `engine` is a name or a spec such as `betree:max_cap=5`. Expressions that the engine does not take are left out.
+    Working arrays are renewed at random between matches: none of them may depend on what another one has seen.
+    """
+    script = random_script(seed, rounds)
+    is_taken = accepted(engine, script.expressions)
     rng = random.Random(seed)
-    for _ in range(rounds):
-        index = make(engine)
-        known: dict[Any, Expr] = {}
-        for step in range(rng.randint(1, 12)):
-            if known and rng.random() < 0.3:
-                for gone in rng.sample(sorted(known, key=str), k=rng.randint(1, min(3, len(known)))):
-                    index.remove(gone)
-                    del known[gone]
-            added: dict[Any, Expr] = {}
-            for _ in range(rng.randint(1, 12)):
-                number = rng.randint(0, 60)
-                id_: Id = f"s{number}" if rng.random() < 0.5 else number
-                expression = random_expression(rng)
-                try:
-                    Index(engine).add(id_, expression)
-                except BudgetError:
-                    continue
-                added[id_] = expression
-            index.add_many(added, replace=True)
-            known |= added
-            if rng.random() < 0.5:
+    calls.drain()  # arrays of earlier work may be large, and renewing them slow
+    for steps in script.rounds:
+        index = Index(engine)
+        for number, step in enumerate(steps):
+            taken = {id_: n for id_, n in step.known.items() if is_taken[n]}
+            known = {id_: script.expressions[n] for id_, n in taken.items()}
+            for id_ in list(index):
+                if id_ in step.removed or id_ not in taken:
+                    index.remove(id_)
+            index.add_many({id_: known[id_] for id_ in step.added if id_ in taken}, replace=True)
+            if step.rebuild:
                 index.rebuild()
-            events = [random_event(rng) for _ in range(rng.randint(1, 6))]
-            if rng.random() < 0.2:
-                index.observe(events)
+            if step.observe:
+                index.observe(step.events)
             index._shard.engine.verify()
-            check_matches(index, known, events, f"engine {engine}, seed {seed}, step {step}")
+            wanted = [ids & taken.keys() for ids in step.matches]
+            check_matches(index, known, step.events, f"engine {engine}, seed {seed}, step {number}", wanted, rng)
 
 
-def check_matches(index: Index, known: dict[Any, Expr], events: list[dict[str, Any]], where: str = "") -> None:
-    """One by one and as a batch, the index must say what the oracle says, each id once."""
+def check_matches(
+    index: Index,
+    known: Mapping[Id, Expr],
+    events: list[Event],
+    where: str = "",
+    wanted: list[set[Id]] | None = None,
+    rng: random.Random | None = None,
+) -> None:
+    """Compare an index with the oracle on some events, one by one and as a batch; each id must come once.
+
+    `wanted` is the oracle's answer, if it is known already. `rng` renews working arrays before some of the matches.
+    """
     assert len(index) == len(known), f"{where}: {len(index)} subscriptions, expected {len(known)}"
-    wanted = [expected(known, event) for event in events]
+    wanted = [expected(known, event) for event in events] if wanted is None else wanted
     for event, want in zip(events, wanted, strict=True):
+        if rng is not None and rng.random() < 0.3:
+            renew_scratch(rng)
         _compare(index.match(event), want, event, known, where)
-    batch: list[list[Any]] = [[] for _ in events]
-    for row in index.match_many(events).to_pylist():
-        batch[row["event"]].append(row["subscription"])
+    batch: list[list[Id]] = [[] for _ in events]
+    for number, id_ in matched_pairs(index.match_many(events)):
+        batch[number].append(id_)
     for got, event, want in zip(batch, events, wanted, strict=True):
         _compare(got, want, event, known, where + ", as a batch")
 
 
-def _compare(got: list[Any], want: set[Any], event: dict[str, Any], known: dict[Any, Expr], where: str) -> None:
+def matched_pairs(matches: pa.Table) -> list[tuple[int, Id]]:
+    """The rows of a table of matches: the position of an event, and the id of a subscription."""
+    return list(zip(*(column.to_pylist() for column in matches.columns), strict=True))
+
+
+def renew_scratch(rng: random.Random) -> None:
+    """Drop some of the pooled sets of working arrays, and replace some arrays of the others by longer ones of zeros."""
+    for scratch in calls.drain():
+        if rng.random() < 0.1:
+            continue
+        for name, array in flatten(scratch.arrays).items():
+            if rng.random() < 0.3:
+                scratch.renew(name, len(array) + rng.randint(0, 9))
+        calls.give(scratch)
+
+
+def _compare(got: list[Id], want: set[Id], event: Event, known: Mapping[Id, Expr], where: str) -> None:
     if len(got) == len(want) and set(got) == want:
         return
     lines = [f"{where}: wrong matches for {event!r}"]
     for id_ in sorted(set(got) ^ want, key=str):
         lines.append(f"  {'missing' if id_ in want else 'wrong'}: {id_!r}: {known.get(id_, 'a removed one')}")
     if len(got) != len(set(got)):
-        lines.append("  and some ids came twice")
+        lines.append("  some ids came twice")
     raise AssertionError("\n".join(lines))

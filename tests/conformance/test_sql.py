@@ -1,4 +1,4 @@
-"""Does the language mean what SQL means? Two databases that share no code with us, or with each other, are asked.
+"""Does the language mean what SQL means? Two databases are asked, which share no code with us or with each other.
 
 Random expressions become SQL, and DuckDB and SQLite say TRUE, FALSE or NULL of every one of some random rows. The
 oracle must say the same, and every engine must find the rows where it is TRUE.
@@ -32,8 +32,11 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
+from tellwhen.checks import accepted, matched_pairs
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
+
+pytestmark = pytest.mark.every_engine
 
 SEEDS = range(3)
 ROWS = 1_500
@@ -212,7 +215,7 @@ class SQLite(Database):
         return super().constant(self.plain(value))
 
     def plain(self, value: Any) -> Any:
-        """A time as text, of a form whose order is the order of times; anything else as it is."""
+        """A time as text that sorts as times do; any other value as it is."""
         if not isinstance(value, dt.date):
             return value
         midnight = dt.datetime(value.year, value.month, value.day)
@@ -272,7 +275,7 @@ def check(text: str, clause: str, events: list[dict[str, Any]], ours: Truths, th
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_workloads_have_all_three_values(seed):
-    """Or the tests below would show little."""
+    """Without all three the tests below would show little."""
     values = [value for truths in workload(seed).answers for value in truths]
     assert min(values.count(value) for value in (True, False, None)) > 0.1 * len(values)
 
@@ -286,7 +289,7 @@ def test_sqlite_agrees_with_the_oracle(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_duckdb_agrees_with_the_oracle(seed):
-    """Where the text has none of our own operators, DuckDB reads the text too: literals and precedence are SQL's."""
+    """A text without operators of our own is given to DuckDB as it is: literals and precedence are SQL's."""
     table, events, expressions, meanings, _ = workload(seed)
     clauses = {}
     for expr, ours in zip(expressions, meanings, strict=True):
@@ -303,25 +306,15 @@ def test_duckdb_agrees_with_the_oracle(seed):
 @pytest.mark.parametrize("engine", [info.name for info in tellwhen.list_engines()])
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
-    accepted = {number: expr for number, expr in enumerate(expressions) if is_accepted(engine, expr)}
-    assert len(accepted) > 0.5 * EXPRESSIONS
-    wanted = {(row, number) for number in accepted for row, value in enumerate(answers[number]) if value}
-    index = tellwhen.Index(engine).add_many((number, str(expr)) for number, expr in accepted.items())
+    taken = [number for number, is_taken in enumerate(accepted(engine, expressions)) if is_taken]
+    assert len(taken) > 0.5 * EXPRESSIONS
+    wanted = {(row, number) for number in taken for row, value in enumerate(answers[number]) if value}
+    index = tellwhen.Index(engine).add_many((number, str(expressions[number])) for number in taken)
     for form in (events, table):
-        found = index.match_many(form)
-        pairs = [*zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)]
+        pairs = matched_pairs(index.match_many(form))
         wrong = [f"{events[row]}: {expressions[number]}" for row, number in sorted(wanted ^ set(pairs))[:3]]
         assert not wrong
         assert len(pairs) == len(wanted)
-
-
-def is_accepted(engine: str, expr: Expr) -> bool:
-    """An engine may refuse an expression that is too large for it, no other."""
-    try:
-        tellwhen.Index(engine).add("alone", expr)
-    except tellwhen.BudgetError:
-        return False
-    return True
 
 
 # Precedence, literals and spellings that the formatter never writes

@@ -187,8 +187,8 @@ def test_extreme_columns():
     assert pairs(index.match_many(table)) == {(0, "high"), (1, "high"), (0, "t")}
 
 
-def test_lists_of_strings_on_several_lines():
-    """Equality, suffix and pattern use a line each; the values of one line must stay together."""
+def test_lists_of_strings_on_several_domains():
+    """Equality, suffix and pattern use a domain each; the values of one domain must stay together."""
     parts = ["= 'ab'", "<> 'ab'", "ENDS WITH 'b'", "CONTAINS 'a'", "LIKE '_b'", "NOT LIKE '%a%'", "STARTS WITH 'b'"]
     index = tw.Index().add_many((f"{sign}{part}", f"{sign} t {part}") for part in parts for sign in ("", "NOT"))
     index.add("null", "t IS NULL").add("both", "t = 'ab' AND NOT t ENDS WITH 'c' AND u = 1")
@@ -288,7 +288,7 @@ def test_a_long_dictionary_is_not_read_for_every_block():
 
 
 def test_fields_of_null_structs():
-    """Some encodings have no nulls of their own to hide behind."""
+    """Some encodings have no bitmap of nulls that could carry those of the struct."""
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array([1, 2], pa.int64()))
     union = pa.UnionArray.from_sparse(pa.array([0, 0, 1], pa.int8()), [pa.array([1, 2, 3]), pa.array(["a", "b", "c"])])
     inner = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["z"], mask=pa.array([False, True, False]))
@@ -356,5 +356,5 @@ def test_nanoseconds_in_text():
     }  # fmt: skip
     for text, want in texts.items():
         assert index.match({"t": text}) == want, text
-        assert index.match_many(pa.table({"t": [text]}))["subscription"].to_pylist() == want, text
+        assert index.match_many(pa.table({"t": [text]}))["subscription_id"].to_pylist() == want, text
     assert index.stats()["mismatches"] == {"t": 2}

@@ -80,7 +80,7 @@ def test_engines_that_fail_are_told_of_and_the_others_measured(tmp_path):
 
 
 def test_trees_are_checked_as_well(tmp_path):
-    """Where the truth is not to be had from arrays: an engine that is right about a sample is still wrong."""
+    """Of trees all subscriptions are checked, not a sample: an engine that is right on a sample is found wrong."""
     found = run(EXPERIMENTS["atree-table4"], tmp_path, QUICK, print, ["test-sampling", "auto"])
     assert [row["status"] for row in found.rows] == ["wrong", "ok"]
 

@@ -3,11 +3,11 @@
 import linecache
 import random
 import sys
-from importlib import import_module
 
 import pytest
 
 import tellwhen as tw
+from support import set_thresholds
 
 
 class Interrupt(KeyboardInterrupt):
@@ -44,13 +44,14 @@ class Steps:
 
 
 def thresholds(monkeypatch, rng):
-    """Small ones, so that compaction, relabelling and building happen in small indexes."""
-    shard = import_module("tellwhen.shard")
-    monkeypatch.setattr(shard, "COMPACT_MIN", rng.choice([0, 3, 4096]))
-    monkeypatch.setattr(shard, "COMPILE_BATCH", rng.choice([1, 2, 1024]))
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", rng.choice([0, 1, 64]))
-    monkeypatch.setattr(import_module("tellwhen.engines.scan.engine"), "FEW", rng.choice([0, 1, 256]))
-    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", rng.choice([8, 1 << 40]))
+    """Small ones, so that compaction, merging and moving labels happen in small indexes."""
+    set_thresholds(
+        monkeypatch,
+        compact=rng.choice([0, 3, 4096]),
+        batch=rng.choice([1, 2, 1024]),
+        pending=rng.choice([0, 1, 64]),
+        stride=rng.choice([8, 1 << 40]),
+    )
 
 
 def word(rng):
@@ -107,7 +108,7 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
 
 @pytest.mark.parametrize("part", ["store.compacted", "engine.reader", "texts.kept", "ids.kept"])
 def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
-    monkeypatch.setattr(import_module("tellwhen.shard"), "COMPACT_MIN", 3)
+    set_thresholds(monkeypatch, compact=3)
     index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))
     owner, name = part.split(".")
     with monkeypatch.context() as patch:

@@ -265,7 +265,7 @@ def test_kindex_and_events_of_several_values(built):
     assert index.match({"price": tw.Interval(1, 20)}) == ["apart", 1, 2]
     events = [{"price": 1}, {"price": tw.Interval(1, 20)}, {"tag": "red"}, {"tag": ["large", "red"]}]
     found = index.match_many(events).to_pydict()
-    assert sorted(zip(found["event"], map(str, found["subscription"]), strict=True)) == [
+    assert sorted(zip(found["event_id"], map(str, found["subscription_id"]), strict=True)) == [
         (0, "1"), (1, "1"), (1, "2"), (1, "apart"), (3, "both"),
     ]  # fmt: skip
 
@@ -289,16 +289,16 @@ def candidates(index, event):
 
 def space(index, name, value):
     """The number of the space that an integer lies in."""
-    found, domain = index._shard.engine._index, domains(index).index(name)
+    found, domain = index._shard.engine._index.common, domains(index).index(name)
     begin, end = found.cut_start[domain], found.cut_start[domain + 1]
     return int(np.searchsorted(found.cuts[begin:end], 2 * value, side="right")) + int(begin) + domain
 
 
 def listed(index, k):
     """The subscriptions in list k."""
-    found = index._shard.engine._index
-    places = found.conjunctions[found.list_start[k] : found.list_start[k + 1]]
-    return {index._shard.ids[int(found.records[at])] for at in places}
+    found = index._shard.engine._index.common
+    postings = found.postings[found.list_start[k] : found.list_start[k + 1]]
+    return {index._shard.ids[int(found.records[at])] for at in postings}
 
 
 def test_pstbloom_figure_3():
@@ -312,7 +312,7 @@ def test_pstbloom_figure_3():
     index.rebuild()
     found = index._shard.engine._index
     each = {}
-    for k in range(len(found.list_start) - 1):
+    for k in range(len(found.common.list_start) - 1):
         for id_ in listed(index, k):
             each.setdefault(id_, []).append(k)
     assert each == {
@@ -321,7 +321,7 @@ def test_pstbloom_figure_3():
         "S3": [space(index, "attr1", -1)],
     }
     assert space(index, "attr1", -5) == space(index, "attr1", -1)
-    words = np.diff(found.sign_start)
+    words = np.diff(found.signature_start)
     assert [bool(words[space(index, "attr1", v)]) for v in (-6, -5, 0)] == [True, False, False]
     assert [bool(words[space(index, "attr2", v)]) for v in (0, 1, 5, 6)] == [True, False, False, True]
     assert index.match({"attr1": -3, "attr2": 9}) == ["S3"]

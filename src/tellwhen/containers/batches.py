@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.containers.csr import gather
-from tellwhen.kernels.arrays import F64, I32, I64, Events
+from tellwhen.kernels.arrays import F64, I32, I64, U8, Events
 
 NO_EVENTS = Events(
     np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
@@ -74,7 +74,7 @@ def chosen(events: Events, positions: I64) -> Events:
 
 
 def first(events: Events, count: int) -> Events:
-    """The first `count` events; nothing is copied."""
+    """The first `count` events, without copying."""
     end = events.start[count]
     return Events(
         events.start[: count + 1],
@@ -92,6 +92,15 @@ def joined(batches: list[Events]) -> Events:
         starts.append(starts[-1][-1] + batch.start[1:])
     parts = ([batch[field] for batch in [NO_EVENTS, *batches]] for field in range(1, 5))
     return Events(np.concatenate(starts), *(np.concatenate(part) for part in parts))
+
+
+def single_valued(start: I64, domain: I32) -> U8:
+    """`Events.single_valued` of events without intervals: 1 where no domain repeats. Repeated ones are neighbours."""
+    found = np.ones(len(start) - 1, dtype=np.uint8)
+    repeats = np.flatnonzero(domain[1:] == domain[:-1]) + 1
+    events = np.searchsorted(start, repeats, side="right") - 1
+    found[events[start[events] < repeats]] = 0  # else the neighbour belongs to the event before
+    return found
 
 
 def one_by_one(events: Events) -> Iterator[Events]:

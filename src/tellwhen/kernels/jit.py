@@ -18,6 +18,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,10 @@ def _places() -> Iterator[Path]:
     if config.CACHE_DIR:
         yield Path(config.CACHE_DIR)
     yield PACKAGE / "__pycache__"
-    yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "tellwhen"
-    yield Path(tempfile.gettempdir()) / f"tellwhen-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "tellwhen"
+    with suppress(OSError):  # no directory for temporary files
+        yield Path(tempfile.gettempdir()) / f"tellwhen-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
 
 
 def _is_writable(directory: Path) -> bool:
@@ -51,6 +54,14 @@ def _is_writable(directory: Path) -> bool:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             return True
+    except OSError:
+        return False
+
+
+def _is_temporary(directory: Path) -> bool:
+    """Is it among the temporary files of all users?"""
+    try:
+        return Path(tempfile.gettempdir()) in directory.parents
     except OSError:
         return False
 
@@ -65,11 +76,16 @@ def _is_private(directory: Path) -> bool:
 
 @cache
 def _writable_place() -> Path | None:
-    shared = Path(tempfile.gettempdir())
     for place in _places():
-        if _is_writable(place) and (shared not in place.parents or _is_private(place)):
+        if _is_writable(place) and (not _is_temporary(place) or _is_private(place)):
             return place
     return None
+
+
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept; None if no directory can be written."""
+    place = _writable_place()
+    return None if place is None else place / "kernels"
 
 
 @cache
@@ -107,7 +123,7 @@ def _directory(file: Path) -> Path | None:
     place = _writable_place()
     if place is None:
         return None
-    name = Path("kernels") / f"{file.parent.name}-{file.stem}-{_fingerprint(file)}"
+    name = Path("kernels") / f"{file.parents[1].name}-{file.parent.name}-{file.stem}-{_fingerprint(file)}"
     for other in _places():
         # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
         if other == place:

@@ -15,7 +15,8 @@ import numpy as np
 
 from tellwhen.kernels.arrays import U64
 from tellwhen.lang import limits
-from tellwhen.lang.values import EPOCH, Family, reduce
+from tellwhen.lang.times import EPOCH
+from tellwhen.lang.values import Family, reduce
 
 LENGTH_MAX = 200
 """Characters kept of a string; in a longer one the rest is replaced by its hash."""

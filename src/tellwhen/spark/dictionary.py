@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.compile.attributes import ROLES, Attributes, DomainKey
+from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, DomainKey
 from tellwhen.compile.dictionary import Moved, spread
 from tellwhen.containers.texts import Texts
 from tellwhen.persistence import attributes as saved
@@ -64,7 +64,7 @@ class _Constants(Task):
         attributes = read_block(self._staged / self._blocks[number]).store.attributes
         for domain, key in enumerate(attributes.domain_keys()):
             texts: list[str | None] = [None]
-            if key.kind in ROLES:
+            if key.kind in LABELLED_KINDS:
                 texts += attributes.dictionary(domain).keys
             yield rows(CONSTANT, *([part] * len(texts) for part in key), texts)
 
@@ -110,7 +110,7 @@ def _assembled(
     for _, _, _, attribute, kind, count in runs:
         totals[attribute, kind] = totals.get((attribute, kind), 0) + count
     numbers: dict[tuple[str, str], int] = {
-        (name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in ROLES
+        (name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS
     }
     # The domains were sorted as the constants are, so both come in the same order.
     domains = sorted((numbers[key], count) for key, count in totals.items())
@@ -150,7 +150,7 @@ def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple
         own = read_block(staged / block).store.attributes
         for number, key in enumerate(own.domain_keys()):
             domain = attributes.add(key)
-            if key.kind in ROLES:
+            if key.kind in LABELLED_KINDS:
                 dictionary = attributes.dictionary(domain)
                 new = dictionary.missing(own.dictionary(number).keys)
                 if new and not dictionary.add(new):

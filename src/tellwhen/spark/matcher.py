@@ -24,10 +24,9 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StructField, StructType
 
-from tellwhen.containers.batches import chosen
+from tellwhen.containers.batches import chosen, single_valued
 from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
-from tellwhen.kernels.encode import find_single_valued
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.events import Form, encoded, prepare
 from tellwhen.spark.serving import Served, serve, task_version
@@ -247,6 +246,4 @@ def unpacked(column: pa.BinaryArray) -> Events:
     entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)
     start = (bounds - bounds[0]) // ENTRY.itemsize
     domain, point = (np.ascontiguousarray(entries[name]) for name in ("domain", "point"))
-    single_valued = np.empty(len(column), dtype=np.uint8)
-    find_single_valued(start, domain, single_valued)
-    return Events(start, domain, point, point, single_valued)
+    return Events(start, domain, point, point, single_valued(start, domain))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.containers.batches import one_by_one
+from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
@@ -36,6 +37,18 @@ class Scratch:
         self.arrays = array_like(sizes)
         self.packed = pack(self.arrays)
         self.fits = sizes  # the last sizes that it was found large enough for
+
+    def renew(self, name: str, length: int) -> None:
+        """Replace one array by zeros of that length. For tests: no array may depend on what another one has seen."""
+        named = flatten(self.arrays)
+        named[name] = np.zeros(length, dtype=named[name].dtype)
+        self.arrays = unflatten(type(self.arrays), named)
+        self.packed = pack(self.arrays)
+
+
+def sizes_of(kind: Any, **lengths: Any) -> Any:
+    """A scratch kind with lengths in place of arrays: how large the arrays of a set must be."""
+    return kind(**lengths)
 
 
 _pools: defaultdict[type, list[Scratch]] = defaultdict(list)
@@ -62,6 +75,15 @@ def take(sizes: Any) -> Scratch:
 def give(scratch: Scratch) -> None:
     """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
     _pools[type(scratch.fits)].append(scratch)
+
+
+def drain() -> list[Scratch]:
+    """Take all sets out of the pools. For tests."""
+    found = []
+    for pool in list(_pools.values()):
+        while pool:
+            found.append(pool.pop())
+    return found
 
 
 def _is_enough(arrays: Any, sizes: Any) -> bool:
@@ -142,10 +164,11 @@ class Refiner(Reader):
 
     def __init__(self, pending: I32, snapshot: Snapshot) -> None:
         self._pending = pending
-        sizes: Any = RefineScratch(
-            first_entry=snapshot.domains,  # type: ignore[arg-type]
-            truth=len(snapshot.predicates.domain) // 64 + 1,  # type: ignore[arg-type]
-            registers=snapshot.registers,  # type: ignore[arg-type]
+        sizes = sizes_of(
+            RefineScratch,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            registers=snapshot.registers,
         )
         self._call = Call(refine, RefineIndex(NOTHING_FOUND, pending), snapshot, sizes)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.base import Source
-from tellwhen.engines.shared.selectivity_kernels import sum_inside
+from tellwhen.engines.shared.kernels.selectivity import sum_inside
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, Predicates
 
 EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)

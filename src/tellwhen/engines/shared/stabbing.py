@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.shared.calls import sizes_of
 from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Stabbing
 
-RUNS_SIZE = Runs(kernels.MAX_RUNS, kernels.MAX_RUNS)  # type: ignore[arg-type]
+RUNS_SIZE = sizes_of(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
 """The scratch that stabbing needs."""
 
 
@@ -63,8 +64,10 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Distinct keys, domain by domain: where each domain's keys begin, the keys, and every input's number among them."""
-    order = np.lexsort((key, domain))
+    """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
+    # By key, then stably by domain. NumPy sorts 16 bits by radix: half the time of lexsort.
+    order = np.argsort(key)
+    order = order[np.argsort(domain[order].astype(np.uint16 if domains < 1 << 16 else np.int32), kind="stable")]
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])

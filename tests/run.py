@@ -1,0 +1,114 @@
+"""Run parts of the test suite, two at a time on two cores: `python tests/run.py engines spark unit`.
+
+- `engines`: the conformance suite. Its kernels check the bounds of every array that they index.
+- `spark`: whatever needs a Spark session.
+- `unit`: everything else, with the examples in docstrings and documents. Kernels are compiled as users run them.
+
+`--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
+they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+
+
+class Part(NamedTuple):
+    """What pytest is given for a part."""
+
+    options: list[str]
+    marked: str
+    environment: dict[str, str]
+
+
+PARTS = {  # the longest first
+    "engines": Part(["tests/conformance"], "", {"NUMBA_BOUNDSCHECK": "1"}),
+    "spark": Part(["--ignore=tests/conformance"], "spark", {}),
+    "unit": Part(["--ignore=tests/conformance"], "not spark", {}),
+}
+PROGRESS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
+OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
+
+
+class Result(NamedTuple):
+    """How a part ended."""
+
+    name: str
+    code: int
+    seconds: float
+    closing: str  # the last line of pytest
+
+
+def command(name: str, slow: bool, more: list[str]) -> list[str]:
+    """The call of pytest."""
+    marked = " and ".join(mark for mark in (PARTS[name].marked, "" if slow else "not slow") if mark)
+    cache = f"cache_dir=.pytest_cache/{name}"  # one each: they run at the same time
+    return [sys.executable, "-m", "pytest", "-o", cache, "-m", marked, *PARTS[name].options, *more]
+
+
+def run(name: str, slow: bool, more: list[str], printing: threading.Lock) -> Result:
+    """Run a part and show its output."""
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        command(name, slow, more),
+        cwd=ROOT,
+        env=os.environ | PARTS[name].environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    kept = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        if PROGRESS.fullmatch(line.strip()):
+            with printing:
+                print(f"{name:8}{line}", end="", flush=True)
+        else:
+            kept.append(line)
+    code = process.wait()
+    with printing:
+        print(f"\n{name}\n{''.join(kept)}", flush=True)
+    return Result(name, code, time.monotonic() - begin, kept[-1] if kept else "")
+
+
+def total(results: list[Result], seconds: float) -> str:
+    """One closing line for all parts, in the form that pytest gives to one."""
+    count: Counter[str] = Counter()
+    for result in results:
+        for number, outcome in OUTCOME.findall(result.closing):
+            count["errors" if outcome == "error" else outcome] += int(number)
+    outcomes = ", ".join(f"{number} {outcome}" for outcome, number in count.items()) or "no tests ran"
+    each = ", ".join(f"{result.name} {result.seconds:.0f} s" for result in results)
+    failed = [f"{result.name} failed (exit code {result.code})" for result in results if result.code]
+    return "; ".join([f"{outcomes} in {seconds:.0f} s: {each}", *failed])
+
+
+def main(arguments: list[str]) -> int:
+    names = [name for name in PARTS if name in arguments] or list(PARTS)
+    slow = "--all" in arguments
+    more = [argument for argument in arguments if argument not in PARTS and argument != "--all"]
+    if len(names) == 1:
+        environment = os.environ | PARTS[names[0]].environment
+        return subprocess.run(command(names[0], slow, more), cwd=ROOT, env=environment).returncode
+    begin = time.monotonic()
+    printing = threading.Lock()
+    with ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2)) as pool:
+        results = list(pool.map(lambda name: run(name, slow, more, printing), names))
+    print(total(results, time.monotonic() - begin))
+    return int(any(result.code for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

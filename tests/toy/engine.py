@@ -1,0 +1,55 @@
+"""`toy`: every subscription is pending for ever, and tested one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tellwhen.containers.growing import Growing
+from tellwhen.engines.base import Engine, Reader, Source
+from tellwhen.engines.shared.calls import Refiner
+from tellwhen.kernels.arrays import I32
+
+
+class Toy(Engine):
+    """Keeps a list of slots."""
+
+    name = "toy"
+    summary = "an example"
+    supports = frozenset({"expressions"})
+
+    def __init__(self, source: Source, **given: int) -> None:
+        super().__init__(source, **given)
+        self._slots = Growing(np.int32)
+        self._removed = 0
+
+    def __len__(self) -> int:
+        return self._slots.count - self._removed
+
+    def insert(self, slots: I32) -> None:
+        self._slots.extend(slots)
+
+    def delete(self, slots: I32) -> None:
+        self._removed += len(slots)
+
+    def rebuild(self) -> None:
+        self._slots, self._removed = Growing(np.int32, self._alive()), 0
+
+    def _alive(self) -> I32:
+        snapshot = self.source.snapshot()
+        return self._slots.view[snapshot.subscriptions.died[self._slots.view] > snapshot.version]
+
+    def reader(self) -> Reader:
+        return Refiner(self._slots.view, self.source.snapshot())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"slots": self._slots.view}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._slots = Growing(np.int32, arrays["slots"])
+        self._removed = self._slots.count - len(self._alive())
+
+    def stats(self) -> dict[str, Any]:
+        return {"subscriptions": len(self), "removed": self._removed, "bytes": self._slots.view.nbytes}

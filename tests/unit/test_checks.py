@@ -1,0 +1,180 @@
+"""Does `check_engine` notice what may be wrong with an engine, and is every engine right as users compile it?"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen.checks import accepted, check_engine, check_matches, expected, random_script
+from tellwhen.containers.growing import Growing
+from tellwhen.engines.base import REGISTRY, Reader
+from tellwhen.engines.counting.engine import Counting
+from tellwhen.engines.scan.engine import Scan
+from tellwhen.engines.shared import calls
+from tellwhen.kernels.arrays import I64, Matches
+
+
+@pytest.mark.every_engine
+def test_engines_are_right_without_bounds_checks(engine):
+    """The conformance suite may run with them; users run without."""
+    check_engine(engine, seed=7, rounds=8)
+
+
+@pytest.fixture
+def registry():
+    """What is registered during a test is forgotten after it."""
+    before = REGISTRY.copy()
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+def noticed(engine):
+    """Does a check of a few seeds fail?"""
+    for seed in range(3):
+        try:
+            check_engine(engine.name, seed=seed, rounds=8)
+        except AssertionError:
+            return True
+    return False
+
+
+def engine(base, **changed):
+    return type("Wrong", (base,), {"name": "test-wrong", **changed})
+
+
+class Changed(Reader):
+    """The answers of another reader, changed."""
+
+    def __init__(self, inner, change):
+        self._inner, self._change = inner, change
+
+    def match(self, events):
+        return self._change(self._inner.match(events), events)
+
+    def candidates(self, events):
+        return self._inner.candidates(events)
+
+
+def changing(change, base=Scan):
+    return engine(base, reader=lambda self: Changed(base.reader(self), change))
+
+
+def lost(matches, events):
+    """Lacks the last match of a batch."""
+    return Matches(np.minimum(matches.start, max(0, len(matches.slot) - 1)), matches.slot[:-1])
+
+
+def invented(matches, events):
+    """Has slot 0 once more."""
+    return Matches(np.append(matches.start[:-1], matches.start[-1] + 1), np.append(matches.slot, np.int32(0)))
+
+
+def lost_of_batches(matches, events):
+    return lost(matches, events) if len(events.single_valued) > 1 else matches
+
+
+def lost_of_several_values(matches, events):
+    return matches if events.single_valued.all() else lost(matches, events)
+
+
+def lost_of_single_values(matches, events):
+    return lost(matches, events) if events.single_valued.all() else matches
+
+
+@pytest.mark.parametrize(
+    "change", [lost, invented, lost_of_batches, lost_of_several_values, lost_of_single_values], ids=lambda f: f.__name__
+)
+def test_wrong_answers_are_noticed(registry, change):
+    assert noticed(changing(change))
+
+
+def test_wrong_bookkeeping_is_noticed(registry):
+    def forget_pending(self):
+        self._pending = Growing(np.int32)
+        Counting.rebuild(self)
+
+    assert noticed(engine(Counting, rebuild=forget_pending))
+    assert noticed(engine(Counting, insert=lambda self, slots: Counting.insert(self, slots[:-1])))
+    assert noticed(engine(Counting, delete=lambda self, slots: None))
+    assert noticed(engine(Scan, __len__=lambda self: Scan.__len__(self) + 1))
+
+
+def test_a_broken_structure_is_noticed(registry):
+    def verify(self):
+        assert len(self) < 5
+
+    assert noticed(engine(Scan, verify=verify))
+
+
+def test_an_expression_that_is_refused_after_all_is_noticed(registry):
+    """An index asks `takes` of its own store: it must say the same there."""
+    asked = []
+
+    def takes(self, slots):
+        asked.append(1)
+        return np.full(len(slots), len(asked) == 1)
+
+    wrong = engine(Scan, takes=takes)
+    with pytest.raises(tw.BudgetError):
+        check_engine(wrong.name, seed=0, rounds=1)
+
+
+class Seen(NamedTuple):
+    """When each slot was found last, and the clock: of a reader that wants them to have one history."""
+
+    marks: I64
+    clock: I64
+
+
+def found_once(matches, events):
+    """Of each event the slots that were not found at this time, as a kernel would mark them."""
+    scratch = calls.take(Seen(int(matches.slot.max(initial=0)) + 1, 1))
+    marks, clock = scratch.arrays
+    kept = np.ones(len(matches.slot), dtype=bool)
+    for event in range(len(matches.start) - 1):
+        clock[0] += 1
+        mine = slice(matches.start[event], matches.start[event + 1])
+        kept[mine] = marks[matches.slot[mine]] != clock[0]
+        marks[matches.slot[mine]] = clock[0]
+    calls.give(scratch)
+    start = np.concatenate([[0], np.cumsum(kept)])[matches.start]
+    return Matches(start, matches.slot[kept])
+
+
+def test_arrays_that_depend_on_each_other_are_noticed(registry):
+    """A clock that is new, among marks that are old, takes an old mark for one of now."""
+    assert noticed(changing(found_once))
+
+
+def test_a_script_is_the_same_for_all_and_does_what_it_should():
+    script = random_script(3, 8)
+    assert random_script(3, 8) is script
+    assert random_script.__wrapped__(3, 8).rounds == script.rounds
+    steps = [step for steps in script.rounds for step in steps]
+    assert sum(len(step.removed) for step in steps) > 5
+    assert sum(step.rebuild for step in steps) > 5
+    assert sum(step.observe for step in steps) > 2
+    assert sum(len(ids) for step in steps for ids in step.matches) > 200
+    before = {}
+    for step in script.rounds[0]:
+        assert set(step.known) == (set(before) - set(step.removed)) | set(step.added)
+        before = step.known
+
+
+def test_what_an_engine_takes():
+    simple, complex_ = tw.parse("a = 1"), tw.parse(" AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12)))
+    assert accepted("scan", [simple, complex_]) == [True, True]
+    assert accepted("counting", [simple, complex_, simple]) == [True, False, True]
+    assert accepted("counting", []) == []
+
+
+def test_the_oracle_is_asked():
+    """A check must be able to fail: an index with a wrong subscription is noticed."""
+    index = tw.Index().add("a", "x = 1")
+    with pytest.raises(AssertionError, match="wrong: 'a'"):
+        check_matches(index, {"a": tw.parse("x = 2")}, [{"x": 1}])
+    with pytest.raises(AssertionError, match="missing: 'a'"):
+        check_matches(index, {"a": tw.parse("x = 2")}, [{"x": 2}])
+    assert expected({"a": tw.parse("x = 1")}, {"x": 1}) == {"a"}
