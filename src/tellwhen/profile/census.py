@@ -91,13 +91,15 @@ class Census:
 
     def weights(self, attribute: str) -> dict[str, float]:
         """All values if there are few; else the heavy ones, and a sample that stands for the rest."""
-        hitters: dict[str, float] = dict(self.hitters(attribute))
+        hitters = self.hitters(attribute)
         light = {text: count for text, count in self._sample(attribute).counts.items() if text not in hitters}
-        rest = self.families[attribute].total() - sum(hitters.values()) if light else 0
-        if rest <= 0:
-            return hitters
-        scale = rest / sum(light.values())
-        return hitters | {text: count * scale for text, count in light.items()}
+        weights: dict[str, float] = dict(hitters)
+        for family, total in self.families.get(attribute, {}).items():
+            rest = total - sum(count for text, count in hitters.items() if FAMILIES[text[0]] == family)
+            mine = {text: count for text, count in light.items() if FAMILIES[text[0]] == family}
+            if mine and rest > 0:
+                weights |= {text: count * rest / sum(mine.values()) for text, count in mine.items()}
+        return weights
 
     def distinct(self, attribute: str) -> int:
         return self._sample(attribute).distinct(self._room())
