@@ -32,6 +32,7 @@ from tellwhen.persistence import attributes as saved
 from tellwhen.persistence import directory
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
+from tellwhen.warehouse.opening import open_any
 
 SAMPLE_SIZE = 1_000
 """Typical events kept, at most."""
@@ -290,9 +291,12 @@ class Index:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-        """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
-        arrays, meta = directory.load(path, verify)
-        index = cls(meta["engine"], meta["schema"])
-        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
-        index._state = _state(Shard.restored(arrays, meta, attributes))
+        """Open a saved index, mapped into memory; `verify=False` skips the checksums.
+
+        Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
+        then an index in this process: `tellwhen.spark.update` changes the one on disk.
+        """
+        shard = open_any(path, verify)
+        index = cls(shard.engine.spec, shard.store.schema)
+        index._state = _state(shard)
         return index

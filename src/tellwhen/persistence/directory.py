@@ -32,10 +32,13 @@ Parts = Mapping[str, Mapping[str, np.ndarray]]
 """Arrays by part and name."""
 
 
-def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *, make: bool = True) -> None:
+def save(
+    path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *, make: bool = True, durable: bool = True
+) -> None:
     """Write the arrays and the JSON-able `meta`; replaces an index that is there.
 
-    With `make=False` the directory must be there already; one that was taken away is not made again.
+    With `make=False` the directory must be there already; one that was taken away is not made again. With
+    `durable=False` the arrays may be lost when the machine crashes: for files that are read back soon and then deleted.
     """
     root = Path(path)
     if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not _is_ours(root))):
@@ -51,7 +54,8 @@ def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *,
         with file.open("wb") as out:
             np.save(out, np.ascontiguousarray(array), allow_pickle=False)
             out.flush()
-            os.fsync(out.fileno())
+            if durable:
+                os.fsync(out.fileno())
         files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
     write_checked(root / MANIFEST, {"data": data.name, "files": files, "meta": meta}, FORMAT)
     for old in root.iterdir():
