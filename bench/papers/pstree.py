@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _stabbed(scale: float) -> list[Row]:
     """
     from bench.intervals import structures  # here, since only this table needs it
 
-    of_name = {
+    of_name: dict[str, Any] = {
         "ps-tree": structures.SpaceLists,
         "segment-tree": structures.SegmentTree,
         "interval-tree": structures.IntervalTree,

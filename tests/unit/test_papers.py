@@ -16,7 +16,7 @@ from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY
 from tellwhen.engines.kindex.engine import KIndex, KIndexWeak
 from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL
-from tellwhen.engines.opindex.segment_kernels import domain_share, segment_of, signature_bit
+from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.workloads import ABEGen, BEGen
 
 # OpIndex

@@ -44,7 +44,8 @@ def build(
     """Build an index of the subscriptions (id, expression) and make it the current version at `path`.
 
     Expressions that come from `ingest` are not parsed again, and its schema is the default. With a `profile` of the
-    events, subscriptions are placed by the attribute that fewest events carry. The number of `shards` follows the size
+    events, subscriptions are placed by the attribute that fewest events carry, and engines choose by it what to test
+    first; it is kept with the index. The number of `shards` follows the size
     if it is not given. A build that is killed leaves the previous version as it was; one that finds another version
     committed meanwhile raises ConflictError, because it would undo the changes of that one.
     """
@@ -60,7 +61,7 @@ def build(
         base = started_from(staged.parent)
         blocks = compiled(subs, staged, types)
         refuse_duplicates(spark, blocks, ids)
-        dictionary, attributes, needed = make_dictionary(spark, blocks)
+        dictionary, attributes, needed = make_dictionary(spark, blocks, profile or Profile())
         # Without statistics of events, an attribute that few subscriptions need is taken for a rare one.
         frequency = (profile.event_frequency if profile is not None else None) or needed
         placement = place(spark, blocks, frequency, list(attributes.by_name), shards)

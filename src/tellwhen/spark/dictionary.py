@@ -23,10 +23,11 @@ from tellwhen.compile.dictionary import Moved, spread
 from tellwhen.containers.texts import Texts
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays
+from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.tasks import Task, mapped, rows, run
 from tellwhen.warehouse.commits import fresh
-from tellwhen.warehouse.opening import read_dictionary
+from tellwhen.warehouse.opening import read_dictionary, read_profile
 
 ENTRIES_PER_TASK = 1_000_000
 """Entries of the dictionary that one task sorts, about."""
@@ -50,8 +51,8 @@ class Made(NamedTuple):
     needed: dict[str, int]
 
 
-def make_dictionary(spark: SparkSession, blocks: Blocks) -> Made:
-    """Write the dictionary of the blocks to their staging directory."""
+def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> Made:
+    """Write the dictionary of the blocks to their staging directory, and the profile beside it."""
     found = run(spark, len(blocks), _Entries(blocks), ENTRY)
     tasks = -(-blocks.entries // ENTRIES_PER_TASK)
     # One task needs no bounds, which Spark would have to sample.
@@ -68,7 +69,7 @@ def make_dictionary(spark: SparkSession, blocks: Blocks) -> Made:
     attributes = Attributes()
     for key, zero in sorted(zeros.items()):
         attributes.add(DomainKey(*key, zero))
-    folder = _written(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs))
+    folder = _written(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile)
     return Made(folder.name, read_dictionary(folder), needed)
 
 
@@ -185,11 +186,12 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, Attributes, di
                     attributes = attributes.with_dictionary(after)
                     earlier = moved.get(domain)
                     moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
-    folder = _written(blocks.staged, attributes, dictionary_arrays(attributes))
+    folder = _written(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
     return folder.name, read_dictionary(folder), moved
 
 
-def _written(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray]) -> Path:
+def _written(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:
     folder = fresh(staged, "dictionary")
-    directory.save(folder, {"dictionaries": arrays}, {"attributes": attributes_meta(attributes)}, make=False)
+    parts = {"dictionaries": arrays, "profile": {"json": np.frombuffer(profile.to_bytes(), dtype=np.uint8)}}
+    directory.save(folder, parts, {"attributes": attributes_meta(attributes)}, make=False)
     return folder

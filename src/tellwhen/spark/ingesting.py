@@ -152,7 +152,7 @@ class _Reading:
         schema = Schema(self._types)
         for batch in batches:
             given = zip(*(batch.column(i).to_pylist() for i in range(4)), strict=True)
-            verdicts = [_verdict(*row, schema) for row in given]
+            verdicts = [_verdict(id_, text, operation, parsed, schema) for id_, text, operation, parsed in given]
             if self._engine is not None:
                 _refuse_too_complex(verdicts, self._engine, schema)
             columns = list(zip(*verdicts, strict=True)) or [()] * len(ARROW)

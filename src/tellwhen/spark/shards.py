@@ -15,7 +15,7 @@ from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.placing import slots_for
 from tellwhen.spark.tasks import Task, rows
 from tellwhen.warehouse.commits import fresh
-from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary
+from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_profile
 from tellwhen.warehouse.versions import ShardInfo
 
 SHARD = "number int, name string, subscriptions long, bytes long"
@@ -29,7 +29,7 @@ class Building(Task):
         self._engine, self._types = engine, schema.types
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        shard = Shard.empty(self._engine, Schema(self._types))
+        shard = Shard.empty(self._engine, Schema(self._types), read_profile(self._dictionary))
         shard.store.attributes = read_dictionary(self._dictionary)
         staged = self._blocks.staged
         for block, placed in enumerate(self._placed):

@@ -29,7 +29,7 @@ from tellwhen.spark.placing import place_more, placed, slots_for
 from tellwhen.spark.shards import SHARD, save_shard, shards_of
 from tellwhen.spark.tasks import Task, mapped, own_errors, rows, run
 from tellwhen.warehouse.commits import QUARANTINE, commit, fresh, staging
-from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_shard
+from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_profile, read_shard
 from tellwhen.warehouse.versions import ShardInfo, Version, quarantine_folder, read_version
 
 log = logging.getLogger("tellwhen.spark")
@@ -150,7 +150,7 @@ class _Changing(Task):
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         staged = self._blocks.staged
         added = [slots_for(staged, placed, number) for placed in self._placed]
-        after = Shard.empty(self._base.engine, Schema(self._base.schema))
+        after = Shard.empty(self._base.engine, Schema(self._base.schema), read_profile(self._dictionary))
         after.store.attributes = read_dictionary(self._dictionary)
         if number < len(self._base.shards):
             info = self._base.shards[number]

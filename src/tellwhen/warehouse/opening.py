@@ -21,6 +21,7 @@ from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import restored_attributes
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.warehouse.leases import lease
@@ -47,10 +48,9 @@ def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
         return open_version(root, verify=verify)
     parts, meta = directory.load(root, verify)
     if "attributes" in meta:
-        attributes = restored_attributes(meta["attributes"], parts["dictionaries"])
-    else:
-        attributes = read_dictionary(_dictionary_of(root.absolute()), verify)
-    return Shard.restored(parts, meta, attributes)
+        return Shard.of_parts(parts, meta)
+    dictionary = _dictionary_of(root.absolute())
+    return Shard.restored(parts, meta, read_dictionary(dictionary, verify), read_profile(dictionary))
 
 
 def open_version(path: str | os.PathLike[str], version: int | None = None, *, verify: bool = True) -> Shard:
@@ -61,11 +61,11 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
     root = located(path)
     found = read_version(root, version)
     lease(root, found.version)
-    attributes = read_dictionary(root / found.dictionary, verify)
-    shards = (read_shard(root / info.name, attributes, verify) for info in found.shards)
+    attributes, profile = read_dictionary(root / found.dictionary, verify), read_profile(root / found.dictionary)
+    shards = (read_shard(root / info.name, attributes, verify, profile) for info in found.shards)
     if len(found.shards) == 1:
         return next(shards)
-    whole = Shard.empty(found.engine, Schema(found.schema))
+    whole = Shard.empty(found.engine, Schema(found.schema), profile)
     whole.store.attributes = attributes
     for shard in shards:
         copy_subscriptions(whole, shard, shard.store.alive())
@@ -79,10 +79,16 @@ def read_dictionary(folder: Path, verify: bool = True) -> Attributes:
     return restored_attributes(meta["attributes"], parts["dictionaries"])
 
 
-def read_shard(folder: Path, attributes: Attributes, verify: bool = True) -> Shard:
-    """One shard of a version, mapped into memory."""
+def read_profile(folder: Path) -> Profile:
+    """The profile that a version was built with, which is kept beside its dictionary."""
+    parts, _ = directory.load(folder, verify=False)
+    return Profile.from_bytes(parts["profile"]["json"].tobytes())
+
+
+def read_shard(folder: Path, attributes: Attributes, verify: bool = True, profile: Profile | None = None) -> Shard:
+    """One shard of a version, mapped into memory. To match, it needs no profile."""
     parts, meta = directory.load(folder, verify)
-    return Shard.restored(parts, meta, attributes)
+    return Shard.restored(parts, meta, attributes, profile)
 
 
 def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from tellwhen.containers.csr import gather
 from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL, Entries, OpIndexCNFIndex, OpIndexCNFScratch
 from tellwhen.engines.opindex.engine import OpIndex, operands_of
-from tellwhen.engines.opindex.match_kernels import match_clauses
+from tellwhen.engines.opindex.kernels.match import match_clauses
 from tellwhen.engines.opindex.verify import check_clauses, check_scratch
 from tellwhen.engines.shared.selectivity import rarity
 from tellwhen.kernels.arrays import CONJUNCTION, F64, HIGHEST, I32, I64, LOWEST, REJECT, U64, Predicates

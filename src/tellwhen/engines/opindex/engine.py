@@ -31,8 +31,8 @@ from tellwhen.engines.opindex.arrays import (
     OpIndexScratch,
     PredicateLists,
 )
-from tellwhen.engines.opindex.build_kernels import sign, sort_entries
-from tellwhen.engines.opindex.match_kernels import match_pivots
+from tellwhen.engines.opindex.kernels.build import sign, sort_entries
+from tellwhen.engines.opindex.kernels.match import match_pivots
 from tellwhen.engines.opindex.verify import check_conjunctions, check_scratch
 from tellwhen.engines.shared.calls import Kernel, Refiner
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader

@@ -19,7 +19,7 @@ from tellwhen.engines.opindex.arrays import (
     OpIndexScratch,
     PredicateLists,
 )
-from tellwhen.engines.opindex.segment_kernels import domain_share, segment_of, signature_bit
+from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.engines.shared.calls import give, take
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 

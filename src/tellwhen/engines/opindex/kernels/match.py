@@ -17,7 +17,7 @@ from tellwhen.engines.opindex.arrays import (
     OpIndexIndex,
     OpIndexScratch,
 )
-from tellwhen.engines.opindex.segment_kernels import domain_share, segment_of, signature_bit
+from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, open_event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.opindex.segment_kernels import domain_share, segment_of, signature_bit
+from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.kernels.jit import kernel
 from tellwhen.kernels.stabbing import to_begins
 
