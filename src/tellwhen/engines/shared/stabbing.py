@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from tellwhen.engines.shared.calls import sizes_of
@@ -65,7 +67,7 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
-    order = _sorted(domain, key, domains)
+    order = _order(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
@@ -74,11 +76,16 @@ def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
 
 
-def _sorted(domain: I32, key: I64, domains: int) -> I64:
-    """An order by domain and key, in half the time of np.lexsort: NumPy sorts numbers of 16 bits by radix."""
-    by_key = np.argsort(key)
-    narrow = np.uint16 if domains <= 1 << 16 else np.int64
-    return by_key[np.argsort(domain[by_key].astype(narrow), kind="stable")]
+def _order(domain: I32, key: I64, domains: int) -> I64:
+    """What np.lexsort((key, domain)) gives, up to the order of equals. Three times as fast where domains are few."""
+    if domains > min(len(key) // 32, 1 << 16):
+        return np.lexsort((key, domain))
+    order = np.argsort(domain.astype(np.uint16), kind="stable")  # NumPy sorts 16 bits by radix
+    bounds = np.searchsorted(domain[order], np.arange(domains + 1)).tolist()
+    for begin, end in pairwise(bounds):
+        mine = order[begin:end]
+        mine[:] = mine[np.argsort(key[mine])]
+    return order
 
 
 def nothing(domains: int = 0) -> Stabbing:
