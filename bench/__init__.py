@@ -1,1 +1,7 @@
-"""Measurements behind the numbers in the documents: `python -m bench`."""
+"""How fast is it? The measurements behind every number in the documents.
+
+engines.py + papers/ ──> experiments ──> runner ──> point (a process each) ──> results/ ──> report, compare
+
+Also: `conjunctions` (the engines side by side, or two checkouts), `foundation` (parsing, encoding, single calls),
+`spark` (the pipeline), `peers` (other people's engines).
+"""

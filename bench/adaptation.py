@@ -11,7 +11,7 @@ import numpy as np
 from bench.claims import Row
 from bench.loading import encoded, stored
 from tellwhen.containers.batches import joined
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.engines.base import Engine
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.kernels.arrays import Events
@@ -25,7 +25,11 @@ EVENTS = 60
 
 
 def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
-    """From the first workload to the second and back: a conjunction after each step, `x` the share replaced, up to 2."""
+    """From the first workload to the second and back: a row of figures after each step.
+
+    `x` is the share of subscriptions replaced so far: 1 when all are of the second workload, 2 when all are of the first
+    one again.
+    """
     first, second = works
     store, _ = stored(first, count)
     for work in (second, first):
@@ -36,7 +40,7 @@ def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[l
     assert isinstance(engine, ConjunctionEngine)
     engine.insert(np.arange(count, dtype=np.int32))
     engine.rebuild()
-    conjunctions = [_measured(engine, events, 0.0)]
+    rows = [_measured(engine, events, 0.0)]
     bounds = np.linspace(0, 2 * count, 2 * STEPS + 1).astype(np.int32)
     for begin, end in pairwise(bounds.tolist()):
         old = np.arange(begin, end, dtype=np.int32)
@@ -44,8 +48,8 @@ def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[l
         engine.delete(old)
         engine.insert(old + count)
         engine.merge()
-        conjunctions.append(_measured(engine, events, end / count))
-    return conjunctions, engine, events
+        rows.append(_measured(engine, events, end / count))
+    return rows, engine, events
 
 
 def _measured(engine: Engine, events: Events, x: float) -> Row:

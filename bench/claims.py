@@ -1,4 +1,4 @@
-"""What a paper claims of a figure, as checks on measured rows: holds, does not hold, or not comparable."""
+"""Does what a paper claims hold here? A claim is a check on the rows of an experiment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple
 Row = dict[str, Any]
 Verdict = Literal["holds", "does not hold", "not comparable"]
 OVER = ("over time", "over memory")
-"""What an engine is recorded as that took too much: it has lost the point."""
+"""The status of an engine that exceeded its time or memory: it has lost the point."""
 
 
 class Finding(NamedTuple):
-    """What came out, in a sentence."""
+    """A verdict, and the measured facts in a sentence."""
 
     verdict: Verdict
     text: str
@@ -22,7 +22,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(ABC):
-    """One sentence of a paper; it may be of another metric than the figure's, of some variants, of part of the axis."""
+    """One statement of a paper.
+
+    It may be about another metric than the figure's, about variants whose name contains `where`, or about part of the
+    axis.
+    """
 
     metric: str | None = None
     where: str = ""
@@ -32,10 +36,10 @@ class Claim(ABC):
     @property
     @abstractmethod
     def engines(self) -> tuple[str, ...]:
-        """The engines that it is about."""
+        """The engines that the claim is about."""
 
     def judge(self, rows: Sequence[Row], metric: str) -> Finding:
-        """What the rows of an experiment say of it."""
+        """Check the claim on the rows of an experiment."""
         mine = [row for row in rows if self.where in row["variant"] and self._reaches(row["x"])]
         found = self._judge(mine, self.metric or metric)
         return found._replace(text=f"{found.text} ({self.where.strip(': ')})" if self.where else found.text)
@@ -48,9 +52,9 @@ class Claim(ABC):
 
 
 def judged(claims: Sequence[Claim], rows: Sequence[Row], metric: str) -> Finding:
-    """All claims together: one that does not hold decides, then one that cannot be told."""
+    """All claims together: if one does not hold, the figure does not; else if one is not comparable, it is not."""
     if not claims:
-        return Finding("not comparable", "nothing is claimed of it that could be checked")
+        return Finding("not comparable", "there is no claim to check")
     found = [claim.judge(rows, metric) for claim in claims]
     text = "; ".join(finding.text for finding in found)
     verdicts = {finding.verdict for finding in found}
@@ -62,23 +66,23 @@ Key = tuple[str, Any]
 
 
 def by_engine(rows: Sequence[Row], engine: str) -> dict[Key, Row]:
-    """An engine's rows by variant and place, in the order of the axis."""
+    """The rows of an engine by variant and x, in the order of the axis."""
     mine = [row for row in rows if row["engine"] == engine]
     numeric = all(isinstance(row["x"], int | float) for row in mine)
     return {(row["variant"], row["x"]): row for row in sorted(mine, key=lambda row: row["x"] if numeric else 0)}
 
 
 def value(row: Row | None, metric: str) -> float | None:
-    """What was measured, if it was."""
+    """The measured value, if there is one."""
     return None if row is None or row["status"] != "ok" else row.get(metric)
 
 
 @dataclass(frozen=True)
 class Leads(Claim):
-    """An engine is at least `factor` times as good as each of the others, at a share of the points they were run at.
+    """An engine beats each of its rivals by `factor`, at a `share` of the points where both were run.
 
-    Whoever took too much time or memory has lost a point; so has the engine itself if it has nothing to show. What
-    lies within the noise is a draw, and counts for it only where it need not be better by a factor.
+    A rival that exceeded its time or memory has lost the point. The engine has lost it if it has no value there. A
+    difference within the noise is a draw, which counts as won only if the factor is 1.
     """
 
     engine: str
@@ -99,28 +103,31 @@ class Leads(Claim):
             points = [key for key in mine if key in theirs]
             if not points:
                 return Finding("not comparable", f"{self.engine} and {rival} were not measured together")
-            ratios = []
-            won = 0
-            for key in points:
-                own, other = value(mine[key], metric), value(theirs[key], metric)
-                if own is not None and other is not None:
-                    ratios.append(other / max(own, 1e-12))
-                    noise = max(mine[key].get(f"{metric}_noise") or 0, theirs[key].get(f"{metric}_noise") or 0)
-                    won += ratios[-1] >= self.factor * (1 - noise if self.factor == 1 else 1)
-                elif own is not None:
-                    won += theirs[key]["status"] in OVER
+            compared = [self._compare(mine[key], theirs[key], metric) for key in points]
+            won = sum(is_won for is_won, _ in compared)
             if won < self.share * len(points):
                 verdict = "does not hold"
-            ratios.sort()
+            ratios = sorted(ratio for _, ratio in compared if ratio is not None)
             spread = f", {ratios[0]:.2g} to {ratios[-1]:.2g} times" if ratios else ""
             texts.append(f"{rival} at {won} of {len(points)} points{spread}")
         asked = f" by {self.factor:g}x" if self.factor != 1 else ""
         return Finding(verdict, f"{self.engine} leads{asked} " + ", ".join(texts))
 
+    def _compare(self, mine: Row, theirs: Row, metric: str) -> tuple[bool, float | None]:
+        """Is the point won, and what is the ratio, if both were measured?"""
+        own, other = value(mine, metric), value(theirs, metric)
+        if own is None:
+            return False, None
+        if other is None:
+            return theirs["status"] in OVER, None
+        ratio = other / max(own, 1e-12)
+        noise = max(row.get(f"{metric}_noise") or 0 for row in (mine, theirs))
+        return ratio >= self.factor * (1 - noise if self.factor == 1 else 1), ratio
+
 
 @dataclass(frozen=True)
 class Grows(Claim):
-    """Along the axis, from its first to its last point, an engine's figure changes by a factor in these bounds."""
+    """From the first to the last point of the axis, the value of an engine changes by a factor within these bounds."""
 
     engine: str
     at_least: float = 0.0
@@ -142,7 +149,7 @@ class Grows(Claim):
                 if points[-1]["status"] not in OVER:
                     continue
                 good &= self.at_most == float("inf")
-                parts.append(f"beyond the cap in {variant}")
+                parts.append(f"more than was allowed in {variant}")
                 continue
             factor = last / max(first, 1e-12)
             good &= self.at_least <= factor <= self.at_most
@@ -154,7 +161,7 @@ class Grows(Claim):
 
 @dataclass(frozen=True)
 class Below(Claim):
-    """An engine's figure stays below a bound everywhere. Sizes are scaled, so that this is a hint, not a proof."""
+    """The value of an engine is at most `bound` at every point. With scaled sizes this is a hint, not a proof."""
 
     engine: str
     bound: float
@@ -174,9 +181,9 @@ class Below(Claim):
 
 @dataclass(frozen=True)
 class Scales(Claim):
-    """Along the axis, from its first to its last point, an engine's figure changes by less than another's.
+    """From the first to the last point of the axis, the value of an engine changes by less than that of another.
 
-    Each in the variants whose names have a part of its own.
+    `within` and `over_within` select the variants of each, by a part of their names.
     """
 
     engine: str
@@ -197,7 +204,7 @@ class Scales(Claim):
 
 
 def _change(rows: Sequence[Row], engine: str, variant: str, metric: str) -> float | None:
-    """From the first to the last point of the axis, by which factor?"""
+    """The factor from the first to the last point of the axis, if both were measured."""
     found = [value(row, metric) for (name, _), row in by_engine(rows, engine).items() if variant in name]
     if len(found) < 2 or found[0] is None or found[-1] is None:
         return None

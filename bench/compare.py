@@ -1,4 +1,4 @@
-"""Two runs -> what has become faster or slower, beyond the noise."""
+"""What is faster or slower in one set of results than in another, beyond the noise?"""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bench.claims import Row
 from bench.registry import EXPERIMENTS
 from bench.results import Results, load_all
 
-LEAST = 0.05
-"""A change of less than this is never told from noise."""
+CHANGE_MIN = 0.05
+"""A smaller change counts as none, however small the noise is."""
 
 
 class Change(NamedTuple):
-    """One figure in both runs. `delta` is the change as a share of the first; `noise` that of both together."""
+    """One value in both sets. `delta` is the change as a share of the first; `noise` is the sum of both noises."""
 
     experiment: str
     metric: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
 
 
 def compare(first: Path, second: Path) -> Iterator[Change]:
-    """Every matching time that either run has, and the figure of an experiment that is about something else."""
+    """Every matching time in either set, and the metric of an experiment that is about another one."""
     before = {found.experiment: found for found in load_all(first)}
     after = {found.experiment: found for found in load_all(second)}
     for name in sorted(before.keys() | after.keys()):
@@ -39,15 +39,15 @@ def compare(first: Path, second: Path) -> Iterator[Change]:
 
 def _experiment(name: str, before: Results | None, after: Results | None) -> Iterator[Change]:
     old, new = _rows(before), _rows(after)
-    alike = before is None or after is None or before.scale == after.scale
+    same_scale = before is None or after is None or before.scale == after.scale
     own = EXPERIMENTS[name].metric if name in EXPERIMENTS else "match"
     for metric in dict.fromkeys(("match", own)):
         for key in [*old, *(key for key in new if key not in old)]:
-            yield _change(name, metric, key, old.get(key), new.get(key), alike)
+            yield _change(name, metric, key, old.get(key), new.get(key), same_scale)
 
 
-def machines(first: Path, second: Path) -> str:
-    """How the machines differ; empty if they do not."""
+def processors(first: Path, second: Path) -> str:
+    """How the processors differ; empty if they do not."""
     known = [{found.machine.get("processor", "unknown") for found in load_all(folder)} for folder in (first, second)]
     return "" if known[0] == known[1] else f"A: {', '.join(sorted(known[0]))}; B: {', '.join(sorted(known[1]))}"
 
@@ -56,17 +56,24 @@ def _rows(found: Results | None) -> dict[tuple[str, Any, str], Row]:
     return {(row["variant"], row["x"], row["engine"]): row for row in (found.rows if found else [])}
 
 
-def _change(name: str, metric: str, key: tuple[str, Any, str], old: Row | None, new: Row | None, alike: bool) -> Change:
+def _change(
+    name: str, metric: str, key: tuple[str, Any, str], old: Row | None, new: Row | None, same_scale: bool
+) -> Change:
     a, b = (None if row is None else row.get(metric) for row in (old, new))
     if old is None or new is None:
         return Change(name, metric, *key, a, b, None, None, "only in B" if old is None else "only in A")
-    if not alike:
+    if not same_scale:
         return Change(name, metric, *key, a, b, None, None, "not comparable")
     if a is None or b is None:
         verdict: Any = "same" if a is None and b is None else "broken" if b is None else "mended"
         return Change(name, metric, *key, a, b, None, None, verdict)
-    # Two runs differ by more than the rounds of one: both noises, added.
+    # Two runs differ by more than the rounds of one run: add both noises.
     delta, noise = b / a - 1, sum(row.get(f"{metric}_noise") or 0 for row in (old, new))
-    if abs(delta) <= max(LEAST, 2 * noise):
-        return Change(name, metric, *key, a, b, delta, noise, "same")
-    return Change(name, metric, *key, a, b, delta, noise, "slower" if delta > 0 else "faster")
+    return Change(name, metric, *key, a, b, delta, noise, verdict_of(delta, noise))
+
+
+def verdict_of(delta: float, noise: float) -> Literal["same", "faster", "slower"]:
+    """Is a change of a time beyond the noise?"""
+    if abs(delta) <= max(CHANGE_MIN, 2 * noise):
+        return "same"
+    return "slower" if delta > 0 else "faster"

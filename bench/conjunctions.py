@@ -1,4 +1,8 @@
-"""`python -m bench.conjunctions`: the engines of the papers against a tight scan, one after the other in one run."""
+"""`python -m bench.conjunctions`: how fast are the engines on conjunctions, measured in turn in one run?
+
+With `--against CHECKOUT` it compares this checkout with another one instead: the same engines and workloads, each
+checkout in a process of its own, timed alternately.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,31 @@ import argparse
 import gc
 import time
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.against import Comparison
+from bench.engines import build_target, chosen, overview
 from bench.loading import encoded, stored
-from bench.measure import interleaved
+from bench.measure import Measured, interleaved
 from tellwhen.containers.batches import first
-from tellwhen.engines.auto.engine import create
+from tellwhen.engines import create
 from tellwhen.engines.base import Reader
 from tellwhen.workloads import BEGen
 
-OLDER = ("scan", "counting", "propagation", "kindex", "gryphon")
-ENGINES = (*OLDER, "betree", "betree-batch", "opindex", "pstbloom", "psthash")
-BUILD = {"betree": 15, "opindex": 5, "pstbloom": 5, "psthash": 15}
-"""Seconds that building a million may take."""
+BYTES_TARGET = 400
+"""Per subscription, the store included. kindex and psthash replicate, as their papers do, and may need more."""
 
-BYTES = 400
-"""That a subscription may need, the store included. kindex and psthash replicate: that is their papers' structure."""
-
-EVENTS, CHECKED = 32, 4
+EVENTS = 32
+EVENTS_COUNTED = 4
+"""Events for which candidates are counted, which is slow."""
 
 
 class Case(NamedTuple):
-    """A workload, and of what share of the scan's time the engines with a target should be."""
+    """A workload, and the share of the scan's time that engines with a target should reach."""
 
     title: str
     work: BEGen
@@ -48,57 +52,89 @@ CASES = [
 ]
 
 
+class Built(NamedTuple):
+    """An engine that was built on a case."""
+
+    reader: Reader
+    seconds: float
+    bytes_each: float
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.conjunctions", description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a look")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="with commas")
-    parser.add_argument("--cases", default="", help="numbers from 1, with commas; all by default")
-    told = parser.parse_args()
+    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes in the documents, less for a try")
+    parser.add_argument(
+        "--engines", default=",".join(overview()), help="with commas; default: those of bench/engines.py"
+    )
+    parser.add_argument("--cases", default="", help="numbers from 1, with commas; default: all")
+    parser.add_argument("--against", type=Path, help="another checkout, to be compared with this one")
+    parser.add_argument("--python", help="its interpreter; default: that of its .venv, else this one")
+    parser.add_argument(
+        "--processes", type=int, default=3, help="with --against: pairs of processes, one after another"
+    )
+    parser.add_argument("--rounds", type=int, default=8, help="with --against: timings in each process")
+    options = parser.parse_args()
+    try:
+        engines = chosen(options.engines)
+        cases = [CASES[int(number) - 1] for number in options.cases.split(",") if number] or CASES
+    except (ValueError, IndexError) as error:
+        parser.error(f"{error}; cases are 1 to {len(CASES)}" if isinstance(error, IndexError) else str(error))
     console = Console(width=140)
-    chosen = [int(number) - 1 for number in told.cases.split(",") if number] or range(len(CASES))
-    for number in chosen:
-        console.print(_measured(CASES[number], told.scale, told.engines.split(",")))
+    for case in cases:
+        count = max(1_000, round(case.subscriptions * options.scale))
+        if options.against is None:
+            console.print(overview_table(case, count, engines))
+        else:
+            compared = Comparison(options.against, options.python, options.processes, options.rounds)
+            console.print(compared.table(case.title, case.work, count, EVENTS, engines))
 
 
-def _measured(case: Case, scale: float, engines: list[str]) -> Table:
-    count = max(1000, round(case.subscriptions * scale))
+def overview_table(case: Case, count: int, engines: list[str]) -> Table:
+    """Build all engines on a case, check that they agree, and time them in turn."""
     store, slots = stored(case.work, count)
     events = encoded(case.work, EVENTS, store)
     shared = sum(array.nbytes for array in store.arrays().values())
-    readers: dict[str, Reader] = {}
-    facts: dict[str, tuple[float, float]] = {}
+    built: dict[str, Built] = {}
     for name in engines:
-        create(name, store).insert(slots[:100])  # compiles, if it must
+        create(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
         gc.collect()
         begin = time.perf_counter()
         engine = create(name, store)
         engine.insert(slots)
-        facts[name] = time.perf_counter() - begin, (engine.stats()["bytes"] + shared) / count
-        readers[name] = engine.reader()
-    found = {name: len(reader.match(events).slot) for name, reader in readers.items()}
-    assert len(set(found.values())) == 1, f"engines differ: {found}"
-    measured = interleaved({name: partial(reader.match, events) for name, reader in readers.items()})
-
+        seconds = time.perf_counter() - begin
+        built[name] = Built(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
+    matches = {name: len(one.reader.match(events).slot) for name, one in built.items()}
+    if len(set(matches.values())) > 1:
+        raise AssertionError(f"the engines find different numbers of matches: {matches}")
+    measured = interleaved({name: partial(one.reader.match, events) for name, one in built.items()})
     table = Table(
         "engine", "ms / event", "noise", "of scan", "target", "candidates", "build s", "target", "bytes each", "target",
-        title=f"{case.title}: {found[engines[0]] / EVENTS:,.0f} matches per event of {count:,}",
+        title=f"{case.title}: {matches[engines[0]] / EVENTS:,.0f} matches per event of {count:,}",
     )  # fmt: skip
+    few = first(events, EVENTS_COUNTED)
     for name, own in measured.items():
-        seconds, size = facts[name]
-        aimed = name in BUILD and count >= 1_000_000
-        table.add_row(
-            name,
-            f"{own.median / EVENTS * 1000:.3f}",
-            f"{own.noise:.0%}",
-            f"{own.median / measured['scan'].median:.2f}x" if "scan" in measured else "",
-            f"{case.target}x" if case.target and aimed else "",
-            f"{readers[name].candidates(first(events, CHECKED)) / CHECKED:,.0f}",
-            f"{seconds:.2f}",
-            f"{BUILD[name]}" if aimed else "",
-            f"{size:.0f}",
-            f"{BYTES}",
-        )
+        candidates = built[name].reader.candidates(few) / EVENTS_COUNTED
+        table.add_row(*_cells(name, built[name], own, measured.get("scan"), candidates, case.target, count))
     return table
+
+
+def _cells(
+    name: str, built: Built, own: Measured, scan: Measured | None, candidates: float, target: float | None, count: int
+) -> list[str]:
+    """A row of the table. Targets are for a million subscriptions, and for engines that have one."""
+    seconds = build_target(name) if count >= 1_000_000 else None
+    return [
+        name,
+        f"{own.median / EVENTS * 1000:.3f}",
+        f"{own.noise:.0%}",
+        f"{own.median / scan.median:.2f}x" if scan else "",
+        f"{target}x" if target and seconds else "",
+        f"{candidates:,.0f}",
+        f"{built.seconds:.2f}",
+        f"{seconds:g}" if seconds else "",
+        f"{built.bytes_each:.0f}",
+        f"{BYTES_TARGET}",
+    ]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is an experiment? Points on an axis, engines measured at each, and what a paper says of the outcome."""
+"""What is an experiment? Points on an axis, the engines to measure at each point, and what a paper claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bench.claims import Claim, Row
-from tellwhen.engines.base import REGISTRY
+from bench.engines import exists
 from tellwhen.workloads import Workload
 
 Metric = Literal["match", "build", "index", "candidates", "predicates", "sharing"]
@@ -17,15 +17,15 @@ METRICS: dict[Metric, str] = {
     "index": "bytes of the index per subscription",
     "candidates": "candidates per event",
     "predicates": "predicates tested per event",
-    "sharing": "times that it occurs",
+    "sharing": "occurrences",
 }
-SMALLEST = 1_000
-"""Subscriptions at least, whatever the scale."""
+COUNT_MIN = 1_000
+"""Subscriptions of a point, at least, whatever the scale."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One place on the axis of one sub-figure: a workload, and how many subscriptions of it."""
+    """A point on the axis of a sub-figure: a workload, and the number of its subscriptions."""
 
     variant: str
     x: float | str
@@ -38,15 +38,16 @@ class Point:
 
 
 Points = Callable[[float], list[Point]]
-"""The points of an experiment, by scale."""
+"""From a scale to the points of an experiment."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper. `engines` are those it shows, by our names; `also` is what else it waits for.
+    """A figure or table of a paper.
 
-    A figure that is not about engines has `rows` instead of points. `more` are metrics of further sub-figures; `note`
-    says what the verdict cannot.
+    `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
+    shows, by our names; `also` names what is missing besides engines. A figure that does not compare engines has `rows`
+    instead of points. `more` are the metrics of further sub-figures. With a `note` there is no verdict: it says why.
     """
 
     name: str
@@ -65,23 +66,18 @@ class Experiment:
 
     @property
     def missing(self) -> list[str]:
-        """Engines that do not exist yet."""
+        """The engines that do not exist yet."""
         return [engine for engine in self.engines if not exists(engine)]
 
     @property
     def present(self) -> list[str]:
-        """Engines that can be measured."""
+        """The engines that can be measured."""
         return [engine for engine in self.engines if exists(engine)]
 
     @property
     def waits(self) -> str:
-        """What it waits for, or nothing."""
+        """What is missing for the whole figure; empty if nothing is."""
         return ", ".join([*self.missing, *([self.also] if self.also else [])])
-
-
-def exists(engine: str) -> bool:
-    """Is there such an engine, whatever its options?"""
-    return engine.partition(":")[0] in REGISTRY
 
 
 def vary(
@@ -92,7 +88,7 @@ def vary(
     count: int,
     **fixed: Any,
 ) -> Points:
-    """Points where one parameter takes several values, in each variant; `count` as the name varies the size."""
+    """Points where one parameter takes several values, in each variant; the name `count` varies the subscriptions."""
 
     def points(scale: float) -> list[Point]:
         found = []
@@ -107,4 +103,5 @@ def vary(
 
 
 def scaled(count: int, scale: float) -> int:
-    return max(SMALLEST, round(count * scale))
+    """A number of subscriptions, scaled."""
+    return max(COUNT_MIN, round(count * scale))

@@ -1,4 +1,4 @@
-"""What was it measured on?"""
+"""On what machine, with which versions, was something measured?"""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def facts() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("tellwhen", "numpy", "numba")},
-        "commit": _commit(),
+        "commit": commit(Path(__file__).parent),
         "day": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 
 
 def resident(pid: int | str = "self") -> int:
-    """Bytes of memory that a process has; none if it has just ended."""
+    """Resident bytes of a process; 0 if it has just ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
@@ -40,7 +40,7 @@ def _processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def _commit() -> str:
-    here = Path(__file__).parent
-    found = subprocess.run(["git", "-C", here, "describe", "--always", "--dirty"], capture_output=True, text=True)
+def commit(folder: Path) -> str:
+    """The commit of a checkout."""
+    found = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"], capture_output=True, text=True)
     return found.stdout.strip() or "unknown"

@@ -1,4 +1,4 @@
-"""Rivals measured side by side: interleaved, repeated, the median with its spread."""
+"""How are rivals timed? In turn, several times over; the result is the median with its spread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Measured(NamedTuple):
-    """The median of several runs, and half the distance between their quartiles, both in seconds."""
+    """The median of several times and half of their interquartile range, both in seconds."""
 
     median: float
     spread: float
@@ -21,7 +21,7 @@ class Measured(NamedTuple):
 
 
 def interleaved(rivals: dict[str, Callable[[], object]], repeat: int = 9) -> dict[str, Measured]:
-    """Run all rivals in turn, `repeat` times over; what disturbs the machine disturbs them all alike."""
+    """Run all rivals in turn, `repeat` times over: a disturbance of the machine affects them all alike."""
     for run in rivals.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in rivals}
@@ -32,19 +32,19 @@ def interleaved(rivals: dict[str, Callable[[], object]], repeat: int = 9) -> dic
 
 
 def timed(run: Callable[[], object]) -> float:
-    """Seconds that it takes, once."""
+    """Seconds that one run takes."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
 
 
 def summed(times: list[float]) -> Measured:
-    """The whole of work that was measured in equal parts, with the spread of the parts scaled up to it."""
+    """The total of work that was timed in equal parts; the spread of the parts is scaled up to it."""
     part = measured(times)
     return Measured(sum(times), part.spread * len(times))
 
 
 def measured(times: list[float]) -> Measured:
-    """The median of several runs of the same."""
+    """The median and spread of several times of the same work."""
     first, middle, third = statistics.quantiles(times, n=4)
     return Measured(middle, (third - first) / 2)

@@ -1,4 +1,4 @@
-"""The first five minutes: add, match, explain, remove, save, load."""
+"""The first five minutes: add, match, explain, remove, save and load."""
 
 import tempfile
 

@@ -1,43 +1,91 @@
 """Which of many intervals contain a point? By a scan, a centred interval tree, a segment tree, or lists by space.
 
-Each kernel works in two passes over the points: the first counts, into count[point]; the second, with room in `out`,
-writes the numbers of the intervals from start[point] on.
+Intervals are closed, and numbered as they are given. A kernel that stabs takes a structure and `Queries`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tellwhen.kernels.evaluate import first_above, first_at_least
+from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_above, first_at_least
 from tellwhen.kernels.stabbing import to_begins, tree_nodes
 
 
+class Queries(NamedTuple):
+    """Points, and the intervals that contain them."""
+
+    point: I64
+    counts: I64  # |3|1|0|     intervals that contain each point
+    start: I64  # |0|3|4|4|   those of point q are number[start[q]:start[q+1]]
+    number: I32  # empty to count only
+
+
+class ScanArrays(NamedTuple):
+    """The intervals themselves."""
+
+    low: I64
+    high: I64
+
+
+class CentredArrays(NamedTuple):
+    """A centred interval tree. Node n has the centre ends[n], and its intervals are node_start[n]:node_start[n+1]."""
+
+    ends: I64  # ascending
+    node_start: I64
+    low: I64  # ascending in each node
+    by_low: I32  # the numbers of these intervals
+    high: I64  # descending in each node
+    by_high: I32
+
+
+class SegmentArrays(NamedTuple):
+    """A segment tree. Node 1 is the root, the children of n are 2n and 2n + 1, and leaf k is node len(begins) + k."""
+
+    begins: I64  # |LOWEST 20 61|   where the segments of the leaves begin, ascending
+    node_start: I64  # |0|4|4|9|   intervals of node n are numbers[node_start[n]:node_start[n+1]]
+    numbers: I32
+
+
+class SpaceArrays(NamedTuple):
+    """The spaces of a PS-Tree with one domain, and a list for each."""
+
+    cuts: I64  # |20 61|     ascending
+    list_start: I64  # |0|4|4|9|   list of space s is numbers[list_start[s]:list_start[s+1]]
+    numbers: I32
+
+
 @inline
-def give(numbers, begin, end, out, at, found):
-    """Write, if there is room for any, the numbers begin:end; returns how many there are so far."""
-    if out.size:
+def write(queries, q, found, numbers, begin, end):
+    """Write numbers[begin:end] for query q, behind the `found` so far, if wanted; returns how many there are now."""
+    if queries.number.size:
+        at = queries.start[q] + found
         for k in range(end - begin):
-            out[at + found + k] = numbers[begin + k]
+            queries.number[at + k] = numbers[begin + k]
     return found + end - begin
 
 
 @kernel
-def stab_scan(low, high, points, count, start, out):
-    """Try every interval."""
-    for p in range(points.size):
-        x, found = points[p], 0
-        for i in range(low.size):
-            if low[i] <= x <= high[i]:
-                if out.size:
-                    out[start[p] + found] = i
+def stab_scan(scan, queries):
+    """Test every interval."""
+    scan, queries = borrow(scan, ScanArrays), borrow(queries, Queries)
+    for q in range(queries.point.size):
+        x, found = queries.point[q], 0
+        for i in range(scan.low.size):
+            if scan.low[i] <= x <= scan.high[i]:
+                if queries.number.size:
+                    queries.number[queries.start[q] + found] = i
                 found += 1
-        count[p] = found
+        queries.counts[q] = found
 
 
 @kernel
 def hang(first, last, node):
-    """The node of each interval: the highest whose centre lies inside. Intervals are first..last among the ends.
+    """The node of each interval: the highest whose centre lies inside. Interval i is first[i]..last[i] among the ends.
 
     A node is the middle of a part of the sorted ends; the root's part is all of them.
     """
@@ -69,28 +117,29 @@ def first_below(keys, start, end, point):
 
 
 @kernel
-def stab_centred(ends, node_start, low, by_low, high, by_high, points, count, start, out):
+def stab_centred(tree, queries):
     """Go down from the root: at each node the point is before the centre, behind it, or at it."""
-    for p in range(points.size):
-        x, found = points[p], 0
-        left, right = 0, ends.size
+    tree, queries = borrow(tree, CentredArrays), borrow(queries, Queries)
+    for q in range(queries.point.size):
+        x, found = queries.point[q], 0
+        left, right = 0, tree.ends.size
         while left < right:
             node = (left + right) >> 1
-            begin, end = node_start[node], node_start[node + 1]
-            if x < ends[node]:
-                end = first_at_least(low, begin, end, x + 1)
-                found = give(by_low, begin, end, out, start[p], found)
+            begin, end = tree.node_start[node], tree.node_start[node + 1]
+            if x < tree.ends[node]:
+                end = first_at_least(tree.low, begin, end, x + 1)
+                found = write(queries, q, found, tree.by_low, begin, end)
                 right = node
             else:
-                end = first_below(high, begin, end, x)
-                found = give(by_high, begin, end, out, start[p], found)
-                left = node + 1 if x > ends[node] else right
-        count[p] = found
+                end = first_below(tree.high, begin, end, x)
+                found = write(queries, q, found, tree.by_high, begin, end)
+                left = node + 1 if x > tree.ends[node] else right
+        queries.counts[q] = found
 
 
 @kernel
 def hang_segments(first, last, leaves):
-    """Put intervals on the fewest nodes that make up leaves first..last: count, then place."""
+    """Put interval i on the fewest nodes that make up leaves first[i]..last[i]: count, then place."""
     node_start = np.zeros(2 * leaves + 2, dtype=np.int64)
     numbers = np.empty(0, dtype=np.int32)
     nodes = np.empty(128, dtype=np.int64)
@@ -101,26 +150,30 @@ def hang_segments(first, last, leaves):
                     numbers[node_start[nodes[k] + 1]] = i
                 node_start[nodes[k] + 1] += 1
         if not placing:
-            # One place to the right; placing then moves each begin to its end.
+            # Shifted by one: placing then moves the begin of each list to its end.
             numbers = np.empty(to_begins(node_start), dtype=np.int32)
     return node_start[:-1], numbers
 
 
 @kernel
-def stab_segments(begins, node_start, numbers, points, count, start, out):
+def stab_segments(tree, queries):
     """Go up from the leaf of the point; every node on the way has intervals that contain it."""
-    for p in range(points.size):
+    tree, queries = borrow(tree, SegmentArrays), borrow(queries, Queries)
+    leaves = tree.begins.size
+    for q in range(queries.point.size):
         found = 0
-        node = begins.size + first_above(begins, 0, begins.size, points[p]) - 1
+        node = leaves + first_above(tree.begins, 0, leaves, queries.point[q]) - 1
         while node > 0:
-            found = give(numbers, node_start[node], node_start[node + 1], out, start[p], found)
+            found = write(queries, q, found, tree.numbers, tree.node_start[node], tree.node_start[node + 1])
             node >>= 1
-        count[p] = found
+        queries.counts[q] = found
 
 
 @kernel
-def stab_spaces(cuts, list_start, numbers, points, count, start, out):
-    """The list of the point's space."""
-    for p in range(points.size):
-        space = first_above(cuts, 0, cuts.size, points[p])
-        count[p] = give(numbers, list_start[space], list_start[space + 1], out, start[p], 0)
+def stab_spaces(spaces, queries):
+    """Read the list of the point's space."""
+    spaces, queries = borrow(spaces, SpaceArrays), borrow(queries, Queries)
+    for q in range(queries.point.size):
+        space = first_above(spaces.cuts, 0, spaces.cuts.size, queries.point[q])
+        begin, end = spaces.list_start[space], spaces.list_start[space + 1]
+        queries.counts[q] = write(queries, q, 0, spaces.numbers, begin, end)

@@ -6,19 +6,20 @@
 >>> [sorted(found.number[a:b].tolist()) for a, b in zip(found.start[:-1], found.start[1:])]
 [[0, 1, 2], [2], []]
 
-All are static: to change the intervals is to build anew. Only `PSTree` itself changes in place; the lists here are
-laid out from it.
+All are static: new intervals mean a new structure. Only `PSTree` itself changes in place; the lists here are built from
+it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.intervals import kernels
-from tellwhen.engines.pstbloom.kernels import place_conjunctions
+from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentArrays, SpaceArrays
+from tellwhen.engines.pstree.kernels.tree import list_by_space
 from tellwhen.engines.pstree.tree import PSTree
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
@@ -33,16 +34,18 @@ class Stabbed(NamedTuple):
 class Intervals(ABC):
     """Closed intervals low..high, numbered as given."""
 
+    arrays: Any
+
     def __init__(self, low: I64, high: I64) -> None:
-        self.arrays = self._built(low, high)
+        self.arrays = self._build(low, high)
 
     @abstractmethod
-    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
-        """The structure."""
+    def _build(self, low: I64, high: I64) -> Any:
+        """The arrays of the structure."""
 
     @abstractmethod
-    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
-        """Count, or write, as kernels/intervals.py has it."""
+    def _stab(self, queries: Queries) -> None:
+        """Count the intervals of each point, and write them if there is room."""
 
     @property
     def nbytes(self) -> int:
@@ -51,7 +54,7 @@ class Intervals(ABC):
     def count(self, points: I64) -> I64:
         """How many intervals contain each point."""
         count = np.zeros(len(points), dtype=np.int64)
-        self._stab(points, count, count, np.zeros(0, dtype=np.int32))
+        self._stab(Queries(points, count, count, np.zeros(0, dtype=np.int32)))
         return count
 
     def stab(self, points: I64) -> Stabbed:
@@ -60,63 +63,69 @@ class Intervals(ABC):
         start = np.concatenate([[0], np.cumsum(count)])
         number = np.empty(int(start[-1]), dtype=np.int32)
         if len(number):
-            self._stab(points, count, start, number)
+            self._stab(Queries(points, count, start, number))
         return Stabbed(start, number)
 
 
 class IntervalScan(Intervals):
-    """Tries all: the baseline."""
+    """Tests all of them: the baseline."""
 
-    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
-        return low, high
+    def _build(self, low: I64, high: I64) -> ScanArrays:
+        return ScanArrays(low, high)
 
-    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
-        kernels.stab_scan(*self.arrays, points, count, start, out)
+    def _stab(self, queries: Queries) -> None:
+        kernels.stab_scan(self.arrays, queries)
 
 
 class IntervalTree(Intervals):
     """A centred tree: an interval hangs on the highest node whose centre it contains, sorted by both of its ends."""
 
-    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+    def _build(self, low: I64, high: I64) -> CentredArrays:
         ends = _distinct(np.concatenate([low, high]))
         node = np.empty(len(low), dtype=np.int64)
         kernels.hang(np.searchsorted(ends, low), np.searchsorted(ends, high), node)
         by_low, by_high = np.lexsort((low, node)), np.lexsort((~high, node))
-        node_start = np.searchsorted(node[by_low], np.arange(len(ends) + 1))
-        return ends, node_start, low[by_low], by_low.astype(np.int32), high[by_high], by_high.astype(np.int32)
+        return CentredArrays(
+            ends=ends,
+            node_start=np.searchsorted(node[by_low], np.arange(len(ends) + 1)),
+            low=low[by_low],
+            by_low=by_low.astype(np.int32),
+            high=high[by_high],
+            by_high=by_high.astype(np.int32),
+        )
 
-    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
-        kernels.stab_centred(*self.arrays, points, count, start, out)
+    def _stab(self, queries: Queries) -> None:
+        kernels.stab_centred(self.arrays, queries)
 
 
 class SegmentTree(Intervals):
     """An interval hangs on the fewest nodes that make it up; the leaves are the segments between ends."""
 
-    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+    def _build(self, low: I64, high: I64) -> SegmentArrays:
         bounded = high != HIGHEST
         begins = _distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
         last = np.searchsorted(begins, high, side="right") - 1
-        return begins, *kernels.hang_segments(np.searchsorted(begins, low), last, len(begins))
+        return SegmentArrays(begins, *kernels.hang_segments(np.searchsorted(begins, low), last, len(begins)))
 
-    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
-        kernels.stab_segments(*self.arrays, points, count, start, out)
+    def _stab(self, queries: Queries) -> None:
+        kernels.stab_segments(self.arrays, queries)
 
 
 class SpaceLists(Intervals):
     """A PS-Tree whose spaces have lists of the intervals that cover them."""
 
-    def _built(self, low: I64, high: I64) -> tuple[np.ndarray, ...]:
+    def _build(self, low: I64, high: I64) -> SpaceArrays:
         count = len(low)
         domain, tree = np.zeros(count, dtype=np.int32), PSTree()
-        tree.know(1)
+        tree.ensure_domains(1)
         tree.insert(domain, low, high)
         each = np.arange(count + 1)
-        known = tree.spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
-        list_start, numbers = place_conjunctions(each[:-1], each, each, known.first, known.last, known.total)
-        return known.cuts, list_start, numbers.astype(np.int32)
+        spaces = tree.spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
+        list_start, numbers = list_by_space(each[:-1], each, each, spaces)
+        return SpaceArrays(spaces.cuts, list_start, numbers.astype(np.int32))
 
-    def _stab(self, points: I64, count: I64, start: I64, out: I32) -> None:
-        kernels.stab_spaces(*self.arrays, points, count, start, out)
+    def _stab(self, queries: Queries) -> None:
+        kernels.stab_spaces(self.arrays, queries)
 
 
 def _distinct(points: I64) -> I64:

@@ -25,6 +25,7 @@ from tellwhen.errors import (
 )
 from tellwhen.index import Index
 from tellwhen.lang import Column, Expr, Interval, col, from_json, parse
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 
 __version__ = "0.1.0"
@@ -46,6 +47,7 @@ __all__ = [
     "LimitError",
     "Option",
     "ParseError",
+    "Profile",
     "Schema",
     "SchemaError",
     "TellwhenError",

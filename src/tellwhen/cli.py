@@ -1,12 +1,15 @@
-"""The command line: `tellwhen demo`, `tellwhen engines`, `tellwhen bench`."""
+"""The command line: `tellwhen demo`, `tellwhen engines`, `tellwhen warm`, `tellwhen bench`."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import tellwhen as tw
@@ -20,32 +23,65 @@ app = typer.Typer(
 
 @app.command()
 def demo() -> None:
-    """See it work: an example, and a small workload on every engine."""
+    """See it work: an explained example, then a bookshop on Spark. Needs the extra `demo`."""
     from tellwhen.demo import run
 
-    run(Console())
+    _quiet()
+    try:
+        run(Console())
+    except tw.TellwhenError as error:
+        _fail(error)
 
 
 @app.command()
 def engines() -> None:
-    """List the engines, what each can do, and their options, which go behind the name: betree:max_cap=5."""
-    table = Table("engine", "what it is", "supports")
+    """List the engines and their options. An option goes behind the name: betree:max_cap=5."""
+    table = Table("engine", "what it is", "takes")
     owners: dict[tuple[str, tw.Option], list[str]] = {}
     for info in tw.list_engines():
-        table.add_row(info.name, info.summary, ", ".join(sorted(info.supports)))
+        # The one capability in which engines differ.
+        takes = "any expression" if "expressions" in info.supports else "a normal form"
+        table.add_row(info.name, info.summary, takes)
         for named in info.options.items():
             owners.setdefault(named, []).append(info.name)
     options = Table("option", "of", "default", "from .. to", "what it is")
     for (name, option), names in owners.items():
         bounds = f"{option.least} .. {option.most}"
         options.add_row(name, ", ".join(names), str(option.default), bounds, option.meaning)
-    Console().print(table, options)
+    console = Console()
+    console.print(table)
+    if owners:
+        console.print(options)
+
+
+@app.command()
+def warm(
+    engines: Annotated[list[str] | None, typer.Argument(help="Engines, as in betree:max_cap=5; default: auto.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
+) -> None:
+    """Compile kernels ahead of time: a new process then loads them from the cache. For images and installations."""
+    from tellwhen.kernels.jit import cache_directory
+    from tellwhen.warm import warm as warm_engine
+
+    _quiet()
+    console = Console()
+    directory = cache_directory()
+    if directory is None:
+        _fail("no directory can be written, so nothing that is compiled could be kept: set NUMBA_CACHE_DIR")
+    for engine in [info.name for info in tw.list_engines()] if every else engines or ["auto"]:
+        try:
+            with console.status(f"Compiling the kernels of {engine} ..."):
+                done = warm_engine(engine)
+        except tw.TellwhenError as error:
+            _fail(error)
+        what = f"{done.compiled} functions compiled" if done.compiled else "nothing to compile"
+        console.print(f"{engine}: {what}, {done.seconds:.1f} s", highlight=False)
+    console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
 def bench(context: typer.Context) -> None:
-    """Run the experiments of the papers: list, run, report, compare."""
-    # They live beside the package, in a checkout of the source.
+    """Run the experiments of the papers: list, run, report, compare. Needs a checkout of the source."""
     checkout = Path(__file__).parents[2]
     if not (checkout / "bench" / "commands.py").exists():
         raise typer.BadParameter("the experiments come with the source: clone it, `make setup`, and run this there")
@@ -53,6 +89,16 @@ def bench(context: typer.Context) -> None:
     from bench.commands import app as commands
 
     commands(context.args, prog_name="tellwhen bench")
+
+
+def _quiet() -> None:
+    """Commands that show a status of their own need no notice about compiling."""
+    logging.getLogger("tellwhen").setLevel(logging.ERROR)
+
+
+def _fail(reason: object) -> NoReturn:
+    Console(stderr=True).print(f"[red]{escape(str(reason))}[/red]", highlight=False, soft_wrap=True)
+    raise typer.Exit(1)
 
 
 if __name__ == "__main__":

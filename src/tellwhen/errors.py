@@ -1,4 +1,4 @@
-"""Every error this package raises on purpose: one base class, and each says what to do."""
+"""Which errors does this package raise? One base class; every message says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class TellwhenError(Exception):
 
 
 class ParseError(TellwhenError, ValueError):
-    """An expression that cannot be read, with the place where reading stopped.
+    """An expression that cannot be parsed, with the position of the error.
 
     >>> import tellwhen as tw
     >>> try:
@@ -44,7 +44,7 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
 
 
 def shown(value: object, length: int = 60) -> str:
-    """A value for a message: its repr, cut short; an int of thousands of digits has none."""
+    """A value for a message: its repr, cut short. (An int of thousands of digits has no repr.)"""
     try:
         text = repr(value)
     except Exception:
@@ -61,11 +61,11 @@ class ExpressionError(TellwhenError, ValueError):
 
 
 class SchemaError(TellwhenError, ValueError):
-    """A constant that contradicts the declared type of its attribute, or a bad declaration."""
+    """A constant that contradicts the declared type of its attribute, or a declaration that is wrong."""
 
 
 class EventError(TellwhenError, TypeError):
-    """Something that is not an event was given as one."""
+    """Something that is not an event."""
 
 
 class IdError(TellwhenError, TypeError):
@@ -73,7 +73,7 @@ class IdError(TellwhenError, TypeError):
 
 
 class DuplicateId(TellwhenError, ValueError):
-    """The id is taken; pass `replace=True` to replace its subscription."""
+    """The id is in use; pass `replace=True` to replace its subscription."""
 
 
 class UnknownId(TellwhenError, KeyError):
@@ -84,19 +84,19 @@ class UnknownId(TellwhenError, KeyError):
 
 
 class EngineError(TellwhenError, ValueError):
-    """An unknown engine, or one asked for what it declares it cannot do."""
+    """An unknown engine or option, or a capability that the engine does not have."""
 
 
 class BudgetError(TellwhenError, ValueError):
-    """An expression whose disjunctive form is larger than the engine's budget."""
+    """An expression whose normal form is larger than the engine allows."""
 
 
 class FormatError(TellwhenError, ValueError):
-    """A saved index that is damaged, incomplete, or of a newer format."""
+    """A saved index that is damaged, incomplete, or of another format."""
 
 
 class ConflictError(FormatError):
-    """Another update of the same index was faster; run this one again."""
+    """Another update of the same index was committed first; run this one again."""
 
 
 class SparkSetupError(TellwhenError, RuntimeError):

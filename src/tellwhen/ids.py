@@ -1,4 +1,4 @@
-"""Which subscription has this slot, and which slot has this subscription? Ids are str or int, also mixed."""
+"""Which id has this slot, and which slot has this id? Ids are str or int, also mixed."""
 
 from __future__ import annotations
 
@@ -16,81 +16,93 @@ from tellwhen.lang.values import is_unicode
 
 Id = str | int
 IdType = Literal["int", "str", "mixed"]
-MAXIMUM = (1 << 63) - 1
+MAX_INT_ID = (1 << 63) - 1
 
 
 def checked(id_: Id) -> Id:
-    """The id, if it is one."""
+    """The id as a plain str or int; raises IdError when it is neither."""
     if isinstance(id_, np.integer):
         id_ = int(id_)
     elif isinstance(id_, str):
-        id_ = str.__str__(id_)  # the text of an Enum's member, not its name
+        id_ = str.__str__(id_)  # the value of an Enum's member, not its name
     if isinstance(id_, bool) or not isinstance(id_, str | int):
         raise IdError(f"a subscription's id is a str or an int, not {shown(id_)}")
-    if isinstance(id_, int) and not -MAXIMUM <= id_ <= MAXIMUM:
-        raise IdError("an int id has at most 64 bits")
+    if isinstance(id_, int) and not -MAX_INT_ID <= id_ <= MAX_INT_ID:
+        raise IdError(f"an int id has at most 64 bits, {shown(id_)} has more")
     if isinstance(id_, str) and not is_unicode(id_):
-        raise IdError(f"the id {id_!r} holds a lone surrogate")
+        raise IdError(f"the id {shown(id_)} holds a lone surrogate")
     return id_
 
 
 class Ids:
-    """Ids by slot. The way back is a dict, made when first asked for: an index that only matches never needs it."""
+    """Ids by slot. Slots by id are a dict, built when first needed: an index that only matches never needs it."""
 
     def __init__(self) -> None:
         self._is_int = Growing(np.uint8)
         self._number = Growing(np.int64)
         self._text = Texts()
         self._slots: dict[Id, int] | None = {}
-        self._seen: dict[int, Id] = {}  # ids asked for before: ten times as fast as reading them again
-        self._ints = 0
+        self._cache: dict[int, Id] = {}  # by slot: ten times as fast as reading the arrays again
+        self._live = self._live_ints = 0  # slots that are not removed, and those of them with an int
 
     def __len__(self) -> int:
+        """Slots, removed ones included."""
         return self._is_int.count
 
     def extend(self, ids: Sequence[Id]) -> None:
+        """The ids of the next slots."""
         ints = [isinstance(id_, int) for id_ in ids]
         self._text.extend(["" if is_int else id_ for id_, is_int in zip(ids, ints, strict=True)])  # type: ignore[misc]
         self._number.extend(np.array([id_ if is_int else 0 for id_, is_int in zip(ids, ints, strict=True)], np.int64))
         self._is_int.extend(np.array(ints, dtype=np.uint8))
-        self._ints += sum(ints)
+        self._live += len(ints)
+        self._live_ints += sum(ints)
+
+    def remove(self, slots: I32) -> None:
+        """Count the slots as removed; their ids can still be read."""
+        self._live -= len(slots)
+        self._live_ints -= int(self._is_int.data[slots].sum())
 
     def __getitem__(self, slot: int) -> Id:
-        id_ = self._seen.get(slot)
+        id_ = self._cache.get(slot)
         if id_ is None:
             id_ = int(self._number.data[slot]) if self._is_int.data[slot] else self._text[slot]
-            self._seen[slot] = id_
+            self._cache[slot] = id_
         return id_
 
     def of(self, slots: list[int]) -> list[Id]:
         """The ids of a few slots."""
-        seen = self._seen
+        cache = self._cache
         try:
-            return [seen[slot] for slot in slots]
+            return [cache[slot] for slot in slots]
         except KeyError:
             return [self[slot] for slot in slots]
 
     def slots(self, alive: Callable[[], I32]) -> dict[Id, int]:
-        """The live slots by id, to be changed with them; `alive` tells them where they are not known yet."""
+        """The live slots by id, for the caller to keep up to date. `alive` lists them when the dict must be built."""
         if self._slots is None:
             self._slots = {self[slot]: slot for slot in alive().tolist()}
         return self._slots
 
     @property
     def has_slots(self) -> bool:
+        """Is there a dict of slots by id?"""
         return self._slots is not None
 
     def forget_slots(self) -> None:
-        """They are found again when asked for."""
+        """Drop the dict of slots by id; it is built again when needed."""
         self._slots = None
 
     @property
     def type(self) -> IdType:
-        """What the ids are: all of one kind, or mixed."""
-        return "int" if self._ints == len(self) > 0 else "str" if self._ints == 0 else "mixed"
+        """Are the ids of the live slots ints, strings, or both? Without a live slot, those of the removed ones."""
+        count, ints = self._live, self._live_ints
+        if not count:
+            count, ints = len(self), int(self._is_int.view.sum())
+        return "int" if ints == count > 0 else "str" if ints == 0 else "mixed"
 
     def column(self, slots: I32, type: IdType) -> pa.Array:
-        """The ids of many slots as Arrow: int64, large_string, or a union where both kinds occur in the index."""
+        """The ids of many slots as Arrow: int64, large_string, or a union where the index has both."""
         if type == "int":
             return pa.array(self._number.data[slots])
         texts = self._texts(int(slots.max()) + 1 if len(slots) else 0).take(pa.array(slots))
@@ -104,41 +116,46 @@ class Ids:
         start, data = self._text.first(count)
         return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
 
-    def align(self, count: int) -> None:
-        """Exactly so many ids: cut off, or filled up with empty ones that no live slot has."""
+    def align(self, count: int, alive: I32) -> None:
+        """After an undone change: exactly `count` slots, of which `alive` are live. Missing ids are filled with blanks
+        that no live slot has."""
         self._text.align(count)
         for column in (self._is_int, self._number):
             column.reserve(max(0, count - column.count))
             column.data[column.count : count] = 0
             column.count = count
-        self._ints = int(self._is_int.view.sum())
-        for slot in [slot for slot in self._seen.copy() if slot >= count]:
-            del self._seen[slot]
+        self._live, self._live_ints = len(alive), int(self._is_int.data[alive].sum())
+        for slot in [slot for slot in self._cache.copy() if slot >= count]:
+            del self._cache[slot]
 
     def kept(self, slots: I32) -> Ids:
-        """Only the ids of the given slots, numbered anew."""
-        start, text = self._text.kept(slots).arrays()
-        is_int, number = self._is_int.view[slots], self._number.view[slots]
-        return Ids.restored({"is_int": is_int, "number": number, "start": start, "text": text})
+        """Only the ids of these slots, which become slots 0, 1, 2, ..."""
+        after = Ids()
+        after.adopt(self, slots)
+        return after
 
     def adopt(self, other: Ids, slots: I32) -> None:
-        """Append the ids that other slots have."""
-        self._is_int.extend(other._is_int.view[slots])
+        """Append the ids of some slots of another."""
+        is_int = other._is_int.view[slots]
+        self._is_int.extend(is_int)
         self._number.extend(other._number.view[slots])
         self._text.adopt(other._text, slots)
-        self._ints += int(other._is_int.view[slots].sum())
+        self._live += len(is_int)
+        self._live_ints += int(is_int.sum())
         self._slots = None
 
     def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name, to be saved."""
         start, data = self._text.arrays()
         return {"is_int": self._is_int.view, "number": self._number.view, "start": start, "text": data}
 
     @classmethod
     def restored(cls, arrays: Mapping[str, np.ndarray]) -> Ids:
+        """From saved arrays; none is removed yet."""
         ids = cls()
         ids._is_int = Growing(np.uint8, arrays["is_int"])
         ids._number = Growing(np.int64, arrays["number"])
         ids._text = Texts(arrays["start"], arrays["text"])
         ids._slots = None
-        ids._ints = int(arrays["is_int"].sum())
+        ids._live, ids._live_ints = len(ids), int(arrays["is_int"].sum())
         return ids

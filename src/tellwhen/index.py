@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,13 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.store import StoreMark
-from tellwhen.containers.batches import joined, thinned
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.tables import encode_table
+from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
-from tellwhen.errors import IdError, TellwhenError, UnknownId
+from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
@@ -28,13 +30,11 @@ from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
-from tellwhen.persistence import attributes as saved
 from tellwhen.persistence import directory
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
-from tellwhen.shard import Shard
-
-SAMPLE_SIZE = 1_000
-"""Typical events kept, at most."""
+from tellwhen.shard import Shard, ShardMark
+from tellwhen.warehouse.opening import open_any
 
 EVENTS_PER_BATCH = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
@@ -56,8 +56,14 @@ def _state(shard: Shard) -> _State:
     return _State(shard, engine.reader(), shard.store.attributes, ids, ids.type, len(engine))
 
 
-class Index:
-    """Millions of standing expressions, matched against events.
+PARSED_MAX = 8_192
+"""Expressions kept parsed, so that asking for the same ones again is fast."""
+
+_parsed = lru_cache(PARSED_MAX)(parse)
+
+
+class Index(Mapping[Id, Expr]):
+    """Millions of standing expressions, matched against events. A mapping of ids to expressions.
 
     >>> import tellwhen as tw
     >>> index = tw.Index()
@@ -65,21 +71,38 @@ class Index:
     >>> index.match({"price": 12, "genre": "classics"})
     ['cheap', 'classic']
     >>> index.match_many([{"price": 12}, {"price": 25, "genre": "classics"}]).to_pydict()
-    {'event': [0, 1], 'subscription': ['cheap', 'classic']}
+    {'event_id': [0, 1], 'subscription_id': ['cheap', 'classic']}
 
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
-    after it, never in between. `schema` declares types (see `Schema`); `engine` is one of `tellwhen.list_engines()`,
-    with its options behind it, as in `betree:max_cap=5`.
+    after it, never in between. `engine` is one of `tellwhen.list_engines()`, and takes its options as keywords:
+    `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see `Schema`).
+    With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first.
     """
 
-    def __init__(self, engine: str = "auto", schema: Schema | Mapping[str, Any] | None = None) -> None:
-        self._schema = Schema.of(schema)
-        self._state = _state(Shard.empty(engine, self._schema))
-        self._undo: tuple[Shard, StoreMark] | None = None
+    def __init__(
+        self,
+        engine: str = "auto",
+        schema: Schema | Mapping[str, Any] | None = None,
+        profile: Profile | None = None,
+        **options: int,
+    ) -> None:
+        if profile is not None and not isinstance(profile, Profile):
+            raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
+        # A copy: the user may go on adding to the profile.
+        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile)))
+
+    def _open(self, shard: Shard) -> None:
+        self._schema = shard.store.schema
+        self._state = _state(shard)
+        self._undo: tuple[Shard, ShardMark] | None = None
+        self._mismatches: Counter[str] = Counter()
+        self._renew_locks()
+        _all.add(self)
+
+    def _renew_locks(self) -> None:
         self._lock = threading.RLock()
         self._busy = False
         self._counting = threading.Lock()
-        self._mismatches: Counter[str] = Counter()
 
     # changing
 
@@ -106,22 +129,39 @@ class Index:
             shard.remove(ids)
         return self
 
+    def discard(self, id: Id) -> Index:
+        """Remove a subscription if there is one of that id."""
+        with self._changing() as shard:
+            if checked(id) in shard.slots:
+                shard.remove([id])
+        return self
+
     def rebuild(self) -> Index:
-        """Build the engine's structures anew, now. It happens by itself as subscriptions come and go."""
+        """Build the engine's structures again, now. It happens by itself as subscriptions come and go."""
         with self._changing() as shard:
             shard.rebuild()
         return self
 
     def observe(self, events: Any) -> Index:
-        """Show typical events, of the kinds that `match_many` takes: the engine is built anew for such.
+        """Add typical events, in any form that `match_many` takes, to the profile, and rebuild the engine for them.
 
-        By them it chooses what to look at first; without them it guesses from the subscriptions. Of many events some
-        are kept, and saved with the index. Answers never depend on them.
+        By its profile an engine chooses what to test first; without one it guesses from the subscriptions. Answers do
+        not depend on it. It is saved with the index.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x = 1").observe([{"x": 1}, {"y": 2}]).observe([{"x": 3}])
+        >>> index.profile.event_frequency["x"]
+        0.6666666666666666
         """
+        observed = Profile.of_events(as_table_or_dicts(events))
         with self._changing() as shard:
-            encoded = self._encoded(events, shard.store.attributes)
-            shard.observe(thinned(joined([thinned(some, SAMPLE_SIZE) for some, _ in encoded]), SAMPLE_SIZE))
+            shard.observe(observed)
         return self
+
+    @property
+    def profile(self) -> Profile:
+        """A copy of the statistics that the engine chooses by: what the index began with, and what `observe` added."""
+        return copy.deepcopy(self._shard.profile)
 
     @contextmanager
     def _changing(self) -> Iterator[Shard]:
@@ -169,7 +209,7 @@ class Index:
         return state.ids.of(slots.tolist())
 
     def match_many(self, events: Any) -> pa.Table:
-        """All matches of many events, as a table of `event` (its position) and `subscription` (the id).
+        """All matches of many events, as a table of `event_id` (its position) and `subscription_id`.
 
         Events are a list of dicts, or a table: Arrow, pandas, polars, or anything that speaks Arrow. A table has a
         column per attribute, or a single map column. The matches of an event come in no particular order.
@@ -186,7 +226,7 @@ class Index:
             offset += len(start) - 1
         if not ids:
             numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
-        return pa.table({"event": pa.chunked_array(numbers), "subscription": pa.chunked_array(ids)})
+        return pa.table({"event_id": pa.chunked_array(numbers), "subscription_id": pa.chunked_array(ids)})
 
     def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
         events = as_table_or_dicts(events)
@@ -225,7 +265,24 @@ class Index:
         slot = self._slots(shard).get(checked(id))
         if slot is None:
             raise UnknownId(f"there is no subscription {id!r}")
-        return parse(shard.texts[slot])
+        return _parsed(shard.texts[slot])
+
+    def get(self, id: Id, default: Any = None) -> Any:
+        """The expression, or the default where there is no subscription of that id."""
+        try:
+            return self[id]
+        except (UnknownId, IdError):
+            return default
+
+    def texts(self) -> Iterator[tuple[Id, str]]:
+        """All ids with the texts of their expressions, nothing parsed: to list or export millions."""
+        shard = self._shard
+        for id_, slot in list(self._slots(shard).items()):
+            yield id_, shard.texts[slot]
+
+    # An index is a place, not a value: two are equal only if they are the same.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __iter__(self) -> Iterator[Id]:
         return iter(list(self._slots()))
@@ -283,16 +340,41 @@ class Index:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a directory; a kill on the way leaves what was there before."""
         with self._lock:
-            shard = self._shard
-            attributes = shard.store.attributes
-            arrays = shard.arrays() | {"dictionaries": saved.dictionary_arrays(attributes)}
-            directory.save(path, arrays, shard.meta() | {"attributes": saved.attributes_meta(attributes)})
+            arrays, meta = self._shard.parts()
+            directory.save(path, arrays, meta)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-        """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
-        arrays, meta = directory.load(path, verify)
-        index = cls(meta["engine"], meta["schema"])
-        attributes = saved.restored_attributes(meta["attributes"], arrays["dictionaries"])
-        index._state = _state(Shard.restored(arrays, meta, attributes))
+        """Open a saved index, mapped into memory; `verify=False` skips the checksums.
+
+        Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
+        then an index in this process: `tellwhen.spark.update` changes the one on disk.
+        """
+        index = cls.__new__(cls)
+        index._open(open_any(path, verify))
         return index
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy, deepcopy and pickle: arrays of its own, and what is no array."""
+        with self._lock:
+            arrays, meta = self._shard.parts()
+            copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
+            return {"arrays": copied, "meta": meta, "mismatches": Counter(self._mismatches)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._open(Shard.of_parts(state["arrays"], state["meta"]))
+        self._mismatches = state["mismatches"]
+
+
+_all: weakref.WeakSet[Index] = weakref.WeakSet()
+
+
+def _renew_locks_in_child() -> None:
+    # Another thread may have been in the middle of a change. It is not in the child, and would never let go of the
+    # lock; what it left half done is taken back by the next change.
+    for index in _all:
+        index._renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks_in_child)

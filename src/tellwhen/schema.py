@@ -1,7 +1,7 @@
-"""What type is an attribute? Declared by the user, or whatever its subscriptions compare it with.
+"""What type is an attribute? As declared by the user, or else the families that subscriptions compare it with.
 
-Nothing needs declaring: without a declaration a value belongs to the family of its Python or Arrow type. Declaring a
-type refuses subscriptions that contradict it, reads times from text, and says how to read events made of text only.
+Nothing needs declaring. With a declaration, subscriptions that contradict it are refused, text in events is read as a
+time where one is declared, and events that consist of text only are read as declared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tellwhen.errors import SchemaError, shown
 from tellwhen.lang.ast import Expr, Predicate
 from tellwhen.lang.build import name
 from tellwhen.lang.format import predicate_text
-from tellwhen.lang.values import Family, is_several, moment
+from tellwhen.lang.times import moment
+from tellwhen.lang.values import Family, is_several
 
 Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
 
@@ -24,7 +25,7 @@ FAMILIES: dict[str, Family] = {
 
 
 class Schema:
-    """The declared types of attributes; others are free.
+    """The declared types of attributes; an attribute that is not declared may have any.
 
     >>> import tellwhen as tw
     >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
@@ -42,21 +43,20 @@ class Schema:
         try:
             self.types: dict[str, Type] = dict(types)
         except (TypeError, ValueError):
-            raise SchemaError(f"a schema maps names to types, {shown(types)} does not") from None
+            raise SchemaError(f"a schema is a mapping of names to types, not {shown(types)}") from None
         for attribute, type_ in self.types.items():
             name(attribute)
             if not isinstance(type_, str) or type_ not in FAMILIES:
                 raise SchemaError(f"{attribute}: unknown type {shown(type_)}; there are {', '.join(FAMILIES)}")
-
         self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
     @classmethod
     def of(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
-        """The schema itself, or one of what it maps."""
+        """The schema itself, or a new one of a mapping; an empty one for None."""
         return given if isinstance(given, Schema) else cls({} if given is None else given)
 
     def check(self, expression: Expr) -> None:
-        """Raises SchemaError when the constants of a predicate are not of its attribute's declared family."""
+        """Raises SchemaError if a predicate has constants of another family than its attribute is declared to be."""
         if self.types:
             for predicate in expression.predicates():
                 self._check(predicate)
@@ -71,14 +71,14 @@ class Schema:
             )
 
     def read(self, attribute: str, value: Any) -> Any:
-        """The value as its declared type reads it: text becomes a time where a time is declared."""
+        """The value as declared: text becomes a time, if the attribute is declared as one and the text is one."""
         if isinstance(value, str) and FAMILIES.get(self.types.get(attribute, "")) == "time":
             parsed = time_from_text(value)
             return value if parsed is None else parsed
         return value
 
     def read_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """A flat event with every value read as declared."""
+        """A flat event, with every value as declared."""
         read = {}
         for attribute, value in event.items():
             if is_several(value):
@@ -103,7 +103,7 @@ def time_from_text(text: str) -> dt.datetime | None:
 
 
 def value_from_text(text: str, family: Family) -> Any:
-    """Text as a value of the family, for events made of text only; None where it is none."""
+    """The value of a family that a text stands for, in events that consist of text only; None if it stands for none."""
     if family == "string":
         return text
     if family == "time":

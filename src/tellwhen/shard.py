@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
-from tellwhen.containers.batches import Typical
 from tellwhen.containers.texts import Texts
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine, able
@@ -29,32 +28,47 @@ from tellwhen.errors import (
     shown,
 )
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32, Events
+from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
+from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 
 INDEX_AT_ONCE = 10_000
-"""More subscriptions than this an engine indexes at once; of fewer it may keep some aside for a while."""
+"""Batches larger than this are indexed immediately; smaller ones may stay pending."""
 
 COMPACT_MIN = 4_096
-"""So many removed subscriptions, or half of all, may wait to be forgotten altogether."""
+"""Compact once more than 4,096 slots are removed and they are over half of all."""
+
+
+class ShardMark(NamedTuple):
+    """A moment to come back to."""
+
+    store: StoreMark
+    profile: Profile
 
 
 class Shard:
-    """A store, an engine over it, and by slot the ids and the texts."""
+    """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
 
-    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts) -> None:
+    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts, profile: Profile) -> None:
         self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
-        self._entered = False  # since the mark, the engine or the way from ids to slots may have changed
+        self.expect(profile)
+        self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
 
     @classmethod
-    def empty(cls, engine: str, schema: Schema) -> Shard:
+    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None) -> Shard:
         store = Store(schema)
-        return cls(store, create(engine, store), Ids(), Texts())
+        return cls(store, create(engine, store), Ids(), Texts(), profile or Profile())
+
+    def expect(self, profile: Profile) -> None:
+        """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
+        self.profile = profile
+        self.store.expect(TypicalEvents(profile, self.store))
 
     def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
-        """Store all, then index all; of an id that comes twice the last one counts."""
+        """Store all, then index all. Of an id that comes twice, the last one counts."""
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
@@ -64,9 +78,9 @@ class Shard:
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
         self._refuse_too_complex(slots)
-        self._entered = True
+        self._is_engine_touched = True
         if len(slots) < len(self.store) - first:
-            self.store.remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
+            self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
         if moved:
             self.engine.rebuild()
         self.engine.insert(slots)
@@ -129,23 +143,28 @@ class Shard:
             if id_ not in known:
                 raise UnknownId(f"there is no subscription {id_!r}")
         if wanted:
-            self._entered = True
+            self._is_engine_touched = True
             self._delete(np.array([known[id_] for id_ in wanted], dtype=np.int32))
             for id_ in wanted:
                 del known[id_]
 
     def rebuild(self) -> None:
-        self._entered = True
+        self._is_engine_touched = True
+        self.expect(self.profile)  # encoded again for the predicates that there are now
         self.engine.rebuild()
 
-    def observe(self, events: Events) -> None:
-        """Build the engine anew for events like these."""
-        self.store.expect(Typical(events, np.ones(len(events.single_valued))))
+    def observe(self, profile: Profile) -> None:
+        """Expect these events, too, and build the engine for them."""
+        self.profile = self.profile | profile
         self.rebuild()
 
     def _delete(self, slots: I32) -> None:
-        self.store.remove(slots)
+        self._remove(slots)
         self.engine.delete(slots)
+
+    def _remove(self, slots: I32) -> None:
+        self.store.remove(slots)
+        self.ids.remove(slots)
 
     @property
     def slots(self) -> dict[Id, int]:
@@ -154,39 +173,57 @@ class Shard:
 
     # whole or not at all
 
-    def mark(self) -> StoreMark:
+    def mark(self) -> ShardMark:
         """Here a change begins."""
-        self._entered = False
-        return self.store.mark()
+        self._is_engine_touched = False
+        return ShardMark(self.store.mark(), self.profile)
 
-    def rewind(self, mark: StoreMark) -> None:
-        """Back to the mark. The engine is made anew if it has heard of the change: it may be half done."""
-        self.store.rewind(mark)
-        self.ids.align(len(self.store))
+    def rewind(self, mark: ShardMark) -> None:
+        """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
+        self.store.rewind(mark.store)
+        self.expect(mark.profile)
+        self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
-        if self._entered:
+        if self._is_engine_touched:
             self.ids.forget_slots()
             self.engine = create(self.engine.spec, self.store)
             self.engine.insert(self.store.alive())
-            self._entered = False
+            self._is_engine_touched = False
 
     def compacted(self) -> Shard:
-        """Once most slots are dead, new shard with the live ones numbered anew; otherwise these."""
+        """Once most slots are removed, a new shard with the live ones renumbered; otherwise this one."""
         if self.store.removed <= max(COMPACT_MIN, len(self.store) // 2):
             return self
         alive = self.store.alive()
         store = self.store.compacted()
         engine = create(self.engine.spec, store)
+        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive), self.profile)
         engine.insert(store.alive())
-        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive))
         # Now rather than at the first question, which may come from a thread that only looks.
         _ = after.slots
         return after
 
     # arrays
 
+    def parts(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
+        """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
+        attributes = self.store.attributes
+        arrays = self.arrays() | {
+            "dictionaries": dictionary_arrays(attributes),
+            "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
+        }
+        return arrays, self.meta() | {"attributes": attributes_meta(attributes)}
+
+    @classmethod
+    def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
+        """The shard that `parts` took apart."""
+        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
+        profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
+        return cls.restored(arrays, meta, attributes, profile)
+
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
-        """Everything to be saved that is an array, by part and name; the attributes apart, which may be shared."""
+        """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
+        shards may share."""
         start, data = self.texts.arrays()
         return {
             "store": self.store.arrays(),
@@ -206,11 +243,17 @@ class Shard:
 
     @classmethod
     def restored(
-        cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any], attributes: Attributes
+        cls,
+        arrays: Mapping[str, Mapping[str, np.ndarray]],
+        meta: Mapping[str, Any],
+        attributes: Attributes,
+        profile: Profile | None = None,
     ) -> Shard:
-        shard = cls.empty(meta["engine"], Schema(meta["schema"]))
+        shard = cls.empty(meta["engine"], Schema(meta["schema"]), profile)
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         shard.ids = Ids.restored(arrays["ids"])
+        died = shard.store.snapshot().subscriptions.died
+        shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
         shard.engine.restore(arrays["engine"])
         return shard

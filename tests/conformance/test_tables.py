@@ -356,5 +356,5 @@ def test_nanoseconds_in_text():
     }  # fmt: skip
     for text, want in texts.items():
         assert index.match({"t": text}) == want, text
-        assert index.match_many(pa.table({"t": [text]}))["subscription"].to_pylist() == want, text
+        assert index.match_many(pa.table({"t": [text]}))["subscription_id"].to_pylist() == want, text
     assert index.stats()["mismatches"] == {"t": 2}

@@ -146,7 +146,7 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     column = pa.array([list(r.items()) for r in rows], pa.map_(pa.string(), pa.string()))
     index = tw.Index().add_many(texts)
     table = index.match_many(pa.table({"m": column})).to_pydict()
-    want = set(zip(table["event"], table["subscription"], strict=True))
+    want = set(zip(table["event_id"], table["subscription_id"], strict=True))
     events = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
     tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
     for plan in ("local", "routed"):

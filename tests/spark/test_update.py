@@ -6,12 +6,12 @@ from importlib import import_module
 
 import pyarrow as pa
 import pytest
+from tellwhen.spark.warehouse import fresh
 
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
 from tellwhen.persistence import attributes as saved
-from tellwhen.spark.warehouse import fresh
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +70,7 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
         rows = looked.collect()
         maps = pa.array([list(row.attributes.items()) for row in rows], pa.map_(pa.string(), pa.string()))
         found = index.match_many(pa.table({"m": maps})).to_pydict()
-        want = {(rows[e].event_id, s) for e, s in zip(found["event"], found["subscription"], strict=True)}
+        want = {(rows[e].event_id, s) for e, s in zip(found["event_id"], found["subscription_id"], strict=True)}
         assert pairs(tws.match(looked, path)) == want
         assert pairs(tws.match(looked, path, plan="routed")) == want
 
@@ -227,9 +227,9 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
         blocks.write_block(directory, texts, tw.Schema())
         names.append(directory.name)
     first, _, _ = dictionary.extend_dictionary(empty_dictionary(tmp_path), tmp_path, names[:1])
-    before = dictionary.read_dictionary(tmp_path / first).by_name["x"].strings
+    before = dictionary.read_dictionary(tmp_path / first).by_name["x"].string
     after_name, attributes, moved = dictionary.extend_dictionary(tmp_path / first, tmp_path, names[1:])
-    after = attributes.by_name["x"].strings
+    after = attributes.by_name["x"].string
     (moves,) = moved.values()
     assert moves(before.labels_of(before.keys)).tolist() == after.labels_of(before.keys).tolist()
     assert after.keys == sorted(after.keys)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import TEXT
-from tellwhen.compile import dictionary
+from tellwhen.compile import dictionary, domains
 from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
-from tellwhen.kernels import encode
+from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.lang.limits import INTEGER
 
@@ -22,13 +22,13 @@ NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 
 
 @given(st.integers(-INTEGER, INTEGER), NUMBERS)
-def test_int_line_keeps_order(constant, value):
+def test_int_domains_keep_order(constant, value):
     point, at = int_point(constant), int_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
-def test_float_line_keeps_order(a, b):
+def test_float_domains_keep_order(a, b):
     assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
 
 
@@ -47,21 +47,21 @@ def test_neighbouring_doubles_have_neighbouring_points():
 @example([2**53 + 3, -(2**53) - 3, 2**60 + 255, INTEGER, -INTEGER, INTEGER + 1, 2**63 - 1, -(2**63)])
 def test_columns_of_integers_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
-    assert encode.int_points(column).tolist() == [int_point(v) for v in values]
-    assert encode.float_points(encode.doubles_towards_zero(column)).tolist() == [float_point(v) for v in values]
+    assert domains.int_points(column).tolist() == [int_point(v) for v in values]
+    assert domains.float_points(domains.doubles_towards_zero(column)).tolist() == [float_point(v) for v in values]
 
 
 @given(st.lists(st.floats(allow_nan=False)))
 def test_columns_of_doubles_agree_with_single_values(values):
     column = np.array(values, dtype=np.float64)
-    assert encode.int_points_of_floats(column).tolist() == [int_point(v) for v in values]
-    assert encode.float_points(column).tolist() == [float_point(v) for v in values]
+    assert domains.int_points_of_floats(column).tolist() == [int_point(v) for v in values]
+    assert domains.float_points(column).tolist() == [float_point(v) for v in values]
 
 
 @given(st.lists(st.integers(-(2**60), 2**60)))
 def test_columns_of_times_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
-    assert encode.time_points(column, 1, 1000).tolist() == [time_point(v) for v in values]
+    assert domains.time_points(column, 1, 1000).tolist() == [time_point(v) for v in values]
 
 
 @given(st.sets(st.integers(-20, 20)))
@@ -83,17 +83,17 @@ def test_successor_ends_the_prefix(prefix, text):
 
 @given(st.lists(st.lists(TEXT, max_size=12), max_size=6), st.lists(TEXT, max_size=8))
 def test_dictionary_keeps_code_point_order(batches, events):
-    domain = Dictionary(0)
+    labelled = Dictionary(0)
     for batch in batches:
-        new = domain.missing(batch)
-        if new and not domain.add(new):
-            domain, _ = domain.relabelled(new)
-    assert domain.keys == sorted(set().union(*map(set, batches)) if batches else [])
-    labels = [domain.labels[key] for key in domain.keys]
+        new = labelled.missing(batch)
+        if new and not labelled.add(new):
+            labelled, _ = labelled.relabelled(new)
+    assert labelled.keys == sorted(set().union(*map(set, batches)) if batches else [])
+    labels = [labelled.labels[key] for key in labelled.keys]
     assert all(b - a >= 2 for a, b in itertools.pairwise(labels))
     for text in events:
-        at = domain.point(text)
-        for key, label in domain.labels.items():
+        at = labelled.point(text)
+        for key, label in labelled.labels.items():
             assert (at < label, at == label) == (text < key, text == key)
 
 
@@ -115,12 +115,12 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
         want = {id_ for id_, e in known.items() if tw.parse(e).evaluate({"x": text})}
         assert set(index.match({"x": text})) == want
     # A reader taken before still sees the index as it was.
-    encoder = tw.compile.events.EventEncoder(before.attributes, index.schema)
+    encoder = EventEncoder(before.attributes, index.schema)
     encoder.add({"x": "aab"})
     assert [before.ids[s] for s in before.reader.match(encoder.finish()).slot] == ["prefix"]
 
 
-def test_relabelling_leaves_the_ends_of_the_line(engine):
+def test_relabelling_leaves_the_ends_of_the_domain(engine):
     index = tw.Index(engine).add("lt", "x < 'a'").add("ne", "x <> 'a'").add("ge", "x >= 'b'").add("c", "x = 'c'")
     for i in range(2, 70):
         index.add(i, f"x = '{'b' * i}'")

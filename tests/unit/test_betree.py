@@ -11,9 +11,8 @@ import tellwhen as tw
 from tellwhen.checks import check_engine
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
-from tellwhen.engines.auto.engine import create
-from tellwhen.engines.betree import grow
-from tellwhen.engines.betree.engine import guideline
+from tellwhen.engines import create
+from tellwhen.engines.betree.engine import capacity_for
 from tellwhen.lang.parser import parse
 from tellwhen.schema import Schema
 from tellwhen.workloads import BEGen
@@ -37,18 +36,28 @@ def add(engine, *slots):
 def drop(engine, *slots):
     for slot in slots:
         gone = np.array([slot], dtype=np.int32)
-        engine.store.remove(gone)
+        engine.source.remove(gone)
         engine.delete(gone)
         engine.merge()
         engine.verify()
 
 
 def leaf(tree, c):
-    conjunctions, conjunction = [], tree.nodes.cnodes[c, grow.HEAD]
+    """The slots of the conjunctions of an l-node."""
+    slots, conjunction = [], tree.nodes.cnodes[c]["first"]
     while conjunction >= 0:
-        conjunctions.append(int(tree.slot.view[conjunction]))
-        conjunction = tree.next.view[conjunction]
-    return sorted(conjunctions)
+        slots.append(int(tree.conjunctions.slot[conjunction]))
+        conjunction = tree.conjunctions.next[conjunction]
+    return sorted(slots)
+
+
+def attribute_of(engine, domain):
+    return engine.source.attributes.domains[domain].attribute
+
+
+def node_of(engine, conjunction):
+    """The c-node that a conjunction is in."""
+    return engine._tree.nodes.cnodes[engine._tree.conjunctions.node[conjunction]]
 
 
 def drawn(engine, c=0):
@@ -56,14 +65,14 @@ def drawn(engine, c=0):
     tree = engine._tree
     node = tree.nodes.cnodes[c]
     found = {"conjunctions": leaf(tree, c)}
-    for name, side in (("left", grow.LEFT), ("right", grow.RIGHT)):
+    for side in ("left", "right"):
         if node[side] >= 0:
-            found[name] = drawn(engine, node[side])
-    p = node[grow.DIRECTORY]
+            found[side] = drawn(engine, node[side])
+    p = node["directory"]
     while p >= 0:
-        domain = tree.nodes.pnodes[p, grow.ATTRIBUTE]
-        found[engine.store.attributes.domains[domain].attribute] = drawn(engine, tree.nodes.pnodes[p, grow.TOP])
-        p = tree.nodes.pnodes[p, grow.NEXT]
+        pnode = tree.nodes.pnodes[p]
+        found[attribute_of(engine, pnode["domain"])] = drawn(engine, pnode["top"])
+        p = pnode["next"]
     return found
 
 
@@ -103,7 +112,7 @@ def test_what_becomes_too_small_is_merged_and_removed():
     add(engine, *range(1, 10))
     drop(engine, 8)  # an empty half goes; its bucket is partitioned, and stays split
     assert drawn(engine)["a"] == {"conjunctions": [7], "b": {"conjunctions": [1, 4, 9]}}
-    drop(engine, 1, 9)  # one conjunction is too few for b, and then for a: inserted anew
+    drop(engine, 1, 9)  # one conjunction is too few for b, and then for a: inserted again
     assert drawn(engine) == {"conjunctions": [2, 4, 7], "d": {"conjunctions": [3, 5, 6]}}
     drop(engine, 7)
     assert drawn(engine) == {"conjunctions": [2, 4], "d": {"conjunctions": [3, 5, 6]}}
@@ -129,15 +138,15 @@ def test_an_open_bucket_takes_its_halves_back():
 def test_a_leaf_that_nothing_divides_is_extended_and_contracts():
     _, engine = made("betree:max_cap=3,min_size=2", ["a = 1"] * 10)
     add(engine, *range(10))
-    tree = engine._tree
-    where = int(tree.node.view[0])
-    assert tree.nodes.cnodes[where, [grow.COUNT, grow.CAPACITY]].tolist() == [10, 12]
-    assert tree.nodes.cnodes[where, grow.LOW] == tree.nodes.cnodes[where, grow.HIGH]  # an atomic bucket
+    node = node_of(engine, 0)
+    assert (node["count"], node["capacity"]) == (10, 12)
+    assert node["low"] == node["high"]  # an atomic bucket
     drop(engine, *range(7))
-    assert tree.nodes.cnodes[tree.node.view[7], [grow.COUNT, grow.CAPACITY]].tolist() == [3, 3]
+    node = node_of(engine, 7)
+    assert (node["count"], node["capacity"]) == (3, 3)
 
 
-def test_rows_that_nothing_divides_are_not_looked_at_ever_again():
+def test_conjunctions_that_nothing_divides_are_not_grouped_again_and_again():
     """They would cost a pass over all for every `max_cap` of them."""
     store = Store()
     store.append(store.compile([parse("a = 1 AND b = 2")] * 40_000))
@@ -155,15 +164,14 @@ def test_min_size_keeps_attributes_of_few_out():
     add(engine, 4)
     assert drawn(engine)["conjunctions"] == [0, 1]
     assert "b" in drawn(engine)
-    assert engine._tree.nodes.cnodes[0, grow.CAPACITY] == 2  # no longer extended
+    assert engine._tree.nodes.cnodes[0]["capacity"] == 2  # no longer extended
 
 
-def test_a_row_goes_where_most_rows_are():
+def test_a_conjunction_goes_where_most_conjunctions_are():
     texts = [*(f"a = {k}" for k in range(3)), *(f"b = {k}" for k in range(4)), "a = 1 AND b = 1"]
     _, engine = made("betree:max_cap=2,min_size=2", texts)
     add(engine, *range(8))
-    conjunctions = engine._tree.nodes.cnodes[engine._tree.node.view[7]]
-    assert engine.store.attributes.domains[conjunctions[grow.DOMAIN]].attribute == "b"
+    assert attribute_of(engine, node_of(engine, 7)["domain"]) == "b"
 
 
 def test_an_attribute_is_used_once_on_a_path():
@@ -194,7 +202,7 @@ def test_table_1(text, bounds):
     tree = engine._tree
     ends = [[np.searchsorted(tree.cuts, end, side="right")] if end is not None else None for end in bounds]
     low, high = ends[0] or [0], ends[1] or [len(tree.cuts)]
-    assert [tree.low.view[0], tree.high.view[0]] == [*low, *high]
+    assert [tree.bounds.low[0], tree.bounds.high[0]] == [*low, *high]
 
 
 def test_subsumed_predicates_are_not_tested_again():
@@ -223,7 +231,7 @@ def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outs
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
     known = index._shard.engine._tree.known
     index.add_many(dict.fromkeys("xyz", later))
-    assert index._shard.engine._tree.known == known  # taken in, not built anew
+    assert index._shard.engine._tree.known == known  # merged, not rebuilt
     assert index._shard.engine._pending.count == 0
     assert index.match({"a": inside}) == ["x", "y", "z"]
     assert index.match({"a": outside}) == []
@@ -238,7 +246,7 @@ def test_events_as_expressions():
 
 @pytest.mark.parametrize(("share", "capacity"), [(0.0, 5), (0.009, 5), (0.01, 20), (0.099, 20), (0.1, 160), (1.0, 160)])
 def test_table_4(share, capacity):
-    assert guideline(share) == capacity
+    assert capacity_for(share) == capacity
 
 
 def test_typical_events_choose_the_capacity():
@@ -281,26 +289,28 @@ def test_batch_knows_all_before_it_cuts():
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
+def note(engine, conjunctions, visits, lost):
+    """As if matching had counted this at the nodes of some conjunctions."""
+    index = engine._index
+    there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
+    index.visits[there], index.lost[there] = visits, lost
+
+
 def test_nodes_of_false_candidates_are_recycled():
     texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
     _, engine = made("betree:max_cap=3,min_size=2,window=300", texts)
     add(engine, *range(8))
     assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    tree = engine._tree
-    bad = np.isin(engine._node_of, tree.node.view[:4])  # where the conjunctions with a are
-    engine._visits[bad] = 1
-    engine._lost[bad] = 100
+    note(engine, range(4), visits=1, lost=100)  # where the conjunctions with a are
     engine.merge()
     assert engine.recycled == 0  # one event is not yet a window
     assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    bad = np.isin(engine._node_of, tree.node.view[:4])
-    engine._visits[bad] = 9
-    engine._lost[bad] = 900
+    note(engine, range(4), visits=9, lost=900)
     engine.merge()
     engine.verify()
     assert engine.recycled == 4
     assert set(drawn(engine)) == {"conjunctions", "b"}
-    engine._visits[:] = 100  # much looked at, and nothing lost: nothing to mend
+    engine._index.visits[:] = 100  # often visited, and nothing lost: nothing to mend
     engine.merge()
     assert engine.recycled == 4
 
@@ -311,8 +321,8 @@ def test_matching_counts_what_it_discards():
     engine.rebuild()
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
-    assert engine._visits.tolist() == [3]
-    assert engine._lost.tolist() == [1 + 2 + 3]  # b is tested first
+    assert engine._index.visits.tolist() == [3]
+    assert engine._index.lost.tolist() == [1 + 2 + 3]  # b is tested first
     assert engine.reader().effort(events) == (9, 4 + 3 + 3)
 
 
@@ -325,15 +335,17 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr(import_module("tellwhen.engines.betree.engine"), "STALE", 1_000)  # adjust, do not build anew
-    conjunctions, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
+    monkeypatch.setattr(
+        import_module("tellwhen.engines.betree.engine"), "REBUILD_FACTOR", 1_000
+    )  # adjust, do not rebuild
+    rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000
-    tested = [conjunction["predicates"] for conjunction in conjunctions]
+    tested = [row["predicates"] for row in rows]
     assert len(tested) == 41
     assert tested[-1] <= 1.2 * tested[0], tested
     # Of what a tree tests that is built afresh for the same subscriptions.
-    fresh = create("betree", engine.store)
-    fresh.insert(engine.store.alive())
+    fresh = create("betree", engine.source)
+    fresh.insert(engine.source.alive())
     fresh.rebuild()
     assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.single_valued)

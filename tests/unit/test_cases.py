@@ -25,7 +25,7 @@ def test_oracle(expression, event, value):
 @pytest.mark.parametrize("engine", [info.name for info in tw.list_engines()])
 @pytest.mark.parametrize("built", [False, True])
 def test_engines(engine, built):
-    # All in one index, so that the cases' constants and lines mix.
+    # All in one index, so that their constants and domains mix.
     index = tw.Index(engine).add_many((i, expression) for i, (expression, _, _) in enumerate(ALL))
     if built:
         index.rebuild()

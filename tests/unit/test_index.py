@@ -1,19 +1,27 @@
 """Does the facade do what its user expects?"""
 
+import copy
 import datetime as dt
 import decimal
 import enum
+import os
+import pickle
 import random
+import threading
 import time
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import tellwhen as tw
 from support import set_thresholds
 from tellwhen.checks import check_engine, check_matches, matched_pairs, random_event, random_expression
+from tellwhen.engines.shared import selectivity
+from tellwhen.profile import Profile
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
 
@@ -35,8 +43,8 @@ def test_the_example(index):
     assert index.match({"source": "mobile", "level": "critical"}) == ["ops-7"]
     assert index.match({}) == []
     assert index.match_many([BOOK, {}, {"source": "mobile", "type": "error"}]).to_pydict() == {
-        "event": [0, 2],
-        "subscription": ["mall-42", "ops-7"],
+        "event_id": [0, 2],
+        "subscription_id": ["mall-42", "ops-7"],
     }
     assert "true       ├─ price BETWEEN 20 AND 40" in str(index.explain("mall-42", BOOK))
     index.remove("mall-42")
@@ -109,11 +117,11 @@ def test_removing(index):
 def test_ids_of_both_kinds(engine):
     index = tw.Index(engine).add(7, "a = 1").add("7", "a = 1").add(np.int64(8), "a = 1").add(-(2**63) + 1, "a = 1")
     assert index.match({"a": 1}) == [7, "7", 8, -(2**63) + 1]
-    assert index.match_many([{"a": 1}])["subscription"].to_pylist() == [7, "7", 8, -(2**63) + 1]
+    assert index.match_many([{"a": 1}])["subscription_id"].to_pylist() == [7, "7", 8, -(2**63) + 1]
     ints = tw.Index(engine).add(7, "a = 1")
-    assert ints.match_many([{"a": 1}]).schema.field("subscription").type == pa.int64()
+    assert ints.match_many([{"a": 1}]).schema.field("subscription_id").type == pa.int64()
     strings = tw.Index(engine).add("", "a = 1")
-    assert strings.match_many([{"a": 1}]).schema.field("subscription").type == pa.large_string()
+    assert strings.match_many([{"a": 1}]).schema.field("subscription_id").type == pa.large_string()
     assert strings.match_many([]).num_rows == 0
     assert strings.match({"a": 1}) == [""]
 
@@ -266,7 +274,7 @@ def test_compaction_forgets_the_removed(engine, monkeypatch):
             del known[id_]
         check_matches(index, known, [random_event(rng) for _ in range(3)] + [{"c.d": f"text {step} 2"}])
     assert len(index._shard.store) < 300
-    assert len(index._shard.store.attributes.by_name["c.d"].strings.keys) < 300
+    assert len(index._shard.store.attributes.by_name["c.d"].string.keys) < 300
     assert all(index[id_] == expression for id_, expression in known.items())
 
 
@@ -360,8 +368,8 @@ BOTH = {f"s{k}": f"rare = {k} AND common = {k}" for k in range(200)}
 COMMON = {f"c{k}": f"common = {k}" for k in range(9)}
 
 
-def access_lines(index):
-    """The domains of the access predicates in use."""
+def access_attributes(index):
+    """The attributes of the access predicates in use."""
     shard = index._shard
     cluster = shard.engine._index.cluster
     predicates = np.flatnonzero(np.diff(cluster)[:-1])
@@ -369,35 +377,82 @@ def access_lines(index):
     return {domains[domain].attribute for domain in shard.store.snapshot().predicates.domain[predicates].tolist()}
 
 
-def test_typical_events_change_what_an_engine_looks_at_first():
+def test_observed_events_change_the_access_predicates():
     index = tw.Index("propagation").add_many(BOTH | COMMON).rebuild()
-    assert access_lines(index) == {"rare", "common"}
+    assert access_attributes(index) == {"rare", "common"}
     assert len([k for k in range(200) if index.match({"common": k, "rare": k})]) == 200
     index.observe([{"rare": k % 3, "common": k} for k in range(2_000)])
-    before = access_lines(index)
+    before = access_attributes(index)
     assert "common" in before
     assert index._shard.engine._index.cluster[-1] == len(index)
     index.observe([{"common": 1}] * 5)
     assert index.match({"common": 1, "rare": 1}) == ["s1", "c1"]
 
 
-def test_observed_events_survive_saving_compaction_and_new_labels(tmp_path, monkeypatch):
+def ranks(index, *texts):
+    """The ranks by selectivity of predicates that subscriptions of their own have, the most selective first."""
+    shard = index._shard
+    subscriptions = shard.store.snapshot().subscriptions
+    rank = selectivity.ranking(shard.store, subscriptions.code)
+    return [rank[subscriptions.code[subscriptions.start[shard.slots[text]]]] for text in texts]
+
+
+EITHER = {text: text for text in ("rare = 1", "common = 1")}
+
+
+def test_the_ranking_follows_what_is_observed():
+    index = tw.Index().add_many(EITHER).observe([{"rare": 1, "common": k} for k in range(10)])
+    assert ranks(index, "common = 1", "rare = 1") == [0, 1]
+    index.observe([{"rare": k, "common": 1} for k in range(100)])  # added to what was observed before
+    assert ranks(index, "rare = 1", "common = 1") == [0, 1]
+    assert index.profile == Profile.of_events(
+        [{"rare": 1, "common": k} for k in range(10)] + [{"rare": k, "common": 1} for k in range(100)]
+    )
+
+
+def test_an_index_begins_with_a_profile():
+    profile = Profile.of_events([{"rare": 1, "common": k} for k in range(10)])
+    index = tw.Index(profile=profile).add_many(EITHER)
+    assert ranks(index, "common = 1", "rare = 1") == [0, 1]
+    profile.add_events([{"rare": k, "common": 1} for k in range(100)])  # of the user, who goes on
+    index.profile.add_events([{"rare": k, "common": 1} for k in range(100)])
+    assert ranks(index.rebuild(), "common = 1", "rare = 1") == [0, 1]
+    assert ranks(tw.Index(profile=profile).add_many(EITHER), "rare = 1", "common = 1") == [0, 1]
+    assert tw.Index().profile == Profile()
+    with pytest.raises(tw.TellwhenError, match="a profile is a tellwhen.Profile"):
+        tw.Index(profile=[{"a": 1}])
+
+
+@pytest.mark.parametrize("form", [list, iter, pa.Table.from_pylist, pd.DataFrame, pl.DataFrame])
+def test_events_of_every_form_are_observed(form):
+    events = [{"x": k, "s": f"w{k % 3}"} for k in range(9)]
+    assert tw.Index().add("a", "x = 1").observe(form(events)).profile == Profile.of_events(events)
+    with pytest.raises(tw.EventError):
+        tw.Index().observe({"x": 1})
+
+
+def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeypatch, engine):
     monkeypatch.setattr(tw.shard, "COMPACT_MIN", 0)
-    index = tw.Index("propagation").add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
-    index.observe([{"name": f"n{k}", "x": k, "unknown": 1} for k in range(50)])
-    assert len(index._shard.store.history.single_valued) == 50
+    index = tw.Index(engine).add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
+    events = [{"name": f"n{k}", "x": 95, "unknown": 1} for k in range(50, 100)]
+    index.observe(events)
     index.save(tmp_path / "idx")
-    assert len(tw.Index.load(tmp_path / "idx")._shard.store.history.single_valued) == 50
-    index.remove_many(range(90))
-    history = index._shard.store.history
-    assert len(history.single_valued) == 50
-    assert history.domain.max() < len(index._shard.store.attributes.domains)
-    index.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
-    assert index.match({"name": "n95", "x": 95}) == [95]
+    loaded = tw.Index.load(tmp_path / "idx")
+    for one in (index, loaded):
+        before = one._shard
+        one.remove_many(range(90))
+        assert one._shard is not before
+        assert one.profile == Profile.of_events(events)
+        one.add_many({"name = 'n95'": "name = 'n95'", "x = 95": "x = 95"})
+        one.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
+        assert ranks(one, "name = 'n95'")[0] < ranks(one, "x = 95")[0]
+        assert len(one._shard.store.typical().weight) == 50
+        assert set(one.match({"name": "n95", "x": 95})) == {95, "name = 'n95'", "x = 95"}
 
 
-def test_observe_is_whole_or_undone():
-    index = tw.Index("propagation").add("a", "x = 1")
+def test_observe_is_whole_or_undone(monkeypatch, engine):
+    index = tw.Index(engine).add("a", "x = 1").observe([{"x": 1}])
+    before = index.profile
 
     def faulty():
         yield {"x": 1}
@@ -405,16 +460,28 @@ def test_observe_is_whole_or_undone():
 
     with pytest.raises(RuntimeError):
         index.observe(faulty())
-    assert len(index._shard.store.history.single_valued) == 0
+    assert index.profile == before
+    monkeypatch.setattr(type(index._shard.engine), "rebuild", lambda engine: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        index.observe([{"x": 2}])
+    monkeypatch.undo()
+    assert index.profile == before
+    assert index._shard.store.typical().weight.tolist() == [1.0]
     assert index.match({"x": 1}) == ["a"]
+    with pytest.raises(tw.ParseError):
+        index.add_many([("b", "y = 1"), ("c", "y =")])
+    assert index.observe([{"y": 1}]).profile.event_frequency == {"x": 0.5, "y": 0.5}
 
 
-def test_many_events_are_thinned():
-    index = tw.Index().add("a", "x = 1").observe([{"x": k} for k in range(40_000)])
-    seen = index._shard.store.history
-    assert len(seen.single_valued) == 1_000
-    assert seen.low[0] == 0
-    assert seen.low[-1] == 2 * 39_999
+def test_a_change_that_is_taken_back_leaves_no_points_of_it():
+    index = tw.Index(profile=Profile.of_events([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])).add("a = 1", "a = 1")
+    typical = index._shard.store.typical()
+    assert typical.marginals(1).carried.tolist() == [1.0]
+    with pytest.raises(tw.DuplicateId):
+        index.add_many([("b", "b = 'x'"), ("a = 1", "a = 1")])
+    index.add("never", "never = 1")  # has the number of the domain that was taken back
+    assert ranks(index, "never", "a = 1") == [0, 1]
+    assert index._shard.store.typical().marginals(2).carried.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -443,3 +510,83 @@ def test_options_are_kept_and_shown(tmp_path):
     loaded = tw.Index.load(tmp_path / "idx")
     assert loaded.stats()["engine"] == "betree:max_cap=7,min_size=2"
     assert loaded._shard.engine.option["max_cap"] == 7
+
+
+def test_an_index_is_a_mapping():
+    index = tw.Index().add_many({"a": "x = 1", 2: "y LIKE 'b%'"})
+    assert isinstance(index, Mapping)
+    assert dict(index.items()) == {"a": tw.parse("x = 1"), 2: tw.parse("y LIKE 'b%'")}
+    assert list(index.keys()) == ["a", 2]
+    assert list(index.values()) == [index["a"], index[2]]
+    assert index.get("a") == tw.parse("x = 1")
+    assert index.get("b") is None
+    assert index.get("b", "other") == "other"
+    assert index.get(2.5) is None
+    assert dict(index.texts()) == {"a": "x = 1", 2: "y LIKE 'b%'"}
+    assert "a" not in index.discard("a")
+    assert len(index.discard("a")) == 1
+    with pytest.raises(tw.IdError):
+        index.discard(2.5)
+    assert index != tw.Index()
+    assert {index: 1}[index] == 1
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
+def test_a_copy_is_independent(engine, how):
+    index = tw.Index(engine, schema={"n": "int"}).add_many((i, f"n = {i % 10} OR s = 'v{i}'") for i in range(200))
+    index.match({"n": "x"})
+    other = how(index)
+    assert other.schema == index.schema
+    assert other.stats()["mismatches"] == index.stats()["mismatches"] == {"n": 1}
+    other.remove_many(range(100)).add("new", "n = 3")
+    index.remove_many(range(150, 200)).add("old", "n = 3")
+    assert other.match({"n": 3}) == [*range(103, 200, 10), "new"]
+    assert index.match({"n": 3}) == [*range(3, 150, 10), "old"]
+    other._shard.engine.verify()
+    index._shard.engine.verify()
+
+
+def test_options_as_keywords():
+    index = tw.Index("psthash", access=3)
+    assert repr(index) == "<Index of 0 subscriptions, engine psthash:access=3>"
+    assert tw.Index("psthash:access=3")._shard.engine.option == index._shard.engine.option
+    for options, error in [
+        ({"acces": 3}, "has no option 'acces'; it has access"),
+        ({"access": 9}, "at least 1 and at most 4"),
+        ({"access": 2.5}, "whole number"),
+        ({"access": True}, "whole number"),
+    ]:
+        with pytest.raises(tw.EngineError, match=error):
+            tw.Index("psthash", **options)
+    with pytest.raises(tw.EngineError, match="given twice"):
+        tw.Index("psthash:access=2", access=3)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_in_the_middle_of_a_change():
+    """The child has no thread that would let go of the lock: it takes the change back, and goes on."""
+    index = tw.Index().add("a", "x = 1")
+    inside, resume = threading.Event(), threading.Event()
+
+    def slowly():
+        yield "b", "x = 1"
+        inside.set()
+        resume.wait(60)
+        yield "c", "x = 1"
+
+    thread = threading.Thread(target=index.add_many, args=[slowly()])
+    thread.start()
+    inside.wait(60)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            found = index.match({"x": 1})
+            index.add("d", "x = 1").remove("a")
+            status = 0 if (found, index.match({"x": 1}), list(index)) == (["a"], ["d"], ["d"]) else 2
+        finally:
+            os._exit(status)
+    resume.set()
+    thread.join(60)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert index.match({"x": 1}) == ["a", "b", "c"]

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from tellwhen.report.page import Page, _inline, bars, lines
+from tellwhen.report import Page, bars, lines
+from tellwhen.report.charts import inline
 
 SPEED = [{"engine": "scan", "events/s": 1200}, {"engine": "a <b> & \"c\" 'd'", "events/s": np.float64(98765.4)}]
 GROWTH = [{"n": 10**k, "t.ms[0]": k * 1.5, "by": by} for by in ("scan", "counting") for k in range(1, 5)]
@@ -122,14 +123,14 @@ def test_a_logarithmic_axis_needs_positive_numbers(drawn, value, message):
 
 def test_charts_in_one_page_do_not_share_ids():
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><clipPath id="a"/><g clip-path="url(#a)"/></svg>'
-    assert _inline(svg, "one-") == '<svg><clipPath id="one-a" /><g clip-path="url(#one-a)" /></svg>'
+    assert inline(svg, "one-") == '<svg><clipPath id="one-a" /><g clip-path="url(#one-a)" /></svg>'
 
 
 @pytest.mark.parametrize("inside", ['<image href="{}"/>', '<a xlink:href="{}"/>', '<g style="fill: url({})"/>'])
 def test_a_chart_that_refers_to_an_address_is_an_error(inside):
     names = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     with pytest.raises(ValueError, match="refers to '.*opens offline"):
-        _inline(f"<svg {names}>{inside.format('https://example.org/x')}</svg>", "")
+        inline(f"<svg {names}>{inside.format('https://example.org/x')}</svg>", "")
 
 
 def test_a_chart_of_data_elsewhere_is_an_error(drawn):

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -122,9 +123,10 @@ def test_missing_and_short_files_are_noticed(saved):
 def test_other_versions_and_other_places(saved, tmp_path):
     path, _, _ = saved
     manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
-    with pytest.raises(tw.FormatError, match="upgrade"):
-        tw.Index.load(path)
+    for format_, words in ((directory.FORMAT + 1, "upgrade"), (directory.FORMAT - 1, "older tellwhen")):
+        (path / "manifest.json").write_text(json.dumps(manifest | {"format": format_}))
+        with pytest.raises(tw.FormatError, match=words):
+            tw.Index.load(path)
     with pytest.raises(tw.FormatError, match="no index"):
         tw.Index.load(tmp_path / "nowhere")
     with pytest.raises(tw.FormatError):
@@ -167,14 +169,76 @@ def test_a_kill_leaves_a_whole_index(tmp_path):
     assert sorted(p.name.split("-")[0] for p in path.iterdir()) == ["data", "manifest.json"]
 
 
+def _save_often(path, numbers):
+    for number in numbers:
+        arrays = {"a": np.full(100 + number, number), "b": np.full(5000, number)}
+        directory.save(path, {"part": arrays}, {"number": number})
+
+
+def _load_often(path, is_over, found):
+    while not is_over():
+        try:
+            parts, meta = directory.load(path)
+        except tw.FormatError as error:
+            assert "no index" in str(error)  # before the first save
+        else:
+            number = meta["number"]
+            assert len(parts["part"]["a"]) == 100 + number
+            assert all((array == number).all() for array in parts["part"].values())
+            found.add(number)
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_threads_save_and_load_at_the_same_time(tmp_path, monkeypatch, has_locks):
+    if not has_locks:  # as on some network file systems
+        monkeypatch.setattr(directory.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError("no locks")))
+    path, numbers, found = tmp_path / "idx", [range(100 * k, 100 * k + 15) for k in range(4)], set()
+    with ThreadPoolExecutor(6) as pool:
+        savers = [pool.submit(_save_often, path, own) for own in numbers]
+        loaders = [pool.submit(_load_often, path, lambda: all(s.done() for s in savers), found) for _ in range(2)]
+        for future in savers + loaders:
+            future.result()
+    assert found <= {number for own in numbers for number in own}
+    assert directory.load(path)[1]["number"] in [own[-1] for own in numbers]
+    if has_locks:
+        assert len(list(path.iterdir())) == 2
+
+
+def test_processes_save_and_load_at_the_same_time(tmp_path):
+    path, numbers, found = tmp_path / "idx", [range(100 * k, 100 * k + 15) for k in range(3)], set()
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_save_often, args=(path, own)) for own in numbers]
+    for process in processes:
+        process.start()
+    _load_often(path, lambda: not any(process.is_alive() for process in processes), found)
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(processes)
+    assert found <= {number for own in numbers for number in own}
+    assert directory.load(path)[1]["number"] in [own[-1] for own in numbers]
+    assert len(list(path.iterdir())) == 2
+
+
+def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "idx"
+    tw.Index().add(1, "x = 1").save(path)
+    monkeypatch.setattr(directory, "_checksum", lambda file: file.unlink() or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tw.Index().add(2, "x = 1").save(path)
+    monkeypatch.undo()
+    assert tw.Index.load(path).match({"x": 1}) == [1]
+    assert len(list(path.iterdir())) == 2
+
+
 def test_a_first_save_that_was_killed_can_be_repeated(tmp_path):
     path = tmp_path / "idx"
     tw.Index().add(1, "x = 1").save(path)
-    (path / "manifest.json").unlink()
+    (path / "manifest.json").rename(path / f"manifest.json.{'0' * 32}")
     with pytest.raises(tw.FormatError):
         tw.Index.load(path)
     tw.Index().add(2, "x = 1").save(path)
     assert tw.Index.load(path).match({"x": 1}) == [2]
+    assert len(list(path.iterdir())) == 2
 
 
 def test_a_loaded_index_outlives_its_files(tmp_path):

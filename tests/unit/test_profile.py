@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import EVENTS, expressions
-from tellwhen.profile import Bucket, Level, Profile, census, sharing, sketches
+from tellwhen.profile import Bucket, Level, Profile, census, mappings, sharing, sketches
+from tellwhen.profile import events as sampling
+from tellwhen.profile.tables import TableBatch
 
 
 def asked(*texts):
@@ -54,12 +57,17 @@ def test_events_in_any_order_and_parts(data, items):
 @given(st.data(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 400)), max_size=300))
 def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(census, "MOST", 12)
-        patch.setattr(census, "LEAST", 2)
+        patch.setattr(census, "SAMPLED_MOST", 12)
+        patch.setattr(census, "SAMPLED_LEAST", 2)
         patch.setattr(census, "SAMPLED", 64)
-        patch.setattr(census, "PENDING", 50)
+        patch.setattr(census, "BUFFERED", 50)
+        patch.setattr(mappings, "BATCH_VALUES", 50)
         patch.setattr(sharing, "DISTINCT", 16)
-        events = [{f"a{name}": value} for name, value in pairs]
+        patch.setattr(sampling, "EVENTS_MOST", 9)
+        patch.setattr(sampling, "EVENTS_LEAST", 2)
+        patch.setattr(sampling, "VALUES_SAMPLED", 16)
+        # Wide ones late or early: the wider the widest, the fewer events are sampled.
+        events = [{f"a{name + i}": value for i in range(1 + value // 150)} for name, value in pairs]
         texts = [tw.parse(f"a{name} = {value} AND b = {value % 7}") for name, value in pairs]
         whole = Profile.of_events(events) | Profile.of_subscriptions(texts)
         parts = [Profile.of_events(part) for part in divided(data.draw, events)]
@@ -211,6 +219,15 @@ def test_maps_structs_and_dictionaries():
     union = pa.map_(pa.string(), pa.struct({"i": pa.int64(), "s": pa.string()}))
     unions = pa.table({"m": pa.array([[("a", {"i": 1}), ("b", {"s": "x"})], [("a", {"s": "y"})], None], union)})
     assert Profile.of_events(unions) == Profile.of_events([{"a": 1, "b": "x"}, {"a": "y"}, {}])
+    both = pa.table({"m": pa.array([[("a", {"i": 1, "s": "x"})], [("a", {"i": 1, "s": "x"})]], union)})
+    assert Profile.of_events(both) == Profile.of_events([{"a": [1, "x"]}, {"a": ["x", 1]}])
+
+
+def test_columns_that_arrow_cannot_compute_with():
+    lists = pa.array([[1, 2], None, [3]], pa.list_view(pa.int64()))
+    binary = pa.array([b"x", None, b"y"], pa.binary_view())
+    expected = Profile.of_events([{"l": [1, 2], "b": b"x"}, {}, {"l": [3], "b": b"y"}])
+    assert Profile.of_events(pa.table({"l": lists, "b": binary})) == expected
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -220,6 +237,98 @@ def test_times_of_every_unit(unit):
     assert Profile.of_events(pa.table({"t": column})) == Profile.of_events([{"t": moment}, {"t": moment}, {}])
     days = pa.table({"t": pa.array([moment.date()], pa.date32()), "u": pa.array([moment.date()], pa.date64())})
     assert Profile.of_events(days) == Profile.of_events([{"t": moment.date(), "u": moment.date()}])
+
+
+# whole events
+
+
+def counted(events):
+    """Distinct events with their counts; those of the tests are written in the same way if they are equal."""
+    return Counter(json.dumps(event, sort_keys=True, default=str) for event in events)
+
+
+def test_a_few_events_are_all_in_the_sample():
+    events = [{"a": 1, "b": "x"}] * 3 + [
+        {"b": "x", "a": 1.0},
+        {"a": [2, 1, 2]},
+        {"a": [1, 2]},
+        {"a": [3]},
+        {"a": 3},
+        {},
+    ]
+    found = Profile.of_events([*events, {"a": None, "c": float("nan")}, {"a": {"b": True}, "t": dt.date(2024, 1, 2)}])
+    day = str(dt.datetime(2024, 1, 2))
+    assert counted(event for event, weight in found.sample() for _ in range(round(weight))) == {
+        '{"a": 1, "b": "x"}': 4, '{"a": [1, 2]}': 2, '{"a": 3}': 2, "{}": 2, f'{{"a.b": true, "t": "{day}"}}': 1,
+    }  # fmt: skip
+
+
+def test_a_value_of_no_family_is_there_and_unknown():
+    ((event, weight),) = Profile.of_events([{"a": object(), "b": tw.Interval(1, 2), "c": [1, object()]}]).sample()
+    assert weight == 1
+    assert event.keys() == {"a", "b", "c"}
+    assert tw.parse("a IS NOT NULL AND b IS NOT NULL AND c = 1").evaluate(event)
+    assert not tw.parse("a = 1 OR b = 1 OR c = 2").evaluate(event)
+
+
+def test_the_sample_tells_what_comes_together():
+    draw = random.Random(3)
+    # Alone, `a` and `b` are 1 in half of the events; together nearly always.
+    events = [{"id": i, "a": i % 2, "b": i % 2 if draw.random() < 0.95 else draw.randrange(2)} for i in range(20_000)]
+    sample = Profile.of_events(events).sample()
+    assert len(sample) == sampling.EVENTS_MOST
+    assert sum(weight for _, weight in sample) == pytest.approx(20_000)
+    both = sum(weight for event, weight in sample if event["a"] == event["b"] == 1) / 20_000
+    exact = sum(event["a"] == event["b"] == 1 for event in events) / 20_000
+    assert both == pytest.approx(exact, abs=0.05)
+
+
+def test_counts_in_the_sample_are_exact_however_divided():
+    draw = random.Random(4)
+    events = [{"a": min(draw.randrange(9_000), draw.randrange(9_000)), "b": i % 2} for i in range(30_000)]
+    exact = counted(events)
+    parts = [Profile.of_events(events[i : i + 7_001]) for i in range(0, len(events), 7_001)]
+    table = Profile.of_events(pa.Table.from_pylist(events))
+    assert table.to_json()["sample"] == by_twos(parts).to_json()["sample"]
+    found = [(event, count) for count, event in table.to_json()["sample"]["events"].values()]
+    assert len(found) == sampling.EVENTS_MOST < len(exact)
+    for event, count in found:
+        assert exact[json.dumps({name: int(text[1:]) for name, (text,) in event.items()})] == count
+
+
+def test_a_frequent_event_in_the_sample_does_not_outweigh_the_others(monkeypatch):
+    monkeypatch.setattr(sampling, "EVENTS_MOST", 100)
+    events = [{"a": i} for i in range(10_000)]
+    sampled, _ = Profile.of_events(events).sample()[0]
+    sample = Profile.of_events(events + [sampled] * 10_000).sample()
+    weights = {event["a"]: weight for event, weight in sample}
+    assert weights.pop(sampled["a"]) == 10_001
+    assert list(weights.values()) == pytest.approx([9_999 / 99] * 99)
+
+
+def test_wide_events_keep_the_bounds():
+    events = [{f"a{i + k}": k for k in range(200)} for i in range(500)]
+    assert len(Profile.of_events(events).sample()) == sampling.VALUES_SAMPLED // 200
+    found = Profile.of_events([*events, {"list": list(range(5_000))}])
+    assert len(found.sample()) == sampling.EVENTS_LEAST
+    parts = Profile.of_events([{"list": list(range(5_000))}]) | Profile.of_events(events)
+    assert parts.to_json()["sample"] == found.to_json()["sample"]
+    huge = Profile.of_events([{f"a{k:05}": k for k in range(3_000)}])
+    assert list(huge.sample()[0][0].values()) == list(range(sampling.VALUES_MOST))
+    assert Profile.from_bytes(huge.to_bytes()) == huge
+    assert Profile.from_bytes(huge.to_bytes()) | huge == huge | huge
+
+
+def test_only_what_is_sampled_becomes_an_object(monkeypatch):
+    made = []
+    whole = TableBatch.events
+    monkeypatch.setattr(TableBatch, "events", lambda batch, at: made.append(len(at)) or whole(batch, at))
+    table = pa.table({"a": np.arange(50_000), "b": np.arange(50_000) % 7})
+    found = Profile()
+    for start in range(0, 50_000, 5_000):
+        found.add_events(table[start : start + 5_000])
+    assert made[0] == sampling.EVENTS_MOST
+    assert sum(made) < sampling.EVENTS_MOST * 4  # 1 + 1/2 + 1/3 + ... + 1/10 of them are expected
 
 
 # large data
@@ -255,8 +364,9 @@ def test_many_attributes_keep_little_of_each():
     found = Profile.of_events(events)
     names = {name for event in events for name in event}
     assert found.event_frequency.keys() == names
-    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.LEAST
-    assert len(json.dumps(found.to_json())) < 200 * len(names) + 60 * sketches.COUNTERS
+    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.SAMPLED_LEAST
+    size = len(json.dumps(found.to_json()))
+    assert size < 200 * len(names) + 60 * sketches.COUNTERS + 50 * sampling.VALUES_SAMPLED
 
 
 def test_many_distinct_expressions_are_estimated():

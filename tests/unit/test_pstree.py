@@ -1,12 +1,12 @@
-"""Do PS-Trees hold the spaces that their predicates make, whatever comes and goes?"""
+"""Do PS-Trees have the spaces that their intervals make, while intervals come and go?"""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tellwhen.containers.batches import NO_EVENTS
 from tellwhen.engines.pstree.tree import PSTree
+from tellwhen.engines.pstree.verify import verify_tree
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 
 
@@ -23,52 +23,38 @@ def delete(tree, *intervals):
     tree.delete(*arrays(intervals))
 
 
-def observe(tree, *points):
-    domain, point = np.zeros(len(points), np.int32), np.array(points, np.int64)
-    tree.observe(NO_EVENTS._replace(start=np.array([0, len(points)]), domain=domain, low=point, high=point))
-
-
 def verify(tree, *intervals):
     domain, low, high = arrays(intervals)
-    tree.verify(domain, low, high, np.ones(len(domain), np.int64))
+    verify_tree(tree.arrays, domain, low, high, np.ones(len(domain), np.int64))
 
 
 def test_the_ages_of_section_4_4():
     tree = PSTree()
     insert(tree, (0, 20, 60), (0, 30, 80))
-    assert tree.shown(0) == [(LOWEST, 0, 0), (20, 1, 0), (30, 2, 0), (61, 1, 0), (81, 0, 0)]
+    assert tree.show(0) == [(LOWEST, 0), (20, 1), (30, 2), (61, 1), (81, 0)]
     delete(tree, (0, 30, 80))
-    assert tree.shown(0) == [(LOWEST, 0, 0), (20, 1, 0), (61, 0, 0)]
+    assert tree.show(0) == [(LOWEST, 0), (20, 1), (61, 0)]
     verify(tree, (0, 20, 60))
 
 
 def test_the_bytes_of_figure_2():
     tree = PSTree()
     insert(tree, (0, -5, -1), (0, 1, 5))
-    assert [begin for begin, _, _ in tree.shown(0)] == [LOWEST, -5, 0, 1, 6]
-    assert [covered for _, covered, _ in tree.shown(0)] == [0, 1, 0, 1, 0]
+    assert [begin for begin, _ in tree.show(0)] == [LOWEST, -5, 0, 1, 6]
+    assert [covered for _, covered in tree.show(0)] == [0, 1, 0, 1, 0]
     ids = tree.locate(np.zeros(5, np.int32), np.array([-128, -5, 0, 1, 127]))
     assert len(set(ids.tolist())) == 5
     at_two = tree.locate(np.zeros(3, np.int32), np.array([2, 5, 6]))
     assert at_two.tolist() == [ids[3], ids[3], ids[4]]
 
 
-def test_events_are_counted_and_summed():
-    tree = PSTree()
-    insert(tree, (0, 0, 9), (0, 20, HIGHEST))
-    observe(tree, -1, 0, 5, 9, 10, 30, 30)
-    assert tree.matching(*arrays([(0, 0, 9), (0, 20, HIGHEST), (0, LOWEST, HIGHEST)])).tolist() == [3, 2, 7]
-
-
-def test_a_split_copies_counters_and_a_merge_keeps_the_larger():
+def test_a_split_copies_the_counter():
     tree = PSTree()
     insert(tree, (0, 0, 9))
-    observe(tree, 3, 4, 7)
     insert(tree, (0, 5, 6))
-    assert tree.shown(0) == [(LOWEST, 0, 0), (0, 1, 3), (5, 2, 3), (7, 1, 3), (10, 0, 0)]
-    observe(tree, 6)
+    assert tree.show(0) == [(LOWEST, 0), (0, 1), (5, 2), (7, 1), (10, 0)]
     delete(tree, (0, 5, 6))
-    assert tree.shown(0) == [(LOWEST, 0, 0), (0, 1, 4), (10, 0, 0)]
+    assert tree.show(0) == [(LOWEST, 0), (0, 1), (10, 0)]
 
 
 def test_ids_stay_while_others_come_and_go():
@@ -86,18 +72,17 @@ def test_ids_stay_while_others_come_and_go():
 def test_an_id_used_again_has_forgotten_its_counters():
     tree = PSTree()
     insert(tree, (0, 3, 5), (0, 3, HIGHEST))
-    observe(tree, 4)
     delete(tree, (0, 3, 5), (0, 3, HIGHEST))
     insert(tree, (1, 7, 7))
-    assert tree.shown(1) == [(LOWEST, 0, 0), (7, 1, 0), (8, 0, 0)]
+    assert tree.show(1) == [(LOWEST, 0), (7, 1), (8, 0)]
     verify(tree, (1, 7, 7))
 
 
 def test_an_empty_tree():
     tree = PSTree()
     insert(tree)
-    tree.know(2)
-    assert tree.shown(1) == [(LOWEST, 0, 0)]
+    tree.ensure_domains(2)
+    assert tree.show(1) == [(LOWEST, 0)]
     verify(tree)
 
 
@@ -118,12 +103,12 @@ def test_any_sequence(steps):
         for k in range(tree.domains):
             begins = sorted({LOWEST} | {b for n, a, z in known if n == k for b in (a, z + 1) if b <= HIGHEST})
             covers = [sum(n == k and a <= b <= z for n, a, z in known) for b in begins]
-            assert [(begin, covered) for begin, covered, _ in tree.shown(k)] == list(zip(begins, covers, strict=True))
+            assert tree.show(k) == list(zip(begins, covers, strict=True))
             nearby = np.clip(np.array([b + d for b in begins for d in (-1, 0, 1)], dtype=object), LOWEST, HIGHEST)
             points = np.array(nearby, dtype=np.int64)
-            places = np.searchsorted(begins, points, side="right") - 1
+            numbers = np.searchsorted(begins, points, side="right") - 1
             ids = tree.locate(np.full(len(points), k, np.int32), points)
-            assert len(set(zip(places.tolist(), ids.tolist(), strict=True))) == len(begins)
+            assert len(set(zip(numbers.tolist(), ids.tolist(), strict=True))) == len(begins)
 
 
 def test_many_at_once_and_one_by_one_are_the_same():
@@ -136,10 +121,10 @@ def test_many_at_once_and_one_by_one_are_the_same():
     for k in range(0, 2000, 7):
         parts.insert(domain[k : k + 7], low[k : k + 7], high[k : k + 7])
     for tree in (whole, parts):
-        tree.verify(domain, low, high, np.ones(2000, np.int64))
-    assert all(whole.shown(k) == parts.shown(k) for k in range(4))
+        verify_tree(tree.arrays, domain, low, high, np.ones(2000, np.int64))
+    assert all(whole.show(k) == parts.show(k) for k in range(4))
     parts.delete(domain[500:], low[500:], high[500:])
-    parts.verify(domain[:500], low[:500], high[:500], np.ones(500, np.int64))
+    verify_tree(parts.arrays, domain[:500], low[:500], high[:500], np.ones(500, np.int64))
 
 
 @pytest.mark.parametrize("broken", ["keys", "ids", "ends", "covers", "used"])

@@ -46,7 +46,7 @@ def test_demo(tmp_path):
     assert "agrees on 20 books" in done.stdout
     rows = [line.split("│") for line in done.stdout.splitlines() if line.startswith("│")]
     found = {row[1].strip(): row[2].strip().replace(",", "") for row in rows}
-    assert int(found["subscriptions taken"]) + int(found["rows in quarantine"]) == 3000
+    assert int(found["subscriptions"]) + int(found["rows in quarantine"]) == 3000
     assert int(found["rows in quarantine"]) > 5
     assert int(found["matches"]) > 1000
     page = (tmp_path / "out" / "report.html").read_text()
@@ -55,7 +55,29 @@ def test_demo(tmp_path):
     assert "https://" not in page
 
 
+def test_the_demo_says_at_once_what_to_install(monkeypatch):
+    monkeypatch.setattr("tellwhen.demo.find_spec", lambda name: None if name in ("altair", "pyspark") else name)
+    started = []
+    monkeypatch.setattr("tellwhen.demo.example.show", started.append)
+    result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "200"})
+    assert result.exit_code == 1
+    assert "the demo needs altair, pyspark: `pip install 'tellwhen[demo]'`" in result.output
+    assert started == []
+
+
+def test_without_a_java_the_demo_does_not_start(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("tellwhen.spark.sessions.bundled_java", lambda: None)
+    result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "200"})
+    assert result.exit_code == 1
+    assert "Spark needs Java" in result.output
+
+
 def test_engines_are_listed():
-    result = CliRunner().invoke(app, ["engines"])
+    result = CliRunner().invoke(app, ["engines"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
-    assert "counting" in result.stdout
+    rows = [[cell.strip() for cell in line.split("│")] for line in result.stdout.splitlines() if line.startswith("│")]
+    takes = {row[1]: row[3] for row in rows}
+    assert takes["counting"] == "a normal form"
+    assert takes["auto"] == takes["scan"] == "any expression"

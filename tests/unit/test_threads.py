@@ -52,11 +52,11 @@ def test_a_replacement_is_never_half_done(engine, monkeypatch, threshold):
 
     def look():
         table = index.match_many(events).to_pydict()
-        seen = set(table["event"])
+        seen = set(table["event_id"])
         assert len(seen) == 2, seen
         low, high = sorted(seen)
         assert high == low + 150
-        assert len(table["event"]) == 20
+        assert len(table["event_id"]) == 20
         single = [event for event in events[:150:10] if index.match(event)]
         assert len(single) <= 2
 

@@ -1,7 +1,7 @@
-"""Which domains does an attribute have? They come into being as subscriptions ask for them.
+"""Which domains does an attribute have? They are created as subscriptions need them.
 
-A subscription that compares `x` with a string and another that compares it with a number use two domains: an event
-value lands on the domains of its own family, so a value of the wrong type is undefined by construction.
+A subscription that compares `x` with a string and another that compares it with a number use two domains. The value of
+an event becomes a point on the domains of its own family, so a predicate on a value of a wrong type is undefined.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ FAMILY: dict[DomainKind, Family | None] = {
     "string": "string", "reversed": "string", "pattern": "string", "presence": None,
 }  # fmt: skip
 
-ROLES: dict[str, str] = {"string": "strings", "reversed": "reversed"}
-"""Kinds of domains whose points are labels: where an attribute keeps their dictionary."""
+LABELLED_KINDS: tuple[DomainKind, ...] = ("string", "reversed")
+"""Kinds of domains whose points are labels of a dictionary."""
 
 
 class Domain(NamedTuple):
-    """Whose domain it is, and how values become points on it."""
+    """The attribute of a domain, and how values become points on it."""
 
     attribute: str
     kind: DomainKind
 
 
 class DomainKey(NamedTuple):
-    """What a domain is, whatever its number. `pattern` is empty for all other kinds."""
+    """What identifies a domain in every store, whatever its number there."""
 
     attribute: str
     kind: DomainKind
-    pattern: str
-    zero: bool  # some subscription asks for strings that do not match the pattern
+    pattern: str  # empty for other kinds
+    zero: bool  # does some subscription need the strings that do not match the pattern?
 
 
 class Attribute:
-    """The domains of one attribute, -1 or None where there is none yet."""
+    """The domains of one attribute: a number, or -1; a dictionary or patterns, which have numbers, or None."""
 
-    __slots__ = ("bool", "float", "int", "name", "patterns", "presence", "reversed", "strings", "time")
+    __slots__ = ("bool", "float", "int", "name", "patterns", "presence", "reversed", "string", "time")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.int = self.float = self.bool = self.time = self.presence = -1
-        self.strings: Dictionary | None = None
+        self.string: Dictionary | None = None
         self.reversed: Dictionary | None = None
         self.patterns: Patterns | None = None
 
     @property
     def families(self) -> set[Family]:
-        """The families its constants belong to."""
+        """The families of the constants that it is compared with."""
         found: set[Family] = set()
         if self.int >= 0 or self.float >= 0:
             found.add("number")
@@ -65,21 +65,21 @@ class Attribute:
             found.add("bool")
         if self.time >= 0:
             found.add("time")
-        if self.strings or self.reversed or self.patterns:
+        if self.string or self.reversed or self.patterns:
             found.add("string")
         return found
 
     def rewind(self, domains: int) -> bool:
-        """Forget the domains from that number on; False if none is left."""
+        """Drop the domains of this number and above; False if none is left."""
         for kind in ("int", "float", "bool", "time", "presence"):
             if getattr(self, kind) >= domains:
                 setattr(self, kind, -1)
-        for role in ROLES.values():
-            dictionary = getattr(self, role)
+        for kind in LABELLED_KINDS:
+            dictionary = getattr(self, kind)
             if dictionary is not None:
                 dictionary.mend()
                 if dictionary.domain >= domains:
-                    setattr(self, role, None)
+                    setattr(self, kind, None)
         if self.patterns is not None and not self.patterns.rewind(domains):
             self.patterns = None
         return bool(self.families) or self.presence >= 0
@@ -93,24 +93,24 @@ class Attributes:
     def __init__(self) -> None:
         self.by_name: dict[str, Attribute] = {}
         self.domains: list[Domain] = []
-        self.watched: dict[str, int] = {}  # the presence domains by name: an event must say 0 on them, too
+        self.watched: dict[str, int] = {}  # presence domains by attribute: an event without it has the point 0 there
 
     def of(self, name: str) -> Attribute:
-        """The attribute of that name, new if need be."""
+        """The attribute of this name, created if need be."""
         attribute = self.by_name.get(name)
         if attribute is None:
             attribute = self.by_name[name] = Attribute(name)
         return attribute
 
     def domain(self, attribute: Attribute, kind: DomainKind) -> int:
-        """The attribute's domain of that kind, new if need be."""
+        """The domain of this kind of the attribute, created if need be."""
         if kind == "pattern":
             raise ValueError("a pattern has a domain of its own: use pattern()")
-        if kind in ROLES:
-            dictionary: Dictionary | None = getattr(attribute, ROLES[kind])
+        if kind in LABELLED_KINDS:
+            dictionary: Dictionary | None = getattr(attribute, kind)
             if dictionary is None:
                 dictionary = Dictionary(self._new(attribute, kind))
-                setattr(attribute, ROLES[kind], dictionary)
+                setattr(attribute, kind, dictionary)
             return dictionary.domain
         domain: int = getattr(attribute, kind)
         if domain < 0:
@@ -121,7 +121,7 @@ class Attributes:
         return domain
 
     def pattern(self, attribute: Attribute, pattern: str) -> int:
-        """The Boolean domain of a pattern of the attribute, new if need be."""
+        """The Boolean domain of a pattern of the attribute, created if need be."""
         if attribute.patterns is None:
             attribute.patterns = Patterns()
         domain = attribute.patterns.domains.get(pattern)
@@ -131,7 +131,7 @@ class Attributes:
         return domain
 
     def domain_keys(self) -> list[DomainKey]:
-        """What the domains are, by number."""
+        """The keys of all domains, by number."""
         patterns = {
             domain: (pattern, domain in attribute.patterns.zeros)
             for attribute in self.by_name.values()
@@ -141,7 +141,7 @@ class Attributes:
         return [DomainKey(*domain, *patterns.get(number, ("", False))) for number, domain in enumerate(self.domains)]
 
     def add(self, key: DomainKey) -> int:
-        """The domain that is this, new if need be."""
+        """The domain with this key, created if need be."""
         attribute = self.of(key.attribute)
         if key.kind != "pattern":
             return self.domain(attribute, key.kind)
@@ -156,26 +156,26 @@ class Attributes:
         return len(self.domains) - 1
 
     def dictionary(self, domain: int) -> Dictionary:
-        """The dictionary of a string domain, or of a domain of reversed strings."""
+        """The dictionary of a domain of a labelled kind."""
         name, kind = self.domains[domain]
         attribute = self.by_name[name]
-        found: Dictionary = getattr(attribute, ROLES[kind])
+        found: Dictionary = getattr(attribute, kind)
         return found
 
     def with_dictionary(self, dictionary: Dictionary) -> Attributes:
-        """A copy in which one domain has another dictionary; readers of this one are not disturbed."""
+        """A copy in which one domain has another dictionary: readers keep this one."""
         name, kind = self.domains[dictionary.domain]
         after = Attributes()
         after.domains = self.domains
         after.by_name = dict(self.by_name)
         changed = copy.copy(self.by_name[name])
-        setattr(changed, ROLES[kind], dictionary)
+        setattr(changed, kind, dictionary)
         after.by_name[name] = changed
         after.watched = self.watched
         return after
 
     def trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
-        """A copy with only what the predicates use, domains numbered anew; and the predicates in those numbers."""
+        """A copy with only the domains and constants that the predicates use, and the predicates in terms of it."""
         used, domain = np.unique(predicates.domain, return_inverse=True)
         owner = np.repeat(domain, np.diff(predicates.start))
         order = np.argsort(owner, kind="stable")
@@ -184,14 +184,14 @@ class Attributes:
         for number, old in enumerate(used.tolist()):
             key = keys[old]
             after.add(key)
-            if key.kind in ROLES:
+            if key.kind in LABELLED_KINDS:
                 mine = order[begin[number] : begin[number + 1]]
                 ends = np.concatenate([predicates.low[mine], predicates.high[mine]])
-                setattr(after.by_name[key.attribute], ROLES[key.kind], self.dictionary(old).trimmed(ends, number))
+                setattr(after.by_name[key.attribute], key.kind, self.dictionary(old).trimmed(ends, number))
         return after, predicates._replace(domain=domain.astype(np.int32))
 
     def rewind(self, domains: int) -> None:
-        """Forget the domains from that number on, and mend what an interrupt may have left half done."""
+        """Drop the domains of this number and above, and mend what an interrupt has left half done."""
         for name, attribute in list(self.by_name.items()):
             if not attribute.rewind(domains):
                 del self.by_name[name]

@@ -1,10 +1,10 @@
-"""Here is a string: what is its point? Labels of the constants that subscriptions use, in code point order.
+"""Here is a string: what is its point? Its label, if it is a constant of some subscription; else between two labels.
 
-    constants   'a'          'bob'      'c'
-    labels      1000         2000       3000        gaps leave room; 'azure' in an event is at 1001, between
+    constants   'a'          'bob'      'c'        in the order of code points
+    labels      1000         2000       3000       'azure' in an event is at 1001, between 'a' and 'bob'
 
-Labels grow apart: a new constant takes the middle of its gap. When a gap is used up the whole dictionary is
-relabelled, which moves points: `add` then says so, and stored points are mapped by `moved`.
+A new constant takes the middle of a gap. When a gap is used up, all labels are spread again, which moves points: `add`
+refuses, `relabelled` gives a new dictionary, and stored points are mapped by `Moved`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from tellwhen.containers.texts import Texts
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST, U8
 
 STRIDE = 1 << 40
-EDGE = 1 << 61
-"""Labels stay within ±EDGE at first, so that both ends can be extended for long."""
-ROOM = 4
-"""The least gap to put a label in: one point must stay free on either side of every label."""
+"""The distance of neighbouring labels, as long as there is room."""
 
-SEEN = 4_096
-"""Points kept at hand of a dictionary that lies in a file."""
+EDGE = 1 << 61
+"""Labels stay within ±EDGE at first, so that both ends can grow for long."""
+
+MIN_GAP = 4
+"""The least distance of neighbouring labels: one point must stay free on either side of each."""
+
+MAX_CACHED_POINTS = 4_096
+"""Points of strings that a dictionary in a file remembers."""
 
 
 class Moved(NamedTuple):
@@ -35,17 +38,17 @@ class Moved(NamedTuple):
     new: I64
 
     def __call__(self, points: I64) -> I64:
-        """Where stored interval ends are now: they are labels, or one off."""
+        """The ends of stored intervals after relabelling: they are labels, or next to one."""
         at = np.clip(np.searchsorted(self.old, points), 0, len(self.old) - 1)
         # The nearest label: the one at or after the point, or its left neighbour.
         at = np.where((at > 0) & (points - self.old[at - 1] <= 1), at - 1, at)
         distance = points - self.old[at]
-        inner = (distance >= -1) & (distance <= 1)  # not abs(): the ends of the domain wrap round, and abs() with them
+        inner = (distance >= -1) & (distance <= 1)  # not abs(): at the ends of the domain the difference wraps round
         return np.where(inner, self.new[at] + distance, points)
 
 
 class Saved(NamedTuple):
-    """A dictionary as it lies in a file, mapped into memory: texts begin:end, sorted, and their labels."""
+    """A dictionary in a file, mapped into memory: the sorted texts begin:end, and their labels."""
 
     texts: Texts
     labels: I64
@@ -53,16 +56,17 @@ class Saved(NamedTuple):
     end: int
 
     def located(self, texts: Sequence[str]) -> tuple[I64, U8]:
+        """See `Texts.located`."""
         return self.texts.located(self.begin, self.end, Texts.of(texts))
 
 
 class Dictionary:
-    """The constants of one string domain. A copy is made before labels move, so readers are never surprised.
+    """The constants of one string domain. Labels never move: relabelling makes a new dictionary, readers keep the old.
 
-    One that was loaded stays in its file, shared with other processes, until a constant is added.
+    A loaded dictionary stays in its file, which processes share, until a constant is added.
     """
 
-    __slots__ = ("_keys", "_labels", "_saved", "_seen", "domain")
+    __slots__ = ("_cache", "_keys", "_labels", "_saved", "domain")
 
     def __init__(
         self, domain: int, keys: list[str] | None = None, labels: Iterable[int] = (), saved: Saved | None = None
@@ -71,30 +75,31 @@ class Dictionary:
         self._keys: list[str] = keys or []
         self._labels: dict[str, int] = dict(zip(self._keys, labels, strict=True))
         self._saved = saved
-        self._seen: dict[str, int] = {}  # points asked for before, as long as it stays in its file
+        self._cache: dict[str, int] = {}  # points of strings, while it stays in its file
 
     @property
     def keys(self) -> list[str]:
-        """The constants in order."""
+        """The constants, sorted."""
         self._read()
         return self._keys
 
     @property
     def labels(self) -> dict[str, int]:
+        """Labels by constant."""
         self._read()
         return self._labels
 
     def _read(self) -> None:
-        """Out of the file, to be changed."""
+        """Read it from the file into memory, to be changed."""
         saved = self._saved
         if saved is not None:
             keys = [saved.texts[i] for i in range(saved.begin, saved.end)]
             self._labels = dict(zip(keys, saved.labels[saved.begin : saved.end].tolist(), strict=True))
             self._keys = keys
-            self._saved = None  # last: a reader takes either the file or what is complete
+            self._saved = None  # last: other threads use either the file or what is complete
 
     def point(self, text: str) -> int:
-        """The point of any string: its label, or just above the label of its left neighbour."""
+        """The point of any string: its label, or the point after the label of its left neighbour."""
         saved = self._saved
         if saved is not None:
             return self._saved_point(saved, text)
@@ -106,21 +111,21 @@ class Dictionary:
             length = len(keys)
             at = bisect_right(keys, text)
             left = keys[at - 1] if at else None
-            if len(keys) == length:  # else another thread has inserted a key meanwhile, and `at` may be off
+            if len(keys) == length:  # else another thread has inserted a key, and `at` may be wrong
                 return LOWEST if left is None else self._labels[left] + 1
 
     def _saved_point(self, saved: Saved, text: str) -> int:
-        point = self._seen.get(text)
+        point = self._cache.get(text)
         if point is None:
             (at,), (known,) = saved.located([text])
             point = int(saved.labels[saved.begin + at - 1]) + (not known) if at else LOWEST
-            if len(self._seen) >= SEEN:
-                self._seen = {}
-            self._seen[text] = point
+            if len(self._cache) >= MAX_CACHED_POINTS:
+                self._cache = {}
+            self._cache[text] = point
         return point
 
     def labels_of(self, texts: Sequence[str]) -> I64:
-        """The labels of constants it has."""
+        """The labels of some of its constants."""
         saved = self._saved
         if saved is None:
             return np.array([self._labels[text] for text in texts], dtype=np.int64)
@@ -129,7 +134,7 @@ class Dictionary:
         return saved.labels[saved.begin + at - 1]
 
     def arrays(self) -> tuple[I64, U8, I64]:
-        """The constants in order, as starts and bytes, and their labels."""
+        """The constants, sorted, as `Texts.arrays`; and their labels."""
         saved = self._saved
         if saved is None:
             keys = self._keys
@@ -139,7 +144,7 @@ class Dictionary:
         return start - start[0], data[start[0] : start[-1]], saved.labels[saved.begin : saved.end]
 
     def missing(self, texts: Iterable[str]) -> list[str]:
-        """Those without a label, sorted, once each."""
+        """The distinct texts that have no label, sorted."""
         wanted = sorted(set(texts))
         saved = self._saved
         if saved is None:
@@ -148,7 +153,7 @@ class Dictionary:
         return [text for text, there in zip(wanted, known, strict=True) if not there]
 
     def add(self, texts: list[str]) -> bool:
-        """Label new constants (sorted, distinct). False, and nothing changed, when a gap is too small."""
+        """Label new constants (sorted, distinct). Changes nothing and returns False when a gap is too small."""
         runs: dict[int, list[str]] = {}
         for text in texts:
             runs.setdefault(bisect_left(self.keys, text), []).append(text)
@@ -158,7 +163,7 @@ class Dictionary:
             if labels is None:
                 return False
             fresh.update(zip(run, labels, strict=True))
-        # The labels first: a reader that finds a key finds its label.
+        # Labels before keys: a thread that finds a key must find its label.
         self.labels.update(fresh)
         if len(texts) > 8:
             self._keys = sorted(self.keys + texts)
@@ -168,6 +173,7 @@ class Dictionary:
         return True
 
     def _labels_between(self, at: int, count: int) -> list[int] | None:
+        """Labels for `count` constants before the one at index `at`; None when the gap is too small."""
         if not self.keys:
             return spread(count).tolist()
         if at == len(self.keys):
@@ -177,14 +183,14 @@ class Dictionary:
         else:
             low, high = self.labels[self.keys[at - 1]], self.labels[self.keys[at]]
         step = min((high - low) // (count + 1), STRIDE)
-        if step < ROOM:
+        if step < MIN_GAP:
             return None
         if at == 0:
             return [high - (count - i) * step for i in range(count)]
         return [low + (i + 1) * step for i in range(count)]
 
     def relabelled(self, texts: list[str]) -> tuple[Dictionary, Moved]:
-        """A new dictionary with the texts added and all labels spread evenly, and where the old labels went."""
+        """A new dictionary with the texts added and all labels spread evenly, and how the labels moved."""
         keys = sorted(self.keys + texts)
         after = Dictionary(self.domain, keys, spread(len(keys)).tolist())
         old = np.array([self.labels[key] for key in self.keys], dtype=np.int64)
@@ -192,25 +198,25 @@ class Dictionary:
         return after, Moved(old, new)
 
     def mend(self) -> None:
-        """After an interrupt in `add`: every label has its key."""
+        """After an interrupt in `add`, which writes labels first: give every label its key."""
         if self._saved is None and len(self._keys) != len(self._labels):
             self._keys = sorted(self._labels)
 
     def trimmed(self, ends: I64, domain: int) -> Dictionary:
-        """For a domain of that number: only the constants at these interval ends, or one off; labels stay."""
+        """For a domain of this number: only the constants at these interval ends, or next to them. Labels stay."""
         wanted = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
         keys = [key for key in self.keys if self.labels[key] in wanted]
         return Dictionary(domain, keys, [self.labels[key] for key in keys])
 
 
 def spread(count: int) -> I64:
-    """Labels for so many constants, evenly apart."""
+    """Labels for `count` constants, evenly apart."""
     step = min(STRIDE, 2 * EDGE // (count + 1))
     return (np.arange(count, dtype=np.int64) - count // 2) * step
 
 
 def successor(prefix: str) -> str | None:
-    """The first string after all that start with the prefix; None when there is none."""
+    """The least string that is greater than all with this prefix; None when there is none."""
     for i in range(len(prefix) - 1, -1, -1):
         code = ord(prefix[i])
         if code < 0x10FFFF:

@@ -1,4 +1,4 @@
-"""Which attributes must an event carry for a subscription to be true? Where there is none, every event may match."""
+"""Which attributes must an event have for a subscription to match? If none, any event may match."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ NONE: Names = frozenset()
 
 
 def needed(expr: Expr, positive: bool = True) -> Names:
-    """The attributes without which the expression is not true; or not false, if not `positive`.
+    """The attributes without which the expression cannot be true; or cannot be false, if not `positive`.
 
     >>> import tellwhen as tw
     >>> sorted(needed(tw.parse("a = 1 AND (b = 1 OR b = 2 AND c = 1) AND d IS NULL")))
     ['a', 'b']
     """
     if isinstance(expr, Predicate):
-        asks_for_nothing = expr.operator == ("IS NULL" if positive else "IS NOT NULL")
-        return NONE if asks_for_nothing else frozenset((expr.attribute,))
+        is_of_absence = expr.operator == ("IS NULL" if positive else "IS NOT NULL")
+        return NONE if is_of_absence else frozenset((expr.attribute,))
     if isinstance(expr, Truth):
         return NONE
     if isinstance(expr, Not):
@@ -31,7 +31,7 @@ def needed(expr: Expr, positive: bool = True) -> Names:
         each = [needed(arg, positive) for arg in expr.args]
         return NONE.union(*each) if isinstance(expr, And) == positive else frozenset.intersection(*each)
     assert isinstance(expr, Xor | Xnor)
-    # True or false only when all its operands are one or the other.
+    # True or false only when every operand is one of the two.
     return NONE.union(*(needed(arg, True) & needed(arg, False) for arg in expr.args))
 
 
@@ -43,10 +43,11 @@ class Needs:
         self._of_programs: dict[int, list[int]] = {}
 
     def number(self, name: str) -> int:
+        """The number of an attribute."""
         return self.names.setdefault(name, len(self.names))
 
     def note(self, store: Store, slots: I32, expressions: list[Expr]) -> None:
-        """Remember programs; conjunctions are read from the store at the end."""
+        """Note the attributes of programs; those of conjunctions are read from the store at the end."""
         for slot in np.flatnonzero(store.snapshot().subscriptions.kind[slots] == PROGRAM).tolist():
             self._of_programs[int(slots[slot])] = [self.number(name) for name in sorted(needed(expressions[slot]))]
 
@@ -54,13 +55,12 @@ class Needs:
         """The attributes of slot s are attribute[start[s]:start[s+1]]."""
         snapshot = store.snapshot()
         domains, predicates = store.attributes.domains, snapshot.predicates
-        presence = np.array([domain.kind == "presence" for domain in domains], dtype=bool)
         attribute_of = np.array([self.number(domain.attribute) for domain in domains], dtype=np.int32)
-        absent = presence[predicates.domain] & (predicates.low[predicates.start[:-1]] == 0)
+        is_of_absence = store.is_presence()[predicates.domain] & (predicates.low[predicates.start[:-1]] == 0)
         conjunctions = np.flatnonzero(snapshot.subscriptions.kind == CONJUNCTION).astype(np.int32)
         start, which = gather(snapshot.subscriptions.start, conjunctions)
         code = snapshot.subscriptions.code[which]
-        kept = ~absent[code]
+        kept = ~is_of_absence[code]
         owner = np.repeat(conjunctions, np.diff(start))[kept]
         attribute = attribute_of[predicates.domain[code]][kept]
         if self._of_programs:
@@ -74,7 +74,7 @@ class Needs:
 
 
 def pivots(start: I64, attribute: I32, rank: I64) -> I64:
-    """For each slot the needed attribute of the lowest rank, -1 where none is needed."""
+    """For each slot the needed attribute of the lowest rank; -1 where none is needed."""
     found = np.full(len(start) - 1, -1, dtype=np.int64)
     some = np.flatnonzero(np.diff(start) > 0)
     if len(some):

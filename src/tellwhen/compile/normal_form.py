@@ -1,6 +1,6 @@
-"""Any expression -> conjunctions: the disjunctive form that engines of conjunctions index (A-Tree, "Translation").
+"""Which conjunctions does an expression become? Those of its disjunctive normal form (A-Tree, "Translation").
 
-Or, for an engine that indexes these, the clauses of its conjunctive form.
+For an engine that indexes clauses: the clauses of its conjunctive normal form.
 """
 
 from __future__ import annotations
@@ -12,48 +12,58 @@ from numpy.typing import NDArray
 
 from tellwhen.containers.growing import Growing
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, I64, PROGRAM, Subscriptions
-from tellwhen.kernels.normal_form import MASK_BITS, distinct_tests, normal_form
-
-MAX_CONJUNCTIONS = 64
-"""Conjunctions, or clauses, that one subscription may become."""
-
-
-_Form = tuple[I64, I32]
+from tellwhen.kernels.normal_form import (
+    MASK_BITS,
+    MAX_CONJUNCTIONS,
+    MAX_STATES,
+    STATE_WORDS,
+    distinct_tests,
+    normal_form,
+    unfold,
+)
 
 
 class Conjunctions(NamedTuple):
     """Conjunctions, or clauses, and whose they are; those of one subscription are neighbours."""
 
     slot: I32  # |0|1|-3|-3|    -1 - slot for one of several
-    start: I64  # |0|3|5|...     predicates of conjunction r are predicate[start[r]:start[r+1]]
+    start: I64  # |0|3|5|...     predicates of conjunction c are predicate[start[c]:start[c+1]]
     predicate: I32
 
 
-class Translator:
-    """The conjunctions of programs, made once when a subscription comes and kept for every later build.
+class Form(NamedTuple):
+    """The normal form of one program."""
 
-    With the goal ACCEPT they are conjunctions, with REJECT clauses (see kernels/translate.py).
+    lengths: I64  # predicates of each conjunction, or clause
+    predicates: I32  # of all of them
+
+
+class Translator:
+    """The conjunctions of programs: made once, when a subscription comes, and kept for every later build.
+
+    With the goal ACCEPT they are conjunctions, with REJECT clauses.
     """
 
     def __init__(self, predicates_max: int, conjunctions: Conjunctions | None = None, goal: int = ACCEPT) -> None:
         self.predicates_max, self.goal = predicates_max, goal
-        empty = conjunctions or Conjunctions(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32))
-        self._slot, self._start, self._predicate = (
-            Growing(np.int32, empty.slot), Growing(np.int64, empty.start), Growing(np.int32, empty.predicate),
-        )  # fmt: skip
-        self._found: dict[int, _Form | None] = {}  # what `takes` found out, for `add`
+        self._slot, self._start, self._predicate = Growing(np.int32), Growing(np.int64, [0]), Growing(np.int32)
+        if conjunctions is not None:
+            self._keep(conjunctions)
+        self._found: dict[int, Form | None] = {}  # by slot: what `takes` found, for `add`
 
     @property
     def conjunctions(self) -> Conjunctions:
         return Conjunctions(self._slot.view, self._start.view, self._predicate.view)
 
     def conjunctions_of(self, slots: I32) -> Conjunctions:
-        """The conjunctions of some of the slots."""
+        """The conjunctions of some slots."""
         slot, start, predicate = self.conjunctions
-        mine = np.isin(np.where(slot < 0, -1 - slot, slot), slots)
+        is_chosen = np.isin(np.where(slot < 0, -1 - slot, slot), slots)
         lengths = np.diff(start)
         return Conjunctions(
-            slot[mine], np.concatenate([[0], np.cumsum(lengths[mine])]), predicate[np.repeat(mine, lengths)]
+            slot[is_chosen],
+            np.concatenate([[0], np.cumsum(lengths[is_chosen])]),
+            predicate[np.repeat(is_chosen, lengths)],
         )
 
     def takes(self, subscriptions: Subscriptions, slots: I32) -> NDArray[np.bool_]:
@@ -66,35 +76,51 @@ class Translator:
         return taken
 
     def add(self, subscriptions: Subscriptions, slots: I32) -> None:
-        """Keep the conjunctions of programs among the slots, all of which it takes."""
+        """Keep the conjunctions of the programs among the slots. It takes all of these."""
         for slot in slots[subscriptions.kind[slots] == PROGRAM].tolist():
             form = self._found.get(slot) or self._form(subscriptions, slot)
             assert form is not None
-            lengths, predicates = form
-            several = len(lengths) != 1
-            self._slot.extend(np.full(len(lengths), -1 - slot if several else slot, dtype=np.int32))
-            self._start.extend(np.cumsum(lengths) + self._predicate.count)
-            self._predicate.extend(predicates)
+            several = len(form.lengths) != 1
+            self._slot.extend(np.full(len(form.lengths), -1 - slot if several else slot, dtype=np.int32))
+            self._start.extend(np.cumsum(form.lengths) + self._predicate.count)
+            self._predicate.extend(form.predicates)
         self._found = {}
 
-    def _form(self, subscriptions: Subscriptions, slot: int) -> _Form | None:
-        """The lengths of the conjunctions and their predicates, unless that is over budget."""
-        code = subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
-        tests = np.empty(MASK_BITS, dtype=np.int32)
-        local = np.empty(len(code) // 3, dtype=np.int32)
-        found = np.empty(MAX_CONJUNCTIONS + 1, dtype=np.uint64)
-        width = distinct_tests(code, tests, local)
-        count = normal_form(code, local, self.goal, found) if width >= 0 else -1
-        if count < 0:
+    def _form(self, subscriptions: Subscriptions, slot: int) -> Form | None:
+        """The normal form of a program, unless it is over budget."""
+        form = translated(subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]], self.goal)
+        if form is not None and len(form.lengths) and form.lengths.max() > self.predicates_max:
             return None
-        bits = (found[:count, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1) != 0
-        lengths = bits.sum(axis=1)
-        if count and lengths.max() > self.predicates_max:
-            return None
-        return lengths, np.broadcast_to(tests[:width], bits.shape)[bits]
+        return form
 
     def forget(self, died: I64, version: int) -> None:
         """Drop the conjunctions of removed subscriptions."""
-        alive = self.conjunctions_of(np.flatnonzero(died > version).astype(np.int32))
-        self._slot, self._predicate = Growing(np.int32, alive.slot), Growing(np.int32, alive.predicate)
-        self._start = Growing(np.int64, alive.start)
+        self._keep(self.conjunctions_of(np.flatnonzero(died > version).astype(np.int32)))
+
+    def _keep(self, conjunctions: Conjunctions) -> None:
+        """These and no others."""
+        self._slot = Growing(np.int32, conjunctions.slot)
+        self._start = Growing(np.int64, conjunctions.start)
+        self._predicate = Growing(np.int32, conjunctions.predicate)
+
+
+BITS = np.arange(MASK_BITS)
+
+
+def translated(code: I32, goal: int) -> Form | None:
+    """The normal form of a program's code; None if it would have too many predicates, states or conjunctions."""
+    tests = np.empty(MASK_BITS, dtype=np.int32)
+    local, needed, first_state = np.empty((3, len(code) // 3), dtype=np.int64)
+    width = distinct_tests(code, tests, local)
+    if width < 0:
+        return None
+    states = np.empty((MAX_STATES, STATE_WORDS), dtype=np.int64)
+    count = unfold(code, needed, first_state, states)
+    if count < 0:
+        return None
+    forms = np.empty((count, MAX_CONJUNCTIONS + 1), dtype=np.int64)
+    count = normal_form(code, local, goal, first_state, states, forms)
+    if count < 0:
+        return None
+    bits = forms[0, :count, None] >> BITS[:width] & 1 != 0
+    return Form(bits.sum(axis=1), np.broadcast_to(tests[:width], bits.shape)[bits])

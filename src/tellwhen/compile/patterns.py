@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NamedTuple
 
 import re2
@@ -10,6 +11,7 @@ from tellwhen.lang.like import Wild, tokens
 from tellwhen.lang.patterns import found, options
 
 SET_MEMORY = 256 << 20
+"""Bytes that RE2 may use for the patterns of one attribute."""
 
 
 class Patterns:
@@ -19,23 +21,23 @@ class Patterns:
 
     def __init__(self) -> None:
         self.domains: dict[str, int] = {}
-        self.zeros: set[int] = set()  # domains on which some subscription asks for 0: did not match
+        self.zeros: set[int] = set()  # domains on which some subscription needs the point 0: no match
         self._compiled: _Compiled | None = None
 
     def points(self, text: str) -> list[tuple[int, int]]:
-        """(domain, 1) for every pattern that matches, and (domain, 0) where a subscription waits for that."""
-        compiled = self._compiled  # one moment of it: another thread may be adding patterns
+        """(domain, 1) for every pattern that matches; (domain, 0) for others, where some subscription needs it."""
+        compiled = self._compiled  # read once: another thread may be adding patterns
         if compiled is None or len(compiled.known) != len(self.domains):
             compiled = self._compiled = _compile(list(self.domains.items()))
         found = [(compiled.known[i][1], 1) for i in _matched(compiled, text)]
         if self.zeros:
             hit = {domain for domain, _ in found}
-            # Only of domains that were tried: another thread may have added one meanwhile.
+            # Only domains that were tried: another thread may have added one meanwhile.
             found += [(domain, 0) for domain in sorted(self.zeros) if domain in compiled.domains and domain not in hit]
         return found
 
     def rewind(self, domains: int) -> bool:
-        """Forget the patterns whose domains have that number or a later one; False if none is left."""
+        """Drop the patterns whose domains have this number or above; False if none is left."""
         self.domains = {pattern: domain for pattern, domain in self.domains.items() if domain < domains}
         self.zeros = {domain for domain in self.zeros if domain < domains}
         self._compiled = None
@@ -61,32 +63,27 @@ def _compile(known: list[tuple[str, int]]) -> _Compiled:
 
 def _matched(compiled: _Compiled, text: str) -> list[int]:
     matches = compiled.set.Match(text) or []
-    # The empty pattern, added last, matches everything. Without it the set ran out of memory and said nothing:
-    # then every pattern is tried alone, slower but always answered.
+    # The empty pattern, added last, matches everything. If it is missing, the set has silently run out of memory: then
+    # every pattern is tried alone, which is slower and always answers.
     last = len(compiled.known)
     if last in matches:
         return sorted(i for i in matches if i != last)
     return [i for i, (pattern, _) in enumerate(compiled.known) if found(pattern, text)]
 
 
-def containing(part: str) -> str:
-    """The pattern of CONTAINS."""
-    return quote(part)
-
-
 def quote(text: str) -> str:
-    """The text as a literal for RE2."""
+    """The regular expression that finds exactly this text."""
     return re2.escape(text)
 
 
-class Shape:
-    """What a LIKE pattern boils down to."""
+class Shape(Enum):
+    """What a LIKE pattern amounts to: equality, a prefix, a suffix, or a regular expression."""
 
     EQUAL, PREFIX, SUFFIX, WILD = range(4)
 
 
-def like_shape(pattern: str, escape: str | None) -> tuple[int, str]:
-    """A shape and its literal text, or the regular expression of a wild one."""
+def like_shape(pattern: str, escape: str | None) -> tuple[Shape, str]:
+    """The shape of a LIKE pattern with its text, or with its regular expression."""
     parts = tokens(pattern, escape)
     text = "".join(part for part in parts if isinstance(part, str))
     wild = [i for i, part in enumerate(parts) if isinstance(part, Wild)]
@@ -98,6 +95,6 @@ def like_shape(pattern: str, escape: str | None) -> tuple[int, str]:
         if wild[-1] == len(wild) - 1:
             return Shape.SUFFIX, text
     pieces = [".*" if part is Wild.ANY else "." if part is Wild.ONE else quote(str(part)) for part in parts]
-    # %% asks no more than %, and costs RE2 more.
+    # %% means the same as %, and costs RE2 more.
     pieces = [piece for i, piece in enumerate(pieces) if i == 0 or (piece, pieces[i - 1]) != (".*", ".*")]
     return Shape.WILD, rf"\A(?s:{''.join(pieces)})\z"

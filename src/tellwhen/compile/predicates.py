@@ -1,7 +1,7 @@
-"""Predicate -> literal: a domain and a short sorted list of closed intervals on it.
+"""Predicate, or its negation -> literal: a domain, and a short sorted list of closed intervals on it.
 
-A batch collects the literals of many subscriptions as flat lists. String ends are not known until all constants
-of the batch are in the dictionaries: they are noted and filled in by `resolve`.
+The literals of a batch of subscriptions are collected in flat lists. Interval ends that are labels of strings are only
+known when all constants of the batch are in the dictionaries: they are noted, and filled in by `resolve`.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import numpy as np
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.dictionary import Moved, successor
 from tellwhen.compile.domains import complement, float_point, int_point
-from tellwhen.compile.patterns import Shape, containing, like_shape
+from tellwhen.compile.patterns import Shape, like_shape, quote
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.ast import LIKES, Predicate
-from tellwhen.lang.values import fits_float, fits_int, microseconds
+from tellwhen.lang.times import microseconds
+from tellwhen.lang.values import fits_float, fits_int
 from tellwhen.schema import Schema
 
 Intervals = list[tuple[int, int]]
 NOTHING = -1
-"""In place of a literal: no event can satisfy it."""
+"""Instead of the number of a literal: no event can satisfy it."""
 
 
 class _End(NamedTuple):
-    """An interval end that waits for its string's label: the label plus `offset`, at `place` of lows or highs."""
+    """An interval end that is the label of a string plus an offset, at a position of the batch's lows or highs."""
 
     domain: int
     text: str
     offset: int
-    place: int
+    position: int
     is_high: bool
 
 
@@ -46,7 +47,7 @@ class Literals:
         self.starts: list[int] = [0]
         self.lows: list[int] = []
         self.highs: list[int] = []
-        self._waiting: list[_End] = []
+        self._ends: list[_End] = []  # not known yet
 
     def add(self, predicate: Predicate, negated: bool) -> int:
         """The number of the literal for a predicate, or for its negation."""
@@ -56,7 +57,7 @@ class Literals:
         kind = type(constants[0])
         if kind is int or kind is float:
             domain, point = self._number_domain(attribute, constants)
-            return self._plain(domain, predicate.operator, [point(c) for c in constants], negated)
+            return self._comparison(domain, predicate.operator, [point(c) for c in constants], negated)
         if kind is str:
             return self._string(attribute, predicate, negated)
         if operand is None:
@@ -66,13 +67,14 @@ class Literals:
             domain, points = self.attributes.domain(attribute, "bool"), [int(c) for c in constants]
         else:
             domain, points = self.attributes.domain(attribute, "time"), [2 * microseconds(c) for c in constants]
-        return self._plain(domain, predicate.operator, points, negated)
+        return self._comparison(domain, predicate.operator, points, negated)
 
-    def _plain(self, domain: int, operator: str, points: list[int], negated: bool) -> int:
+    def _comparison(self, domain: int, operator: str, points: list[int], negated: bool) -> int:
         intervals = _intervals(operator, points)
         return self._literal(domain, complement(intervals) if negated else intervals, negated)
 
     def _number_domain(self, attribute: Attribute, constants: tuple[Any, ...]) -> tuple[int, Callable[[Any], int]]:
+        """A domain for the constants, and how they become points on it."""
         # Once an attribute has fractions, keep its predicates together on the float domain.
         prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
         if not prefers_float and attribute.int >= 0 and all([type(c) is int for c in constants]):
@@ -88,21 +90,21 @@ class Literals:
         if operator in LIKES:
             shape, text = like_shape(*operand)
             negative = operator == "NOT LIKE"
-            if shape == Shape.WILD:
+            if shape is Shape.WILD:
                 return self._pattern(attribute, text, negative, negated)
-            if shape == Shape.EQUAL:
+            if shape is Shape.EQUAL:
                 return self._labelled(attribute, "<>" if negative else "=", [text], negated)
-            return self._affix(attribute, text, shape == Shape.SUFFIX, negative, negated)
+            return self._affix(attribute, text, shape is Shape.SUFFIX, negative, negated)
         if operator == "STARTS WITH" or operator == "ENDS WITH":
             return self._affix(attribute, operand, operator == "ENDS WITH", False, negated)
         if operator == "CONTAINS":
-            return self._pattern(attribute, containing(operand), False, negated)
+            return self._pattern(attribute, quote(operand), False, negated)
         if operator == "MATCHES":
             return self._pattern(attribute, operand, False, negated)
         texts = list(operand) if isinstance(operand, tuple) else [operand]
         if operator in ("BETWEEN", "NOT BETWEEN") and texts[0] > texts[1]:
-            # Empty: known from the strings alone, and the labels could not express it.
-            return self._constant(attribute, (operator == "NOT BETWEEN") != negated, negated)
+            # Nothing is between them. Known from the strings; labels could not express it.
+            return self._everything_or_nothing(attribute, (operator == "NOT BETWEEN") != negated, negated)
         return self._labelled(attribute, operator, texts, negated)
 
     def _pattern(self, attribute: Attribute, pattern: str, negative: bool, negated: bool) -> int:
@@ -113,33 +115,34 @@ class Literals:
         point = int(negative == negated)
         return self._literal(domain, [(point, point)], negated)
 
-    def _constant(self, attribute: Attribute, true: bool, negated: bool) -> int:
+    def _everything_or_nothing(self, attribute: Attribute, is_everything: bool, negated: bool) -> int:
         domain = self.attributes.domain(attribute, "string")
-        return self._literal(domain, [(LOWEST, HIGHEST)], negated) if true else NOTHING
+        return self._literal(domain, [(LOWEST, HIGHEST)], negated) if is_everything else NOTHING
 
     def _affix(self, attribute: Attribute, text: str, is_suffix: bool, negative: bool, negated: bool) -> int:
+        """A prefix, or a suffix as a prefix of reversed strings: from the text up to its successor, or outside."""
         domain = self.attributes.domain(attribute, "reversed" if is_suffix else "string")
+        is_outside = negative != negated
         if not text:
-            return self._literal(domain, [(LOWEST, HIGHEST)], negated) if negative == negated else NOTHING
+            return NOTHING if is_outside else self._literal(domain, [(LOWEST, HIGHEST)], negated)
         first = text[::-1] if is_suffix else text
-        last = successor(first)
-        outside = negative != negated
+        after = successor(first)
         base = len(self.lows)
-        if outside:
-            self._wait(domain, first, -1, base, True)
+        if is_outside:
+            self._note_end(domain, first, -1, base, True)
             intervals = [(LOWEST, 0)]
-            if last is not None:
-                self._wait(domain, last, 0, base + 1, False)
+            if after is not None:
+                self._note_end(domain, after, 0, base + 1, False)
                 intervals.append((0, HIGHEST))
         else:
-            self._wait(domain, first, 0, base, False)
+            self._note_end(domain, first, 0, base, False)
             intervals = [(0, HIGHEST)]
-            if last is not None:
-                self._wait(domain, last, -1, base, True)
+            if after is not None:
+                self._note_end(domain, after, -1, base, True)
         return self._literal(domain, intervals, negated)
 
     def _labelled(self, attribute: Attribute, operator: str, texts: list[str], negated: bool) -> int:
-        """Intervals between labels not known yet: computed on ranks 2, 4, 6 ..., whose order is the labels' order."""
+        """Intervals between labels that are not known yet: computed on ranks 2, 4, 6, ... in the same order."""
         domain = self.attributes.domain(attribute, "string")
         ordered = sorted(set(texts))
         rank = {text: 2 * i + 2 for i, text in enumerate(ordered)}
@@ -150,11 +153,11 @@ class Literals:
             for is_high, point in enumerate(interval):
                 if point not in (LOWEST, HIGHEST):
                     text = ordered[(point + is_high) // 2 - 1]
-                    self._wait(domain, text, point - rank[text], len(self.lows) + i, bool(is_high))
+                    self._note_end(domain, text, point - rank[text], len(self.lows) + i, bool(is_high))
         return self._literal(domain, intervals, negated)
 
-    def _wait(self, domain: int, text: str, offset: int, place: int, is_high: bool) -> None:
-        self._waiting.append(_End(domain, text, offset, place, is_high))
+    def _note_end(self, domain: int, text: str, offset: int, position: int, is_high: bool) -> None:
+        self._ends.append(_End(domain, text, offset, position, is_high))
 
     def _literal(self, domain: int, intervals: Intervals, every: bool) -> int:
         if not intervals:
@@ -169,18 +172,20 @@ class Literals:
         return len(self.domains) - 1
 
     def resolve(self) -> tuple[Predicates, Attributes, list[tuple[int, Moved]]]:
-        """Give every string its label. Returns the literals as arrays, the attributes to read events with, and the
-        domains whose points have moved."""
+        """Give every string a label.
+
+        Returns the literals as arrays, the attributes to encode events with, and the domains whose points have moved.
+        """
         texts: dict[int, set[str]] = {}
-        for end in self._waiting:
+        for end in self._ends:
             texts.setdefault(end.domain, set()).add(end.text)
         moved = self._label(texts)
         labels: dict[int, dict[str, int]] = {}
         for domain, wanted in texts.items():
             found = list(wanted)
             labels[domain] = dict(zip(found, self.attributes.dictionary(domain).labels_of(found).tolist(), strict=True))
-        for domain, text, offset, place, is_high in self._waiting:
-            (self.highs if is_high else self.lows)[place] = labels[domain][text] + offset
+        for domain, text, offset, position, is_high in self._ends:
+            (self.highs if is_high else self.lows)[position] = labels[domain][text] + offset
         arrays = Predicates(
             np.array(self.domains, dtype=np.int32),
             np.array(self.every, dtype=np.uint8),
@@ -191,6 +196,7 @@ class Literals:
         return arrays, self.attributes, moved
 
     def _label(self, texts: dict[int, set[str]]) -> list[tuple[int, Moved]]:
+        """Add the texts to the dictionaries of their domains; returns the domains that had to be relabelled."""
         moved = []
         for domain, wanted in texts.items():
             dictionary = self.attributes.dictionary(domain)
@@ -208,7 +214,7 @@ def _double(value: int) -> int:
 
 
 def _intervals(operator: str, points: list[int]) -> Intervals:
-    """The intervals an operator asks for, given the points of its constants; between constants lies a free point."""
+    """The intervals of an operator on the points of its constants. Between two of these there is always another."""
     p = points[0]
     if operator == "=":
         return [(p, p)]

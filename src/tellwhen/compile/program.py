@@ -1,8 +1,8 @@
 """Expr -> code: negation normal form, then a conjunction of literals or a program of tests.
 
-NOT is pushed into the predicates. What is left is monotone, so undefined may be treated as false: the A-Tree paper's
-zero suppression. XOR and XNOR need their operands both plain and negated; these are computed once, into registers,
-so the code grows linearly with the expression however XORs are nested.
+NOT is pushed into the predicates. What is left is monotone, so undefined may be treated as false (zero suppression;
+A-Tree). XOR and XNOR need their operands both as they are and negated. These are computed once, into registers, so the
+code grows linearly with the expression, however deep XORs are nested.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class _Group(NamedTuple):
 
 
 _Node = int | bool | _Register | _Group
-"""A literal's number, a constant, a register, or a group. (bool is tested before int: True is no literal.)"""
+"""The number of a literal, a truth value, a register, or a group. (Test for bool before int: True is an int.)"""
 
 
 class Code(NamedTuple):
-    """A kind of `kernels.arrays`, and its literals or instructions."""
+    """A kind of subscription (`kernels/arrays.py`), its literals or instructions, and how many registers it uses."""
 
     kind: int
     code: list[int]
@@ -49,10 +49,12 @@ def compile_expression(expr: Expr, literals: Literals) -> Code:
 
 
 class _Compiler:
+    """The program of one expression."""
+
     def __init__(self, literals: Literals) -> None:
         self.literals = literals
         self.registers: list[_Group] = []
-        self.pairs: dict[int, tuple[_Node, _Node]] = {}  # by id() of a XOR or XNOR: its two polarities
+        self.pairs: dict[int, tuple[_Node, _Node]] = {}  # by id() of a XOR or XNOR: when it is true, and when false
 
     def compile(self, expr: Expr) -> Code:
         root = self.normal(expr, True)
@@ -66,7 +68,7 @@ class _Compiler:
         return Code(PROGRAM, *self._emit(root))
 
     def normal(self, expr: Expr, positive: bool) -> _Node:
-        """The expression, or its negation, with NOT only inside literals."""
+        """The expression, or its negation if not `positive`, with NOT only inside literals."""
         if isinstance(expr, Predicate):
             literal = self.literals.add(expr, not positive)
             return False if literal == NOTHING else literal
@@ -99,13 +101,14 @@ class _Compiler:
         return self._shared(self.normal(expr, True)), self._shared(self.normal(expr, False))
 
     def _shared(self, node: _Node) -> _Node:
-        """Used more than once: computed into a register, unless it is a single test anyway."""
+        """A node that is used more than once: computed into a register, unless it is a single test anyway."""
         if not isinstance(node, _Group):
             return node
         self.registers.append(node)
         return _Register(len(self.registers) - 1)
 
     def _emit(self, root: _Node) -> tuple[list[int], int]:
+        """The instructions of all registers and then of the root, and the number of registers."""
         used = self._used(root)
         numbers = {register: i for i, register in enumerate(used)}
         code: list[int] = []
@@ -119,7 +122,7 @@ class _Compiler:
         return code, len(used)
 
     def _used(self, root: _Node) -> list[int]:
-        """The registers the root needs, in the order they were made, which is an order of evaluation."""
+        """The registers that the root needs, in the order of their creation, which is an order of evaluation."""
         wanted: set[int] = set()
         _note_registers(root, wanted)
         for number in range(len(self.registers) - 1, -1, -1):
@@ -147,6 +150,7 @@ def _group(is_and: bool, parts: list[_Node]) -> _Node:
 
 
 def _note_registers(node: _Node, wanted: set[int]) -> None:
+    """Add the registers that the node reads."""
     if isinstance(node, _Register):
         wanted.add(node.number)
     elif isinstance(node, _Group):
@@ -155,7 +159,7 @@ def _note_registers(node: _Node, wanted: set[int]) -> None:
 
 
 def _emit(node: _Node, at: int, yes: int, no: int, numbers: dict[int, int], code: list[int]) -> None:
-    """Tests for the node from instruction `at` on, that go on to `yes` or `no` as soon as its value is known."""
+    """Append the tests of the node, from instruction `at` on. They go on to `yes` or `no` once its value is known."""
     if not isinstance(node, _Group):
         code += [-1 - numbers[node.number] if isinstance(node, _Register) else node, yes, no]
         return

@@ -1,1 +1,1 @@
-"""Growing arrays, lists of lists, many texts in one buffer: containers of flat arrays."""
+"""CONTAINERS of flat arrays: arrays that grow, lists of lists, many texts, batches of events, nested NamedTuples."""

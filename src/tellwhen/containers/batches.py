@@ -1,4 +1,4 @@
-"""Batches of events: parts of one, several as one, and a weighted sample."""
+"""Batches of events: parts of one, several as one, and what events to expect."""
 
 from __future__ import annotations
 
@@ -8,21 +8,63 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.containers.csr import gather
-from tellwhen.kernels.arrays import F64, I64, Events
+from tellwhen.kernels.arrays import F64, I32, I64, U8, Events
 
 NO_EVENTS = Events(
     np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
 )
 
 
-class Typical(NamedTuple):
-    """A weighted sample of the events to expect; empty while none are known."""
+class Marginals(NamedTuple):
+    """How often events have each point, domain by domain, whatever else they have."""
 
-    events: Events
-    weight: F64  # of each event: how many it stands for
+    carried: F64  # |0.9|0.2|           by domain: the share of the events that have an entry on it
+    start: I64  # |0|2|5|             the points of domain d are point[start[d]:start[d+1]], ascending
+    point: I64  # |4 8|1 2 6|
+    share: F64  # |0.3 0.6|0.1 ...    of the events that have this point
 
 
-NOT_KNOWN = Typical(NO_EVENTS, np.zeros(0, np.float64))
+class Typical:
+    """The events to expect: a weighted sample of them, and how often each of their points occurs."""
+
+    def __init__(self, events: Events = NO_EVENTS, weight: F64 | None = None) -> None:
+        self._events = events
+        self._weight = np.ones(len(events.single_valued)) if weight is None else weight
+
+    @property
+    def is_known(self) -> bool:
+        """False if nothing is known of the events."""
+        return len(self._weight) > 0
+
+    @property
+    def events(self) -> Events:
+        """The sample, for joint frequencies."""
+        return self._events
+
+    @property
+    def weight(self) -> F64:
+        """By sampled event: the number of events that it stands for."""
+        return self._weight
+
+    def marginals(self, domains: int) -> Marginals:
+        """How often events have each point, on the first `domains` domains."""
+        owner = np.repeat(np.arange(len(self._weight)), np.diff(self._events.start))
+        is_first = np.ones(len(owner), dtype=bool)  # of its domain, in its event
+        is_first[1:] = (owner[1:] != owner[:-1]) | (self._events.domain[1:] != self._events.domain[:-1])
+        share = self._weight[owner] / max(1.0, self._weight.sum())
+        known = self._events.domain < domains
+        carried = np.bincount(self._events.domain[known & is_first], share[known & is_first], domains).astype(
+            np.float64
+        )
+        return Marginals(
+            carried, *by_domain(self._events.domain[known], self._events.low[known], share[known], domains)
+        )
+
+
+def by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I64, I64, F64]:
+    """Points in the order of their domains; where each domain starts, the points, and their shares."""
+    order = np.lexsort((point, domain))
+    return np.searchsorted(domain[order], np.arange(domains + 1)), point[order], share[order]
 
 
 def chosen(events: Events, positions: I64) -> Events:
@@ -34,7 +76,7 @@ def chosen(events: Events, positions: I64) -> Events:
 
 
 def first(events: Events, count: int) -> Events:
-    """The first `count` events; nothing is copied."""
+    """The first `count` events, without copying."""
     end = events.start[count]
     return Events(
         events.start[: count + 1],
@@ -45,12 +87,6 @@ def first(events: Events, count: int) -> Events:
     )
 
 
-def thinned(events: Events, most: int) -> Events:
-    """At most `most` of them, evenly spread."""
-    count = len(events.single_valued)
-    return events if count <= most else chosen(events, np.linspace(0, count - 1, most).astype(np.int64))
-
-
 def joined(batches: list[Events]) -> Events:
     """Several batches as one."""
     starts = [np.zeros(1, np.int64)]
@@ -58,6 +94,15 @@ def joined(batches: list[Events]) -> Events:
         starts.append(starts[-1][-1] + batch.start[1:])
     parts = ([batch[field] for batch in [NO_EVENTS, *batches]] for field in range(1, 5))
     return Events(np.concatenate(starts), *(np.concatenate(part) for part in parts))
+
+
+def single_valued(start: I64, domain: I32) -> U8:
+    """`Events.single_valued` of events without intervals: 1 where no domain repeats. Repeated ones are neighbours."""
+    found = np.ones(len(start) - 1, dtype=np.uint8)
+    repeats = np.flatnonzero(domain[1:] == domain[:-1]) + 1
+    events = np.searchsorted(start, repeats, side="right") - 1
+    found[events[start[events] < repeats]] = 0  # else the neighbour belongs to the event before
+    return found
 
 
 def one_by_one(events: Events) -> Iterator[Events]:

@@ -1,4 +1,4 @@
-"""Lists of lists in two arrays: list k is members[start[k]:start[k+1]]."""
+"""Lists of lists in two arrays (compressed sparse rows): list k is members[start[k]:start[k+1]]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tellwhen.kernels.arrays import I32, I64
 
 
 def gather(start: I64, which: I32 | I64) -> tuple[I64, I64]:
-    """The chosen lists one after the other: their new starts, and the index of every member in the old array."""
+    """The lists `which`, one after the other: their new starts, and the index of every member in the old array."""
     lengths = start[which + 1] - start[which]
     ends = np.cumsum(lengths)
     fresh = np.concatenate([[0], ends])

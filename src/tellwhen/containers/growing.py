@@ -1,4 +1,4 @@
-"""An array that grows by doubling. Readers keep the view they took: what it shows never changes under them."""
+"""Arrays that grow by doubling. Readers keep the view they took: what it shows never changes under them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class Growing:
-    """`data[:count]` is in use, the rest is room."""
+    """`data[:count]` is in use, the rest is room to grow."""
 
     __slots__ = ("count", "data")
 
@@ -18,7 +18,7 @@ class Growing:
         self.count = len(self.data)
 
     def reserve(self, extra: int) -> NDArray[Any]:
-        """Room for `extra` more; returns the whole buffer."""
+        """Make room for `extra` more values; returns the whole buffer."""
         needed = self.count + extra
         if needed > len(self.data):
             # A new buffer, not resize(): readers still hold the old one.
@@ -28,10 +28,22 @@ class Growing:
         return self.data
 
     def extend(self, values: NDArray[Any]) -> None:
+        """Append values."""
         self.reserve(len(values))
         self.data[self.count : self.count + len(values)] = values
         self.count += len(values)
 
     @property
     def view(self) -> NDArray[Any]:
+        """The values in use."""
         return self.data[: self.count]
+
+
+def growing(arrays: Any) -> Any:
+    """The NamedTuple with a `Growing` in place of every array. Memory-mapped arrays are copied when they grow."""
+    return type(arrays)(*(Growing(array.dtype, array) for array in arrays))
+
+
+def views(arrays: Any) -> Any:
+    """The way back: the NamedTuple with the view of every `Growing`."""
+    return type(arrays)(*(array.view for array in arrays))

@@ -1,11 +1,8 @@
-"""Nested NamedTuples of arrays <-> arrays by dotted name: how every index is saved and restored.
+"""Nested NamedTuples of arrays <-> arrays by dotted name: how stores and engines are saved and restored.
 
 >>> from typing import NamedTuple
->>> class Inner(NamedTuple):
-...     start: np.ndarray
->>> class Outer(NamedTuple):
-...     lists: Inner
-...     count: int
+>>> Inner = NamedTuple("Inner", [("start", np.ndarray)])
+>>> Outer = NamedTuple("Outer", [("lists", Inner), ("count", int)])
 >>> named = flatten(Outer(Inner(np.array([0, 2])), 7))
 >>> named
 {'lists.start': array([0, 2]), 'count': array([7])}
@@ -24,7 +21,7 @@ Kind = TypeVar("Kind", bound=tuple[Any, ...])
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, np.ndarray]:
-    """All arrays of a NamedTuple by name; those of a nested one behind its name and a dot. An int becomes an array."""
+    """All arrays of a NamedTuple by name; those of a nested one as `its_name.name`. An int becomes an array."""
     named: dict[str, np.ndarray] = {}
     for field, item in value._asdict().items():
         if hasattr(item, "_fields"):
@@ -47,5 +44,5 @@ def unflatten(kind: type[Kind], named: Mapping[str, np.ndarray], prefix: str = "
 
 
 def part(named: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names begin with a prefix and a dot, without it."""
+    """The arrays whose names begin with a prefix and a dot, by the rest of their names."""
     return {name.removeprefix(f"{prefix}."): a for name, a in named.items() if name.startswith(f"{prefix}.")}

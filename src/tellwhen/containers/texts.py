@@ -1,4 +1,4 @@
-"""Many short texts in one array of bytes: no Python object for each, and it can be mapped from disk."""
+"""Many short texts in one array of bytes: no Python object for each, and the array can be mapped from disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tellwhen.kernels.text import locate
 
 
 class Texts:
-    """Append-only; text i is UTF-8 in data[start[i]:start[i+1]]."""
+    """Append-only; text i is UTF-8 in data[start[i]:start[i+1]], and start[0] is 0."""
 
     __slots__ = ("_data", "_start")
 
@@ -22,6 +22,7 @@ class Texts:
         self._data = Growing(np.uint8, () if data is None else data)
 
     def extend(self, texts: Sequence[str]) -> None:
+        """Append texts."""
         encoded = [text.encode() for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))) + self._data.count
         self._data.extend(np.frombuffer(b"".join(encoded), dtype=np.uint8))
@@ -35,41 +36,42 @@ class Texts:
         return self._data.data[start[i] : start[i + 1]].tobytes().decode()
 
     def align(self, count: int) -> None:
-        """Exactly so many texts: cut off, or filled up with empty ones."""
+        """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
         missing = max(0, count - len(self))
         self._start.extend(np.full(missing, self._start.view[-1]))
         self._start.count = count + 1
         self._data.count = int(self._start.data[count])
 
     def arrays(self) -> tuple[I64, U8]:
+        """Start and data."""
         return self._start.view, self._data.view
 
     def first(self, count: int) -> tuple[I64, U8]:
-        """The first texts, which stay as they are while another thread adds others, or takes them back."""
+        """Start and data of the first texts, which do not change while another thread appends others, or drops them."""
         start = self._start.data[: count + 1]
         return start, self._data.data[: start[count]]
 
     def located(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
-        """Where texts would go among the sorted ones begin:end: how many of these are not greater, and whether the
-        last of them is the text itself."""
+        """For each wanted text: how many of the sorted texts begin:end are not greater, and is the last one equal?"""
         at, known = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted), dtype=np.uint8)
         locate(*self.arrays(), begin, end, *wanted.arrays(), at, known)
         return at, known
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
+        """A new container of these texts."""
         made = cls()
         made.extend(texts)
         return made
 
     def adopt(self, other: Texts, which: I32) -> None:
-        """Append the texts at the given places of another."""
+        """Append the texts of another at the indexes `which`."""
         start, bytes_ = gather(other._start.view, which)
         self._start.extend(start[1:] + self._data.count)
         self._data.extend(other._data.view[bytes_])
 
     def kept(self, which: I32) -> Texts:
-        """Only the texts at the given places, in that order."""
+        """The texts at the indexes `which`, in that order."""
         after = Texts()
         after.adopt(self, which)
         return after

@@ -1,4 +1,4 @@
-"""The demo's first part: the example of the README, explained."""
+"""The first part of the demo: the example of the README, explained."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLOURS = {"true": "green", "false": "red", "undefined": "yellow"}
 
 
 def show(console: Console) -> None:
-    """Two subscriptions, two events, and why they match or not."""
+    """Print two subscriptions, two events, and why they match or not."""
     index = tw.Index()
     index.add(
         "mall-42",
@@ -23,8 +23,8 @@ def show(console: Console) -> None:
     for id_ in index:
         console.print(Text(f"  {id_}: {index[id_]}"))
     book = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
-    for given in (book, {**book, "price": 45, "format": None}):
-        console.print(f"\n[bold]An event[/bold] {given}")
-        console.print(f"  matches {index.match(given)}")
-        for line in str(index.explain("mall-42", given)).splitlines():
+    for event in (book, {**book, "price": 45, "format": None}):
+        console.print(f"\n[bold]An event[/bold] {event}")
+        console.print(f"  matches {index.match(event)}")
+        for line in str(index.explain("mall-42", event)).splitlines():
             console.print(Text("  " + line, style=COLOURS[line.split(maxsplit=1)[0]]))

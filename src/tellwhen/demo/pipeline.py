@@ -1,4 +1,4 @@
-"""The demo's second part: a hundred thousand readers and twenty thousand books, from raw text to matches, on Spark."""
+"""The second part of the demo: 100,000 readers and 20,000 books, from raw text to matches, on Spark."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo.shop import Books, Readers, book, text
 from tellwhen.profile import Profile
-from tellwhen.report.page import Page, bars
+from tellwhen.report import Page, bars
 from tellwhen.schema import FAMILIES, Schema, Type, value_from_text
 from tellwhen.spark.matcher import described
 
-SUBSCRIPTIONS, EVENTS, CHECKED = 100_000, 20_000, 20
+SUBSCRIPTIONS, EVENTS = 100_000, 20_000
+
+CHECKED_EVENTS = 20
+"""Events whose matches are compared with the oracle's."""
+
 TYPES: dict[str, Type] = {
     "price": "float", "ranking": "int", "stock": "int", "signed": "bool", "preorder": "bool", "published": "date",
     "genre": "string", "era": "string", "format": "string", "title": "string",
@@ -33,7 +37,7 @@ SCHEMA = Schema(TYPES)
 
 
 def show(console: Console, folder: Path, subscriptions: int = SUBSCRIPTIONS, events: int = EVENTS) -> Path:
-    """Run every stage, print a summary, write a page; returns its file."""
+    """Run every stage, print a summary, and write a page; returns its file."""
     console.print(f"\n[bold]{subscriptions:,} readers and {events:,} books, on Spark[/bold]")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -45,7 +49,7 @@ def show(console: Console, folder: Path, subscriptions: int = SUBSCRIPTIONS, eve
             _generate(spark, folder, subscriptions, events)
         with stages.stage("ingest"):
             subs, quarantined = tws.ingest(spark.read.parquet(str(folder / "raw")), schema=SCHEMA)
-            taken, refused = subs.count(), quarantined.count()
+            accepted, refused = subs.count(), quarantined.count()
             quarantined.write.parquet(str(folder / "quarantine"))
         log = spark.read.parquet(str(folder / "events"))
         with stages.stage("profile"):
@@ -53,36 +57,40 @@ def show(console: Console, folder: Path, subscriptions: int = SUBSCRIPTIONS, eve
         with stages.stage("build"):
             version = tws.build(subs, folder / "index", profile=profile, schema=SCHEMA)
         with stages.stage("match"):
-            seen = Observation("seen")
-            tws.match(log, folder / "index", observe=seen).write.parquet(str(folder / "matches"))
-        with stages.stage("ask the oracle"):
+            observed = Observation("observed")
+            tws.match(log, folder / "index", observe=observed).write.parquet(str(folder / "matches"))
+        with stages.stage("compare with the oracle"):
             _check(subs, spark.read.parquet(str(folder / "matches")))
     matches = spark.read.parquet(str(folder / "matches"))
     facts = {
-        "subscriptions taken": taken,
+        "subscriptions": accepted,
         "rows in quarantine": refused,
         "shards": len(version.shards),
-        "largest shard over the mean": round(version.balance, 3),
+        "largest shard / mean": round(version.balance, 3),
         "bytes of the index": version.bytes,
         "events": events,
         "matches": matches.count(),
-        "values of a wrong type": seen.get["undefined"],
+        "event values of a wrong type": observed.get["undefined"],
     }
-    table = Table("what", "how much", title="What came of it")
-    table.columns[1].justify = "right"
-    for name, value in facts.items():
-        table.add_row(name, f"{value:,}")
-    for name, seconds in stages.seconds.items():
-        table.add_row(f"{name}, seconds", f"{seconds:.1f}")
-    console.print(table)
+    console.print(_summary(facts, stages.seconds))
     for row in quarantined.orderBy("id").limit(3).collect():
         console.print(f"  in quarantine: {row.id}: {row.reason}", highlight=False)
-    console.print(f"The oracle, which evaluates expressions in plain Python, agrees on {CHECKED} books.")
+    console.print(f"The oracle, which evaluates expressions in plain Python, agrees on {CHECKED_EVENTS} books.")
     file = _page(folder, facts, stages.seconds, version, matches, profile)
     console.print(f"A page with plots: {file}")
     subs.unpersist()
     spark.stop()
     return file
+
+
+def _summary(facts: dict[str, Any], seconds: dict[str, float]) -> Table:
+    table = Table("what", "how much", title="Result")
+    table.columns[1].justify = "right"
+    for name, value in facts.items():
+        table.add_row(name, f"{value:,}")
+    for name, value in seconds.items():
+        table.add_row(f"{name}, seconds", f"{value:.1f}")
+    return table
 
 
 def _generate(spark: SparkSession, folder: Path, subscriptions: int, events: int) -> None:
@@ -93,26 +101,26 @@ def _generate(spark: SparkSession, folder: Path, subscriptions: int, events: int
 
 
 def _check(subs: DataFrame, matches: DataFrame) -> None:
-    """Some events and a tenth of the subscriptions against the meaning of the language."""
+    """Compare the matches of some events, and of a tenth of the subscriptions, with the oracle's."""
     tenth = F.crc32("id") % 10 == 0
     parsed = {row.id: tw.parse(row.expression) for row in subs.where(tenth).collect()}
-    found: dict[int, set[str]] = {number: set() for number in range(CHECKED)}
-    for row in matches.where(F.col("event_id") < CHECKED).collect():
+    matched: dict[int, set[str]] = {number: set() for number in range(CHECKED_EVENTS)}
+    for row in matches.where(F.col("event_id") < CHECKED_EVENTS).collect():
         if row.subscription_id in parsed:
-            found[row.event_id].add(row.subscription_id)
-    for number in range(CHECKED):
-        given = {name: _read(name, text(value)) for name, value in book(number).items()}
-        truth = {id_ for id_, expression in parsed.items() if expression.evaluate(given) is True}
-        if found[number] != truth:
-            raise AssertionError(f"the index and the oracle disagree on {given}")
+            matched[row.event_id].add(row.subscription_id)
+    for number in range(CHECKED_EVENTS):
+        event = {name: _typed(name, text(value)) for name, value in book(number).items()}
+        truth = {id_ for id_, expression in parsed.items() if expression.evaluate(event) is True}
+        if matched[number] != truth:
+            raise AssertionError(f"the index and the oracle disagree on {event}")
 
 
-def _read(name: str, value: str) -> Any:
+def _typed(name: str, value: str) -> Any:
     return value_from_text(value, FAMILIES[SCHEMA.types[name]])
 
 
 class Stages:
-    """A bar for each stage, moved by the tasks that Spark has done."""
+    """A progress bar for each stage: the share of its Spark tasks that are done."""
 
     def __init__(self, spark: SparkSession, console: Console) -> None:
         self._tracker = spark.sparkContext.statusTracker()
@@ -127,7 +135,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time it, and watch it."""
+        """Time a stage, and move its bar."""
         bar = self.progress.add_task(name, total=None, note="")
         done = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(bar, done), daemon=True)
@@ -156,27 +164,28 @@ def _page(
 ) -> Path:  # fmt: skip
     page = Page("tellwhen: a bookshop on Spark")
     page.text(
-        "Readers leave standing expressions; books arrive. Every stage ran on Spark: raw text was parsed and "
-        "validated, profiled, built into an index, and matched. This page needs no network."
+        "Readers subscribe with expressions, and books arrive as events. Every stage ran on Spark: raw text was "
+        "parsed, validated, profiled, built into an index, and matched. This page opens without a network."
     )
     page.table(["what", "how much"], list(facts.items()))
     page.text(f"The index: {described(version)}.")
     stages = [{"stage": name, "seconds": round(value, 2)} for name, value in seconds.items()]
-    page.chart(bars(stages, "stage", "seconds"), "Seconds per stage, Spark's own start not counted.")
-    page.chart(bars(_reach(matches), "matches", "events"), "Events by the number of readers they reach.")
+    page.chart(bars(stages, "stage", "seconds"), "Seconds per stage, without the start of Spark.")
+    page.chart(bars(_reach(matches), "matches", "events"), "Events by the number of readers they match.")
     shards = [{"shard": str(i), "subscriptions": shard.subscriptions} for i, shard in enumerate(version.shards)]
     page.chart(
         bars(shards, "shard", "subscriptions"),
-        "Subscriptions by shard. A subscription goes to the shard of the attribute it needs that fewest books carry.",
+        "Subscriptions by shard. Of the attributes that a subscription needs, the one that the fewest books have "
+        "decides its shard.",
     )
     for side, frequency in (("subscriptions", profile.subscription_frequency), ("books", profile.event_frequency)):
         rows = [{"attribute": name, "share": round(value, 4)} for name, value in sorted(frequency.items())]
-        page.chart(bars(rows, "attribute", "share"), f"The share of {side} that have each attribute.")
+        page.chart(bars(rows, "attribute", "share"), f"The share of {side} with each attribute.")
     return page.save(folder / "report.html")
 
 
 def _reach(matches: DataFrame, buckets: int = 12) -> list[dict[str, Any]]:
-    """How many events have how many matches."""
+    """A histogram: events by their number of matches."""
     counts = matches.groupBy("event_id").agg(F.count("*").alias("matches"))
     most = counts.agg(F.max("matches").alias("most")).collect()[0].most or 1
     unit = 10 ** max(0, len(str(most // buckets)) - 1)

@@ -1,4 +1,4 @@
-"""The demo's bookshop: what readers wait for, and the books that arrive."""
+"""What data does the demo use? Readers' subscriptions and a bookshop's new books, generated from their numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WORDS = [
 ]  # fmt: skip
 
 BROKEN = ["genre = 'crime", "price BETWEEN 5", "format IN ()", "title MATCHES '('", "era == '1990s'", "(stock > 3"]
-"""What people write by mistake."""
+"""Expressions with the mistakes that people make. `ingest` puts them in quarantine."""
 
 
 def subscription(rng: random.Random) -> str:
-    """What a reader might wait for."""
+    """A reader's expression."""
     low = rng.randint(1, 60)
     parts = [
         f"genre = '{rng.choice(GENRES)}'",
@@ -40,7 +40,7 @@ def subscription(rng: random.Random) -> str:
 
 
 def event(rng: random.Random) -> dict[str, Any]:
-    """A book that arrives in the shop; some facts may be missing."""
+    """A new book; each attribute is missing from one book in twenty."""
     book = {
         "genre": rng.choice(GENRES),
         "era": rng.choice(ERAS),
@@ -56,12 +56,12 @@ def event(rng: random.Random) -> dict[str, Any]:
 
 
 def text(value: Any) -> str:
-    """A value as a map of strings carries it."""
+    """A value as the text that a map of strings contains."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Readers:
-    """For mapInArrow: numbers in, subscriptions out; some are broken, some ids are taken."""
+    """For mapInArrow: numbers in, subscriptions out. Some expressions are faulty, some ids occur twice."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -74,7 +74,7 @@ class Readers:
 
 
 class Books:
-    """For mapInArrow: numbers in, events out, as maps of strings; some values are nonsense."""
+    """For mapInArrow: numbers in, events out as maps of strings. Some prices are no numbers."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -86,7 +86,7 @@ class Books:
 
 
 def book(number: int) -> dict[str, Any]:
-    """The book of that number."""
+    """The book with this number."""
     rng = random.Random(-1 - number)
-    found = event(rng)
-    return found | {"price": "ask us"} if number % 300 == 5 else found
+    made = event(rng)
+    return made | {"price": "ask us"} if number % 300 == 5 else made

@@ -1,1 +1,5 @@
-"""Events (dicts, Arrow, frames) -> POINTS: the flat arrays that kernels match."""
+"""Events -> POINTS on domains: the flat arrays that kernels match.
+
+dict ─────────────────────────────────────────events──┐
+Arrow, pandas, polars ──frames──columns──────tables───┴──> points on domains
+"""

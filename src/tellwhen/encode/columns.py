@@ -1,4 +1,4 @@
-"""An Arrow column, however it is encoded -> plain values without nulls, each with the row it belongs to."""
+"""An Arrow column in any encoding -> its values without nulls, each with the row that it belongs to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tellwhen.lang.values import is_missing, members
 
 
 class Column(NamedTuple):
-    """A named column; `valid` says which rows have it, where a struct around it was null. None: all of them."""
+    """A named column; `valid` tells which rows have it, if some had null for the struct around it."""
 
     name: str
     values: pa.Array | pa.ChunkedArray
@@ -31,7 +31,7 @@ class Values(NamedTuple):
 
 
 def columns(table: pa.Table) -> Iterator[Column]:
-    """Columns by dotted name; a name written out in full wins over a nested one, as for dicts."""
+    """All columns, those of structs with dotted names. A name that is written in full wins, as for dicts."""
     waiting = [Column(name, whole(table.column(i)), None) for i, name in enumerate(table.column_names)]
     seen = set()
     while waiting:
@@ -48,14 +48,14 @@ def columns(table: pa.Table) -> Iterator[Column]:
 
 def _fields(name: str, struct: pa.StructArray, valid: NDArray[np.bool_] | None) -> list[Column]:
     if struct.null_count:
-        # Kept apart: not every encoding of a field could hold the nulls of the struct.
+        # Kept apart: not every encoding of a field has nulls.
         own = struct.is_valid().to_numpy(zero_copy_only=False)
         valid = own if valid is None else own & valid
     return [Column(f"{name}.{field.name}", struct.field(i), valid) for i, field in enumerate(struct.type)]
 
 
 def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """In one piece, unless Arrow cannot join such pieces."""
+    """The column in one piece, unless Arrow cannot join its chunks."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks == 1:
@@ -67,15 +67,16 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def single_values(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None = None) -> Values:
-    """Lists become their members, nulls and NaN disappear."""
+    """The values of a column: lists become their members; nulls and NaN are left out."""
     try:
-        found = _arrow(column, rows, valid)
+        found = _by_arrow(column, rows, valid)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
         found = None
-    return _python(column, rows, valid) if found is None else found
+    return _by_python(column, rows, valid) if found is None else found
 
 
-def _arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values | None:
+def _by_arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values | None:
+    """The values, if Arrow can compute with them."""
     if isinstance(column, pa.ChunkedArray):
         return None
     values = _decoded(column)
@@ -84,7 +85,7 @@ def _arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool
     if valid is not None:
         values, rows = values.filter(pa.array(valid)), rows[valid]
     if pt.is_list(values.type) or pt.is_large_list(values.type) or pt.is_fixed_size_list(values.type):
-        # A null list may still own values; flattening skips them.
+        # A null list may still have values; flattening skips them.
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
         rows = np.repeat(rows, lengths)
         values = _decoded(pc.list_flatten(values))
@@ -103,7 +104,7 @@ def _arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool
 
 
 def _decoded(column: pa.Array) -> pa.Array | None:
-    """The same values in an encoding whose nulls Arrow can count and drop; None if there is none."""
+    """The same values in an encoding whose nulls Arrow can count and drop; None if Arrow has none."""
     kind = column.type
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
@@ -123,8 +124,8 @@ def is_string(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind)
 
 
-def _python(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values:
-    """The long way, for rare encodings."""
+def _by_python(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values:
+    """The slow path, for rare encodings."""
     found, kept = [], []
     has = np.ones(len(rows), dtype=bool) if valid is None else valid
     for value, row, there in zip(objects(column), rows.tolist(), has.tolist(), strict=True):
@@ -137,10 +138,10 @@ def _python(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.boo
 
 
 def objects(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """As Python objects; what has no Python form, such as a time in an unknown zone, is an `Unreadable`."""
+    """The values as Python objects; one that has none, such as a time in an unknown zone, becomes `Unreadable`."""
     try:
         return column.to_pylist()
-    except Exception:  # of zoneinfo, of codecs, of the modules of extension types
+    except Exception:  # from zoneinfo, codecs, or the modules of extension types
         return [_object(value) for value in column]
 
 
@@ -152,4 +153,4 @@ def _object(value: pa.Scalar) -> Any:
 
 
 class Unreadable:
-    """Stands for a value that is there and of no family."""
+    """A value that is present, and of no family."""

@@ -1,4 +1,4 @@
-"""dict -> points: one event, or a list of them, as flat arrays."""
+"""Events as dicts -> points: one event, or many."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tellwhen.lang import limits
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
 from tellwhen.schema import Schema
 
-SINGLE = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
-"""`Events.single_valued` of a single event, ready made."""
+ONE_FLAG = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
+"""`Events.single_valued` of a batch of one event, by its value: a match of one event allocates less."""
 
 
 class EventEncoder:
-    """Collects events entry by entry; `finish` makes the arrays. Values of a wrong type are counted by attribute."""
+    """Collects events entry by entry, for `finish` to turn into arrays. Counts values of a wrong type by attribute."""
 
     __slots__ = (
         "_attributes",
@@ -40,7 +40,7 @@ class EventEncoder:
         self._starts: list[int] = [0]
         self._domains: list[int] = []
         self._lows: list[int] = []
-        self._highs: list[int] | None = None  # only once an interval has come
+        self._highs: list[int] | None = None  # only once there is an interval
         self._single_valued: list[int] = []
         self._wrong: list[str] = []  # attributes of the current event with a value of a wrong type
         self.mismatches: dict[str, int] = {}
@@ -65,11 +65,11 @@ class EventEncoder:
             attribute = by_name.get(name)
             if attribute is None:
                 if type(name) is not str and not isinstance(name, str):
-                    raise EventError(f"attribute names are strings, not {shown(name)}")
+                    raise EventError(f"the name of an attribute is a string, not {shown(name)}")
                 continue
-            # The common cases first; whatever is left goes the long way.
+            # The common cases first; all else takes the slow path.
             if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
-                # Each read once: another thread may take back a change, and its domains with it.
+                # Each read once: another thread may undo a change, and drop its domains.
                 whole, real = attribute.int, attribute.float
                 if whole >= 0:
                     domains.append(whole)
@@ -84,7 +84,7 @@ class EventEncoder:
             else:
                 single_valued &= self._any(attribute, value)
         if nested:
-            # An object among the values: start over with dotted names.
+            # A value is an object: start again, with dotted names.
             begin = self._starts[-1]
             del domains[begin:], lows[begin:]
             if self._highs is not None:
@@ -102,11 +102,11 @@ class EventEncoder:
         self._starts.append(len(domains))
 
     def _string(self, attribute: Attribute, value: str) -> None:
-        # Read once: another thread may take back a change, and its domains with it.
-        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
-        if strings is not None:
-            self._domains.append(strings.domain)
-            self._lows.append(strings.point(value))
+        # Each read once: another thread may undo a change, and drop its domains.
+        string, reversed_, patterns = attribute.string, attribute.reversed, attribute.patterns
+        if string is not None:
+            self._domains.append(string.domain)
+            self._lows.append(string.point(value))
         if reversed_ is not None:
             self._domains.append(reversed_.domain)
             self._lows.append(reversed_.point(value[::-1]))
@@ -114,14 +114,14 @@ class EventEncoder:
             for domain, point in patterns.points(value):
                 self._domains.append(domain)
                 self._lows.append(point)
-        elif strings is None and reversed_ is None:
+        elif string is None and reversed_ is None:
             self._mismatch(attribute)
 
     def _any(self, attribute: Attribute, value: Any) -> bool:
         """Encode any value; False when the event is no longer single-valued."""
         if is_missing(value):
             return True
-        entries: dict[int, list[tuple[int, int]]] = {}  # by domain, so that those of one domain are neighbours
+        entries: dict[int, list[tuple[int, int]]] = {}  # by domain: those of one domain must be neighbours
         for member in members(value):
             if is_missing(member):
                 continue
@@ -143,7 +143,7 @@ class EventEncoder:
                 if high != low:
                     if self._highs is None:
                         self._highs = []
-                    # Highs are kept only as far as needed; `finish` fills the gaps with lows.
+                    # Highs are filled up with lows, as far as needed.
                     self._highs.extend(self._lows[len(self._highs) : len(self._lows) - 1])
                     self._highs.append(high)
         return single_valued
@@ -153,7 +153,7 @@ class EventEncoder:
             self._wrong.append(attribute.name)
 
     def _presence(self, event: Mapping[str, Any]) -> None:
-        # Written for many watched attributes: only those of the event cost more than a copy.
+        # Fast for many watched attributes: only those of the event cost more than a copy.
         watched = self._attributes.watched
         points = dict.fromkeys(watched.values(), 0)
         for name, value in event.items():
@@ -171,7 +171,7 @@ class EventEncoder:
             high = low.copy()
             high[: len(self._highs)] = self._highs
         single_valued = (
-            SINGLE[self._single_valued[0]]
+            ONE_FLAG[self._single_valued[0]]
             if len(self._single_valued) == 1
             else np.array(self._single_valued, dtype=np.uint8)
         )
@@ -179,7 +179,7 @@ class EventEncoder:
 
 
 def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
-    """The points of one value, on every domain of its family."""
+    """The domain and the point of a value, on every domain of its family."""
     found = []
     if value.family == "number":
         domains: list[tuple[int, int]] = [
@@ -188,9 +188,9 @@ def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
         ]
         found = [(domain, point) for domain, point in domains if domain >= 0]
     elif value.family == "string":
-        strings, reversed_, patterns = attribute.strings, attribute.reversed, attribute.patterns
-        if strings is not None:
-            found.append((strings.domain, strings.point(value.key)))
+        string, reversed_, patterns = attribute.string, attribute.reversed, attribute.patterns
+        if string is not None:
+            found.append((string.domain, string.point(value.key)))
         if reversed_ is not None:
             found.append((reversed_.domain, reversed_.point(value.key[::-1])))
         if patterns is not None:
@@ -205,7 +205,7 @@ def entries_of(attribute: Attribute, value: Value) -> list[tuple[int, int]]:
 
 
 def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int, int, int]]:
-    """The same for an interval: its ends' points."""
+    """The domain and the points of both ends of an interval, on every domain of its family."""
     domains: list[tuple[int, Callable[[Any], int]]] = (
         [(attribute.int, int_point), (attribute.float, float_point)]
         if interval.family == "number"
@@ -223,7 +223,7 @@ def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int
 
 
 def is_known(attribute: Attribute, member: Any) -> bool:
-    """Is the member of a family the attribute is compared with? (A string may match no pattern and have no entry.)"""
+    """Is the attribute compared with the family of the member? (A string that matches no pattern has no entries.)"""
     family = member.family if isinstance(member, Interval) else getattr(reduce(member), "family", None)
     return family in attribute.families
 
@@ -231,7 +231,7 @@ def is_known(attribute: Attribute, member: Any) -> bool:
 def encode(
     events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
 ) -> tuple[Events, dict[str, int]]:
-    """Arrays for the events, and how many values of each attribute were of a wrong type."""
+    """The events as arrays, and how many values of each attribute were of a wrong type."""
     encoder = EventEncoder(attributes, schema)
     for event in events:
         encoder.add(event)

@@ -1,4 +1,4 @@
-"""Events as the user has them -> an Arrow table, or an iterable of dicts."""
+"""Events in any form that a user may give them -> an Arrow table, or an iterable of dicts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tellwhen.errors import EventError
 
 
 def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
-    """Events in columns as an Arrow table; others as they are."""
+    """Events in columns as an Arrow table; an iterable of dicts as it is."""
     if isinstance(events, pa.RecordBatchReader):
         return _checked(events.read_all())
     if isinstance(events, pa.Table | pa.RecordBatch):
         return _checked(pa.table(events))
     if isinstance(events, pa.Array):
-        return _checked(_of_column(pa.chunked_array([events])))
+        return _checked(_from_column(pa.chunked_array([events])))
     if hasattr(events, "columns") and hasattr(events, "__arrow_c_stream__"):
-        return _of_frame(events)
+        return _from_frame(events)
     if hasattr(events, "__arrow_c_stream__"):
-        return _checked(_of_stream(events))
+        return _checked(_from_stream(events))
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
         raise EventError("events are a list of dicts or a table; put a single event into a list, or use match()")
     return events
 
 
-def _of_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
-    """pandas or polars, and whatever looks like them."""
+def _from_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
+    """pandas or polars, or what looks like them."""
     twice = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
     if twice:
         raise EventError(f"the column {twice[0]!r} occurs twice; rename one")
@@ -38,8 +38,8 @@ def _of_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
         return _checked(pa.table(frame))
     except EventError:
         raise
-    except Exception as error:  # the frame's own code runs here, and raises whatever it likes
-        # A column of mixed types, say, has no Arrow type: the rows are read as dicts.
+    except Exception as error:  # the frame's own code runs here, and may raise anything
+        # A column of mixed types, for instance, has no Arrow type: read the rows as dicts.
         if hasattr(frame, "to_dicts"):
             return frame.to_dicts()
         if hasattr(frame, "to_dict"):
@@ -47,18 +47,18 @@ def _of_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
         raise EventError(f"the events cannot be read as a table: {error}") from error
 
 
-def _of_stream(events: Any) -> pa.Table:
-    """Anything that speaks Arrow: a table, or a single column of structs or maps."""
+def _from_stream(events: Any) -> pa.Table:
+    """Anything with Arrow's stream interface: a table, or a single column of structs or maps."""
     try:
         return pa.table(events)
     except Exception:
         try:
-            return _of_column(pa.chunked_array(events))
+            return _from_column(pa.chunked_array(events))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise EventError(f"the events cannot be read as a table: {error}") from error
 
 
-def _of_column(column: pa.ChunkedArray) -> pa.Table:
+def _from_column(column: pa.ChunkedArray) -> pa.Table:
     if pt.is_struct(column.type):
         names = [field.name for field in column.type]
         # A null struct is an event without attributes.

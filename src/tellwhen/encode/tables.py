@@ -1,14 +1,14 @@
-"""Arrow -> points: a table of events, column by column.
+"""Events as an Arrow table -> points, column by column.
 
 A column is an attribute; a struct column is attributes with dotted names; a list column has several values. A table
-whose only column is a map is read entry by entry. Text in a map of strings is read as what its attribute is compared
-with. Structs in a map are unions: the field that is not null is the value.
+whose only column is a map is read entry by entry: strings are read as the families that their attribute is compared
+with, and of a struct the field that is not null is the value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +16,36 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tellwhen.compile.attributes import Attribute, Attributes
+from tellwhen.compile.domains import (
+    doubles_towards_zero,
+    float_points,
+    int_points,
+    int_points_of_floats,
+    time_points,
+)
+from tellwhen.containers.batches import single_valued
+from tellwhen.containers.csr import gather
 from tellwhen.encode.columns import Column, Values, columns, is_string, objects, single_values, whole
 from tellwhen.encode.events import entries_of
-from tellwhen.kernels import encode as kernels
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
+from tellwhen.kernels.encode import scatter
 from tellwhen.lang.values import reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
 TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""By unit of time: a tick in microseconds, as a numerator and a denominator."""
+
+
+class Entries(NamedTuple):
+    """Entries of events: the point of each, its domain (one for all, or one each), and the row it belongs to."""
+
+    rows: I64
+    domain: Any
+    points: I64
 
 
 def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
-    """Arrays for the rows, and how many values of each attribute were of a wrong type."""
+    """The rows as events, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
     if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
         encoder.add_map(whole(table.column(0)))
@@ -38,12 +56,14 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
 
 
 class _TableEncoder:
+    """Collects entries column by column, for `finish` to group by event."""
+
     def __init__(self, rows: int, attributes: Attributes, schema: Schema) -> None:
         self._rows = rows
         self._attributes = attributes
         self._schema = schema
-        self._pieces: list[tuple[I64, Any, I64]] = []  # rows, a domain or a domain each, points
-        self._present: dict[str, np.ndarray] = {}
+        self._entries: list[Entries] = []
+        self._present: dict[str, np.ndarray] = {}  # by watched attribute: 1 for the rows that have it
         self.mismatches: dict[str, int] = {}
 
     def add_column(self, column: Column) -> None:
@@ -53,7 +73,7 @@ class _TableEncoder:
 
     def add_map(self, column: pa.MapArray) -> None:
         lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False))
-        # A null map may still own entries in the child arrays: give it none.
+        # A null map may still have entries in the child arrays: leave them out.
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         rows = np.repeat(np.arange(self._rows, dtype=np.int64), lengths)
         first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
@@ -97,11 +117,9 @@ class _TableEncoder:
         elif pt.is_integer(kind) and "number" in families:
             self._integers(attribute, column, rows)
         elif pt.is_floating(kind) and "number" in families:
-            values = column.to_numpy()
-            self._piece(attribute.int, kernels.int_points_of_floats, values, rows)
-            self._piece(attribute.float, kernels.float_points, values, rows)
+            self._floats(attribute, column, rows)
         elif pt.is_boolean(kind) and "bool" in families:
-            self._pieces.append((rows, attribute.bool, column.to_numpy(zero_copy_only=False).astype(np.int64)))
+            self._add(rows, attribute.bool, column.to_numpy(zero_copy_only=False).astype(np.int64))
         elif (pt.is_timestamp(kind) or pt.is_date(kind)) and "time" in families:
             self._times(attribute, column, rows)
         elif pt.is_null(kind):
@@ -122,15 +140,24 @@ class _TableEncoder:
 
     def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         raw = column.to_numpy()
-        if raw.dtype == np.uint64:
-            # Above int64: beyond every constant of an int domain, a double on a float domain.
-            values = np.minimum(raw, np.uint64(HIGHEST)).astype(np.int64)
-            doubles = np.where(raw > np.uint64(HIGHEST), raw.astype(np.float64), kernels.doubles_towards_zero(values))
-        else:
-            values = raw.astype(np.int64, copy=False)
-            doubles = kernels.doubles_towards_zero(values) if attribute.float >= 0 else values
-        self._piece(attribute.int, kernels.int_points, values, rows)
-        self._piece(attribute.float, kernels.float_points, doubles, rows)
+        is_huge = raw > np.uint64(HIGHEST) if raw.dtype == np.uint64 else None
+        values = (raw if is_huge is None else np.minimum(raw, np.uint64(HIGHEST))).astype(np.int64, copy=False)
+        whole, real = attribute.int, attribute.float  # each read once: another thread may undo a change
+        if whole >= 0:
+            self._add(rows, whole, int_points(values))
+        if real >= 0:
+            doubles = doubles_towards_zero(values)
+            if is_huge is not None:
+                doubles[is_huge] = raw[is_huge]
+            self._add(rows, real, float_points(doubles))
+
+    def _floats(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
+        values = column.to_numpy()
+        whole, real = attribute.int, attribute.float
+        if whole >= 0:
+            self._add(rows, whole, int_points_of_floats(values))
+        if real >= 0:
+            self._add(rows, real, float_points(values))
 
     def _times(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         if pt.is_date32(column.type):
@@ -138,14 +165,13 @@ class _TableEncoder:
         else:
             ticks = column.cast(pa.int64())
             multiply, divide = TICKS["ms" if pt.is_date64(column.type) else column.type.unit]
-        self._pieces.append((rows, attribute.time, kernels.time_points(ticks.to_numpy(), multiply, divide)))
+        self._add(rows, attribute.time, time_points(ticks.to_numpy(), multiply, divide))
 
-    def _piece(self, domain: int, points: Any, values: np.ndarray, rows: I64) -> None:
-        if domain >= 0:
-            self._pieces.append((rows, domain, points(np.ascontiguousarray(values))))
+    def _add(self, rows: I64, domain: Any, points: I64) -> None:
+        self._entries.append(Entries(rows, domain, points))
 
     def _coded(self, attribute: Attribute, distinct: list[Any], codes: I64, rows: I64, read: Any) -> None:
-        """Each distinct value the slow way, as all that it can be read as; then all of them by their codes."""
+        """Encode each distinct value the slow way, with every reading of it; then all values by their codes."""
         domains: list[int] = []
         points: list[int] = []
         start = [0]
@@ -162,38 +188,36 @@ class _TableEncoder:
         mismatches = int(wrong[codes].sum())
         if mismatches:
             self.mismatches[attribute.name] = self.mismatches.get(attribute.name, 0) + mismatches
-        starts = np.array(start, dtype=np.int64)
-        total = int(np.diff(starts)[codes].sum())
-        out = np.empty(total, np.int64), np.empty(total, np.int32), np.empty(total, np.int64)
-        kernels.expand(rows, codes, starts, np.array(domains, np.int32), np.array(points, np.int64), *out)
+        begin, which = gather(np.array(start, dtype=np.int64), codes)
+        owners = np.repeat(rows, np.diff(begin))
         if len(rows) > 1 and (np.diff(rows) == 0).any():
-            # Several values in a row: the entries of one domain must be neighbours.
-            order = np.lexsort((out[1], out[0]))
-            out = out[0][order], out[1][order], out[2][order]
-        self._pieces.append(out)
+            # Some row has several values: the entries of one domain must be neighbours.
+            order = np.lexsort((np.array(domains, np.int32)[which], owners))
+            owners, which = owners[order], which[order]
+        self._add(owners, np.array(domains, np.int32)[which], np.array(points, np.int64)[which])
 
     def finish(self) -> Events:
+        """All entries, by event."""
+        every_row = np.arange(self._rows, dtype=np.int64)
         for name, watched in self._attributes.watched.copy().items():
             present = self._present.get(name)
-            points = np.zeros(self._rows, dtype=np.int64) if present is None else present
-            self._pieces.append((np.arange(self._rows, dtype=np.int64), watched, points))
+            self._add(every_row, watched, np.zeros(self._rows, dtype=np.int64) if present is None else present)
+        rows = np.concatenate([every_row[:0], *(entries.rows for entries in self._entries)])
         start = np.zeros(self._rows + 1, dtype=np.int64)
-        for rows, _, _ in self._pieces:
-            kernels.count_rows(rows, start[1:])
-        np.cumsum(start, out=start)
-        at = start[:-1].copy()
-        domain = np.empty(start[-1], dtype=np.int32)
-        point = np.empty(start[-1], dtype=np.int64)
-        for rows, domains, points in self._pieces:
-            place = kernels.place_entries if isinstance(domains, np.ndarray) else kernels.place_column
-            place(rows, domains, points, at, domain, point)
-        single_valued = np.empty(self._rows, dtype=np.uint8)
-        kernels.find_single_valued(start, domain, single_valued)
-        return Events(start, domain, point, point, single_valued)
+        np.cumsum(np.bincount(rows, minlength=self._rows), out=start[1:])
+        domain, points = np.empty(len(rows), dtype=np.int32), np.empty(len(rows), dtype=np.int64)
+        done = 0
+        for entries in self._entries:
+            domain[done : done + len(entries.rows)] = entries.domain
+            points[done : done + len(entries.rows)] = entries.points
+            done += len(entries.rows)
+        by_event = np.empty_like(domain), np.empty_like(points)
+        scatter(rows, domain, points, start[:-1].copy(), *by_event)
+        return Events(start, *by_event, by_event[1], single_valued(start, by_event[0]))
 
 
 def _integers(column: pa.Array) -> pa.Array | None:
-    """Text that is integers throughout, cast in one go; else None."""
+    """The column as integers, if all of its text is; else None."""
     try:
         # Arrow reads hexadecimal, which is not a number here.
         if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
@@ -204,14 +228,14 @@ def _integers(column: pa.Array) -> pa.Array | None:
 
 
 def _alternatives(items: pa.Array, rows: I64) -> list[Values]:
-    """The values of a map; where they are structs, a union by hand: whichever fields are not null."""
+    """The values of a map. Structs stand for unions: their values are the fields that are not null."""
     if not pt.is_struct(items.type):
         return [single_values(items, rows)]
     fields = items.flatten()
     there = np.array([field.is_valid().to_numpy(zero_copy_only=False) for field in fields], dtype=bool)
     if there.sum(axis=0).max(initial=0) <= 1:
         return [single_values(field, rows) for field in fields]
-    # Several at once are several values, and those of one row must stay together.
+    # Several fields are several values, and those of one row must stay together.
     several = [[value for value in (row or {}).values() if value is not None] for row in objects(items)]
     kept = np.repeat(rows, [len(values) for values in several])
     return [Values([value for values in several for value in values], kept)]
@@ -221,7 +245,8 @@ def _distinct(column: pa.Array) -> tuple[list[Any], I64]:
     """Distinct values as Python objects, and the code of each element."""
     try:
         if not pt.is_dictionary(column.type):
-            column = column.dictionary_encode()
+            coded = column.dictionary_encode()
+            return objects(coded.dictionary), coded.indices.to_numpy().astype(np.int64)
         # Only those in use: a slice keeps the dictionary of the whole.
         used, codes = np.unique(column.indices.to_numpy(zero_copy_only=False), return_inverse=True)
         return objects(column.dictionary.take(pa.array(used))), codes

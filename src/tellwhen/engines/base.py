@@ -31,7 +31,7 @@ class Source(Protocol):
         """The predicates and subscriptions as they are now."""
 
     def typical(self) -> Typical:
-        """Events to expect. What is tested first is chosen by them; answers never depend on them."""
+        """The events to expect. What is tested first is chosen by them; answers never depend on them."""
 
     def is_presence(self) -> NDArray[np.bool_]:
         """By domain: does it tell only whether an attribute is there?"""

@@ -1,7 +1,7 @@
 """The arrays that kernels read, drawn. Nothing here computes.
 
-One dtype per role, so that every kernel is compiled once: domains, predicates, slots and conjunctions are int32; points,
-offsets and versions int64; flags uint8.
+One dtype per role, so that every kernel is compiled once: domains, predicates, slots and conjunctions are int32;
+points, offsets and versions int64; flags uint8.
 """
 
 from __future__ import annotations

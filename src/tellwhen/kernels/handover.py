@@ -22,8 +22,9 @@ from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numba import carray, types
+from numba.core import types
 from numba.extending import intrinsic, overload
+from numba.np.numpy_support import carray
 
 from tellwhen.kernels.arrays import I64, Matrix
 
@@ -68,7 +69,7 @@ def pack(value: Any) -> I64:
 
 
 def _words(value: Any) -> Iterator[int]:
-    kind = type(value)
+    kind: Any = type(value)
     for (name, field), item in zip(_fields(kind), value, strict=True):
         if not isinstance(field, _Leaf):
             yield from _words(item)
@@ -86,10 +87,11 @@ def _words(value: Any) -> Iterator[int]:
 
 def array_like(sizes: Any) -> Any:
     """Arrays of zeros for a kind whose fields are lengths instead of arrays, a quarter longer than asked for."""
-    return type(sizes)(
+    kind: Any = type(sizes)
+    return kind(
         *(
             np.zeros(size * 5 // 4 + 1, dtype=field.dtype) if isinstance(field, _Leaf) else array_like(size)
-            for (_, field), size in zip(_fields(type(sizes)), sizes, strict=True)
+            for (_, field), size in zip(_fields(kind), sizes, strict=True)
         )
     )
 

@@ -82,6 +82,12 @@ def _writable_place() -> Path | None:
     return None
 
 
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept; None if no directory can be written."""
+    place = _writable_place()
+    return None if place is None else place / "kernels"
+
+
 @cache
 def _fingerprint(file: Path) -> str:
     """A hash of a module's source and of all that it imports from this package."""
@@ -117,7 +123,7 @@ def _directory(file: Path) -> Path | None:
     place = _writable_place()
     if place is None:
         return None
-    name = Path("kernels") / f"{file.parent.name}-{file.stem}-{_fingerprint(file)}"
+    name = Path("kernels") / f"{file.parents[1].name}-{file.parent.name}-{file.stem}-{_fingerprint(file)}"
     for other in _places():
         # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
         if other == place:

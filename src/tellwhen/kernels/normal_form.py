@@ -1,24 +1,35 @@
-"""A program of tests -> its disjunctive or conjunctive normal form, as bit masks over its distinct predicates."""
+"""What are the conjunctions, or the clauses, of a program of tests? Bit masks over its distinct predicates.
+
+The program is monotone: whatever a test leads to on false implies what it leads to on true. So a test means "the test
+and what is on true, or what is on false", and equally "the test or what is on false, and what is on true". The form of
+a state is made of the forms of the two states after it, so paths that meet again are walked once.
+
+All arrays are the caller's: allocating them in a kernel takes a second longer to compile.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, SET
-from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.jit import inline, kernel
+
+MAX_CONJUNCTIONS = 64
+"""Conjunctions, or clauses, that one program may become."""
 
 MASK_BITS = 64
-"""Distinct predicates, and registers, that a mask can hold."""
+"""Distinct predicates of a program, and registers: each has a bit of an int64."""
 
 MAX_STATES = 4_096
-"""States that a program may have: places, times what is in the registers there."""
+"""States that a program may have: positions in it, times the contents that the registers can have there."""
+
+NEXT, REGISTERS, ON_TRUE, ON_FALSE, STATE_WORDS = 0, 1, 2, 3, 4
+"""What is known of a state: the next one at the same position, the registers, and the two states that follow it."""
 
 
 @kernel
 def distinct_tests(code, tests, local):
-    """List the distinct predicates in `tests`, and each instruction's number of its predicate in `local`.
+    """List the distinct predicates in `tests`; local[i] is the number of instruction i's predicate among them.
 
-    Returns how many, or -1 when there are more predicates or registers than a mask holds.
+    Returns how many there are, or -1 if there are more predicates or registers than bits in a mask.
     """
     count = 0
     for i in range(0, code.size, 3):
@@ -40,102 +51,97 @@ def distinct_tests(code, tests, local):
 
 
 @kernel
-def absorb(found, count, conjunction):
-    """Add a conjunction unless one of its parts is there already; conjunctions it is a part of go. Returns the new count."""
-    for k in range(count):
-        if found[k] & conjunction == found[k]:
-            return count
-    kept = 0
-    for k in range(count):
-        if found[k] & conjunction != conjunction:
-            found[kept] = found[k]
-            kept += 1
-    found[kept] = conjunction
-    return kept + 1
+def unfold(code, needed, first_state, states):
+    """Find every state that the program can be in: a position, and the registers that are still needed there.
 
+    needed[i] has the registers that are read at instruction i or later. The states at instruction i are first_state[i],
+    states[first_state[i], NEXT] and so on, to -1. What follows a state is another one, or ACCEPT or REJECT; behind an
+    instruction that is no test, both sides are the same. Jumps lead only forward.
 
-@kernel
-def unfold(code, head, following, branch):
-    """Every state that the program can be in, a place and the registers still needed: states of place i are head[i],
-    following[head[i]] and so on. branch[s] has the states after s, on true and on false, or ACCEPT or REJECT.
-
-    Returns how many there are, or -1 when they are too many. Jumps only lead forward.
+    Returns the number of states, or -1 if there are too many.
     """
-    one, none = np.uint64(1), np.uint64(0)
-    needed = np.zeros(head.size + 1, dtype=np.uint64)
-    for at in range(head.size - 1, -1, -1):
+    read = 0
+    for at in range(needed.size - 1, -1, -1):
         test, no = code[3 * at], code[3 * at + 2]
-        reads = test < 0 and no != SET and no != CLEAR
-        needed[at] = needed[at + 1] | (one << np.uint64(-1 - test) if reads else none)
-    registers = np.zeros(following.size, dtype=np.uint64)
-    head[:] = -1
-    head[0], following[0] = 0, -1
+        if test < 0 and no != SET and no != CLEAR:
+            read |= 1 << (-1 - test)
+        needed[at] = read
+        first_state[at] = -1
     count = 1
-    for at in range(head.size):
-        state = head[at]
+    first_state[0] = states[0, REGISTERS] = 0
+    states[0, NEXT] = -1
+    for at in range(first_state.size):
+        state = first_state[at]
         while state >= 0:
             test, yes, no = code[3 * at], code[3 * at + 1], code[3 * at + 2]
-            values = registers[state]
+            registers = states[state, REGISTERS]
             if test < 0:
-                bit = one << np.uint64(-1 - test)
+                bit = 1 << (-1 - test)
                 if no == SET:
-                    values |= bit
+                    registers |= bit
                 elif no == CLEAR:
-                    values &= ~bit
-                elif values & bit == none:
+                    registers &= ~bit
+                elif registers & bit == 0:
                     yes = no
                 no = yes
             for side in range(2):
-                to = no if side else yes
-                if to >= 0:
-                    kept = values & needed[to]
-                    after = head[to]
-                    while after >= 0 and registers[after] != kept:
-                        after = following[after]
+                after = target = no if side else yes
+                if target >= 0:
+                    kept = registers & needed[target]
+                    after = first_state[target]
+                    while after >= 0 and states[after, REGISTERS] != kept:
+                        after = states[after, NEXT]
                     if after < 0:
-                        if count == following.size:
+                        if count == states.shape[0]:
                             return -1
                         after = count
                         count += 1
-                        registers[after], following[after], head[to] = kept, head[to], after
-                    to = after
-                branch[state, side] = to
-            state = following[state]
+                        states[after, REGISTERS], states[after, NEXT] = kept, first_state[target]
+                        first_state[target] = after
+                states[state, ON_TRUE + side] = after
+            state = states[state, NEXT]
     return count
 
 
+@inline
+def absorb(forms, state, mask):
+    """Add a mask to a form unless a subset of it is there; its supersets are dropped. Returns False if that is full."""
+    count = forms[state, MAX_CONJUNCTIONS]
+    for k in range(count):
+        if forms[state, k] & mask == forms[state, k]:
+            return True
+    kept = 0
+    for k in range(count):
+        if forms[state, k] & mask != mask:
+            forms[state, kept] = forms[state, k]
+            kept += 1
+    if kept == MAX_CONJUNCTIONS:
+        return False
+    forms[state, kept] = mask
+    forms[state, MAX_CONJUNCTIONS] = kept + 1
+    return True
+
+
 @kernel
-def normal_form(code, local, goal, found):
+def normal_form(code, local, goal, first_state, states, forms):
     """The conjunctions of the disjunctive form for the goal ACCEPT, the clauses of the conjunctive form for REJECT.
 
-    The program is monotone: whatever a test leads to on false implies what it leads to on true. So it means "the test
-    and the one, or the other", and as well "the test or the other, and the one": with each state's form made of those
-    after it, paths that meet again are walked once. Returns the number of conjunctions in `found`, or -1 when they, or the
-    states, are too many. `found` has one place to spare.
+    The masks of a state s are forms[s, :forms[s, MAX_CONJUNCTIONS]]. Returns how many state 0 has, the program's first,
+    or -1 if some state would have more than MAX_CONJUNCTIONS.
     """
-    size = code.size // 3
-    head, following = np.empty(size, dtype=np.int64), np.empty(MAX_STATES, dtype=np.int64)
-    branch = np.empty((MAX_STATES, 2), dtype=np.int64)
-    states = unfold(code, head, following, branch)
-    if states < 0:
-        return -1
-    forms, counts = np.empty((states, found.size), dtype=np.uint64), np.zeros(states, dtype=np.int64)
-    near = 0 if goal == ACCEPT else 1  # the side on which the test becomes part of a conjunction
-    for at in range(size - 1, -1, -1):
-        state = head[at]
+    near = 0 if goal == ACCEPT else 1  # the side on which the test becomes a part of the conjunction, or clause
+    for at in range(first_state.size - 1, -1, -1):
+        is_test = code[3 * at] >= 0
+        state = first_state[at]
         while state >= 0:
-            for side in range(2 if code[3 * at] >= 0 else 1):
-                to = branch[state, side]
-                more = np.uint64(0)
-                if side == near and code[3 * at] >= 0:
-                    more = np.uint64(1) << np.uint64(local[at])
-                if to == goal:
-                    counts[state] = absorb(forms[state], counts[state], more)
-                elif to >= 0:
-                    for k in range(counts[to]):
-                        counts[state] = absorb(forms[state], counts[state], forms[to, k] | more)
-                        if counts[state] == found.size:
-                            return -1
-            state = following[state]
-    found[: counts[0]] = forms[0, : counts[0]]
-    return counts[0]
+            forms[state, MAX_CONJUNCTIONS] = 0
+            for side in range(2 if is_test else 1):
+                mask = 1 << local[at] if is_test and side == near else 0
+                after = states[state, ON_TRUE + side]
+                if after == goal and not absorb(forms, state, mask):
+                    return -1
+                for k in range(forms[after, MAX_CONJUNCTIONS] if after >= 0 else 0):
+                    if not absorb(forms, state, forms[after, k] | mask):
+                        return -1
+            state = states[state, NEXT]
+    return forms[0, MAX_CONJUNCTIONS]

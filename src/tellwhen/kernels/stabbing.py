@@ -1,7 +1,7 @@
 """Which intervals does a value stab? Found without testing each, on all domains.
 
 An interval is a point, a ray (`<= b` or `>= a`) or a span with two ends. Points and rays are sorted by their end; spans
-hang on the nodes of an implicit segment tree. Whatever waits for an interval (a *member*: a conjunction, or a predicate)
+hang on the nodes of an implicit segment tree. Whatever waits for an interval (a *member*: a conjunction or a predicate)
 stands in the list of its end or of its nodes. All lists are in one array, so the members that a value stabs are a few
 contiguous runs:
 

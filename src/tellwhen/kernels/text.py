@@ -1,4 +1,4 @@
-"""Find texts among sorted ones. Texts are UTF-8, whose byte order is the order of code points."""
+"""Where is a text among sorted ones? Texts are UTF-8, whose byte order is the order of code points."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tellwhen.kernels.jit import kernel
 
 @kernel
 def locate(start, data, begin, end, wanted_start, wanted, at, known):
-    """Texts begin:end of (start, data) are sorted; at[k] is how many of them are <= wanted text k, known[k] whether
-    the last of these equals it."""
+    """Of the sorted texts begin:end, at[k] are not greater than wanted text k, and known[k] tells whether the last of
+    these is equal."""
     for k in range(wanted_start.size - 1):
         first, size = wanted_start[k], wanted_start[k + 1] - wanted_start[k]
         low, high = begin, end

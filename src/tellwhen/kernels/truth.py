@@ -32,7 +32,7 @@ def note_true(stabbing, events, event, runs, truth, satisfied):
 
     The members of the stabbing index are predicates.
     """
-    domains = stabbing.domain.size // 4 - 1
+    domains = stabbing.key_start.size // 4 - 1
     count = 0
     for i in range(events.start[event], events.start[event + 1]):
         if events.domain[i] < domains:

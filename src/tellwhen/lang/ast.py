@@ -1,4 +1,4 @@
-"""What is an expression? Six small immutable classes; the three surface forms all make these.
+"""What is an expression? Seven small immutable classes; text, JSON and Python all become these.
 
     Predicate(attribute, operator, operand)     And / Or / Xor / Xnor(args)     Not(arg)     Truth(value)
 
@@ -25,6 +25,7 @@ Operator = Literal[
     "IS NULL", "IS NOT NULL",
 ]  # fmt: skip
 
+# operators by the operand they take
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 LISTS = ("IN", "NOT IN")
 RANGES = ("BETWEEN", "NOT BETWEEN")
@@ -67,7 +68,7 @@ class Expr:
         return to_json(self)
 
     def predicates(self) -> Iterator[Predicate]:
-        """Every predicate, from left to right, repeated ones repeated."""
+        """Every predicate from left to right, with repetitions."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -97,7 +98,7 @@ class Expr:
 
 
 def as_expr(value: object) -> Expr:
-    """An expression, or what stands for one: a bare `col()` is a Boolean attribute."""
+    """The value, if it is an expression; a bare `col()` becomes a predicate on a Boolean attribute."""
     if isinstance(value, Expr):
         return value
     bare = getattr(value, "as_predicate", None)
@@ -111,7 +112,7 @@ class Predicate(Expr):
     """One attribute, one operator, one operand.
 
     The operand is a constant for comparisons and text operators, a tuple for IN and BETWEEN, `(pattern, escape)`
-    for LIKE, and None for IS NULL. Constructing one checks nothing: `build.predicate` does.
+    for LIKE, and None for IS NULL. The constructor checks nothing; `build.predicate` does.
     """
 
     __slots__ = ("attribute", "operand", "operator")
@@ -125,7 +126,7 @@ class Predicate(Expr):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """The constants it compares with; none for IS NULL."""
+        """The constants that it compares with; none for IS NULL."""
         if self.operator in LIKES:
             return (self.operand[0],)
         if self.operand is None:
@@ -197,7 +198,7 @@ class Not(Expr):
 
 
 class Connective(Expr):
-    """What And, Or, Xor and Xnor share. Make one with `.of`, which merges nested nodes of the same class."""
+    """Base of And, Or, Xor and Xnor. Create one with `.of`, which merges nested nodes of the same class."""
 
     __slots__ = ("args", "depth", "size")
     keyword: ClassVar[str]
@@ -214,9 +215,10 @@ class Connective(Expr):
 
     @classmethod
     def of(cls, *args: Expr) -> Expr:
+        """The connective of these operands."""
         if not any([type(arg) is cls for arg in args]):
             return cls(args)
-        # From the parts' own depth and size: `a | b | c | ...` would otherwise look at everything at every step.
+        # Depth and size come from the parts: otherwise building `a | b | c | ...` would take quadratic time.
         parts: list[Expr] = []
         for arg in args:
             parts += arg.args if isinstance(arg, cls) else (arg,)
@@ -244,14 +246,14 @@ class And(Connective):
 
 
 class Or(Connective):
-    """True when some is."""
+    """True when at least one is."""
 
     __slots__ = ()
     keyword = "OR"
 
 
 class Xor(Connective):
-    """True when an odd number is, and none is undefined."""
+    """True when an odd number is; undefined when one is."""
 
     __slots__ = ()
     keyword = "XOR"

@@ -1,4 +1,4 @@
-"""Python -> Expr: `col("price") < 20`, and the one place where a predicate's parts are checked."""
+"""Python -> Expr: `col("price") < 20`. Also checks the parts of predicates, whatever form they came in."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
     elif operator in RANGES:
         operand = _constants(attribute, operator, operand)
         if len(operand) != 2:
-            raise ExpressionError(f"{attribute}: {operator} takes two ends, not {len(operand)}")
+            raise ExpressionError(f"{attribute}: {operator} takes two constants, not {len(operand)}")
     elif operator in LIKES:
         operand = _like(attribute, operator, operand)
     elif operator in TEXTS:
@@ -49,11 +49,11 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
 
 
 def name(attribute: str) -> str:
-    """An attribute's name, checked."""
+    """The name of an attribute; raises ExpressionError when it cannot be one."""
     if not isinstance(attribute, str) or not attribute:
-        raise ExpressionError(f"an attribute's name is a non-empty str, not {shown(attribute)}")
+        raise ExpressionError(f"the name of an attribute is a str that is not empty, not {shown(attribute)}")
     if len(attribute) > limits.NAME or "\0" in attribute or not is_unicode(attribute):
-        raise ExpressionError(f"an attribute's name has at most {limits.NAME} characters, no NUL, no lone surrogate")
+        raise ExpressionError(f"a name has at most {limits.NAME} characters, no NUL and no lone surrogate")
     return attribute
 
 
@@ -70,7 +70,7 @@ def _constants(attribute: str, operator: str, operand: Any) -> tuple[Any, ...]:
         raise ExpressionError(f"{attribute}: {operator} mixes {' and '.join(sorted(families))} constants")
     if families == {"number"} and not (fits_int(constants) or fits_float(constants)):
         raise ExpressionError(
-            f"{attribute}: one {operator} mixes fractions, or numbers beyond 2**62, with integers of 2**52 and more; "
+            f"{attribute}: one {operator} mixes fractions, or numbers beyond 2**62, with integers of 2**52 or more; "
             "write two predicates"
         )
     return constants
@@ -97,7 +97,7 @@ def _like(attribute: str, operator: str, operand: Any) -> tuple[str, str | None]
 
 
 class Column:
-    """An attribute by name, to be compared with Python's operators; alone, a Boolean attribute.
+    """An attribute, to be compared with Python's operators; alone it stands for a Boolean attribute that is true.
 
     >>> import tellwhen as tw
     >>> price, genre = tw.col("price"), tw.col("genre")
@@ -130,43 +130,55 @@ class Column:
         return predicate(self._name, ">=", other)
 
     def isin(self, values: Iterable[Any]) -> Predicate:
+        """`IN`: equal to one of the values."""
         return predicate(self._name, "IN", values)
 
     def not_in(self, values: Iterable[Any]) -> Predicate:
+        """`NOT IN`: equal to none of the values."""
         return predicate(self._name, "NOT IN", values)
 
     def between(self, low: Any, high: Any) -> Predicate:
+        """`BETWEEN`: at least `low` and at most `high`."""
         return predicate(self._name, "BETWEEN", (low, high))
 
     def not_between(self, low: Any, high: Any) -> Predicate:
+        """`NOT BETWEEN`: less than `low` or greater than `high`."""
         return predicate(self._name, "NOT BETWEEN", (low, high))
 
     def like(self, pattern: str, escape: str | None = None) -> Predicate:
+        """`LIKE`: the whole string fits the pattern; `%` stands for any characters, `_` for one."""
         return predicate(self._name, "LIKE", (pattern, escape))
 
     def not_like(self, pattern: str, escape: str | None = None) -> Predicate:
+        """`NOT LIKE`: the string does not fit the pattern."""
         return predicate(self._name, "NOT LIKE", (pattern, escape))
 
     def startswith(self, prefix: str) -> Predicate:
+        """`STARTS WITH`."""
         return predicate(self._name, "STARTS WITH", prefix)
 
     def endswith(self, suffix: str) -> Predicate:
+        """`ENDS WITH`."""
         return predicate(self._name, "ENDS WITH", suffix)
 
     def contains(self, part: str) -> Predicate:
+        """`CONTAINS`."""
         return predicate(self._name, "CONTAINS", part)
 
     def matches(self, pattern: str) -> Predicate:
+        """`MATCHES`: the regular expression, in RE2's syntax, is found somewhere in the string."""
         return predicate(self._name, "MATCHES", pattern)
 
     def is_null(self) -> Predicate:
+        """`IS NULL`: the event has no value."""
         return predicate(self._name, "IS NULL", None)
 
     def is_not_null(self) -> Predicate:
+        """`IS NOT NULL`: the event has a value."""
         return predicate(self._name, "IS NOT NULL", None)
 
     def as_predicate(self) -> Predicate:
-        """The bare Boolean attribute."""
+        """The attribute is TRUE."""
         return predicate(self._name, "=", True)
 
     def __and__(self, other: object) -> Expr:
@@ -192,7 +204,7 @@ class Column:
 
 
 def col(attribute: str) -> Column:
-    """The attribute of that name, for building expressions in Python.
+    """The attribute of this name, to build expressions in Python.
 
     >>> import tellwhen as tw
     >>> print((tw.col("level") == "critical") & ~tw.col("muted"))

@@ -1,4 +1,4 @@
-"""The meaning of an expression, written once: slow, plain, and the judge of every engine.
+"""What does an expression mean? Written once, slow and simple: the oracle that every engine is tested against.
 
 Three-valued (Kleene) logic: True, False, or None for undefined. A predicate is undefined when its attribute has no
 value of the family it compares with; only True is a match. LANGUAGE.md says the same in words.
@@ -21,7 +21,7 @@ def evaluate(expr: Expr, event: Mapping[str, Any]) -> bool | None:
 
 
 def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
-    """The same, for an event that is flat already."""
+    """The value of `expr` on an event that is flat already: nested objects have become dotted names."""
     if isinstance(expr, Predicate):
         return predicate_value(expr, event.get(expr.attribute))
     if isinstance(expr, Truth):
@@ -35,6 +35,9 @@ def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
     assert isinstance(expr, Xor | Xnor)
     values = [value_of(arg, event) for arg in expr.args]
     return parity(values) if isinstance(expr, Xor) else equivalence(values)
+
+
+# Kleene's connectives
 
 
 def negation(value: bool | None) -> bool | None:
@@ -61,6 +64,9 @@ def equivalence(values: list[bool | None]) -> bool | None:
     return None if None in values else values.count(False) % 2 == 0
 
 
+# predicates
+
+
 def predicate_value(predicate: Predicate, value: Any) -> bool | None:
     """True when some member of the value satisfies the predicate; members of another family do not count."""
     if predicate.operator == "IS NULL":
@@ -80,7 +86,7 @@ def predicate_value(predicate: Predicate, value: Any) -> bool | None:
 
 
 def satisfies(predicate: Predicate, value: Value) -> bool:
-    """Does this one value satisfy the predicate? Both are of one family."""
+    """Does a single value satisfy the predicate, which is of the same family?"""
     x = value.key
     operator = predicate.operator
     if operator == "LIKE":
@@ -120,8 +126,10 @@ def satisfies(predicate: Predicate, value: Value) -> bool:
 
 
 def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
-    """Does some value in the interval satisfy the predicate? Between two different values there is always another,
-    unless they are neighbouring doubles."""
+    """Does some value in the interval satisfy the predicate?
+
+    Between two different values there is always another, unless they are neighbouring doubles.
+    """
     low, high = interval.low_key, interval.high_key
     keys = [_key(constant) for constant in predicate.constants]
     c, operator = keys[0], predicate.operator

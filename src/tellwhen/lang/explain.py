@@ -1,4 +1,4 @@
-"""Why did it match, or why not? The tree with the value of every node."""
+"""Why does an expression match an event, or why not? Its tree, with the value of every node."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Explanation(NamedTuple):
     note: str
 
     def __str__(self) -> str:
-        rows = list(self._rows("", ""))
-        width = max((len(label) for _, label, note in rows if note), default=0)
+        lines = self._lines("", "")
+        width = max((len(label) for _, label, note in lines if note), default=0)
         width = min(max(width, 30), 72)
-        return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in rows)
+        return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
 
-    def _rows(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+    def _lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
         expr = self.expression
         label = (
             expr.keyword if isinstance(expr, Connective)
@@ -44,11 +44,11 @@ class Explanation(NamedTuple):
             else predicate_text(expr) if isinstance(expr, Predicate)
             else str(expr)
         )  # fmt: skip
-        rows = [(self.value, branch + label, self.note)]
+        lines = [(self.value, branch + label, self.note)]
         for i, part in enumerate(self.parts):
             last = i == len(self.parts) - 1
-            rows += part._rows(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
-        return rows
+            lines += part._lines(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+        return lines
 
 
 def explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:

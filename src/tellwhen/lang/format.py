@@ -11,7 +11,7 @@ from tellwhen.lang.values import Constant
 
 
 def to_text(expr: Expr) -> str:
-    """The expression with as few parentheses as the precedence needs."""
+    """The expression, with parentheses only where the precedence needs them."""
     return _text(expr, 0)
 
 
@@ -30,7 +30,7 @@ def _text(expr: Expr, binding: int) -> str:
 
 
 def predicate_text(predicate: Predicate) -> str:
-    """One predicate."""
+    """The text of a predicate."""
     attribute, operator, operand = name_text(predicate.attribute), predicate.operator, predicate.operand
     if operator in LISTS:
         return f"{attribute} {operator} ({', '.join(map(constant_text, operand))})"
@@ -46,14 +46,14 @@ def predicate_text(predicate: Predicate) -> str:
 
 
 def name_text(name: str) -> str:
-    """An attribute's name, quoted where a bare one would not read back."""
+    """The name of an attribute, in quotes where it would not parse without."""
     if IS_NAME(name) and name.upper() not in RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
 
 
 def constant_text(value: Constant) -> str:
-    """A literal."""
+    """A constant as a literal."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):

@@ -29,7 +29,8 @@ from tellwhen.lang.ast import (
 )
 from tellwhen.lang.build import predicate
 from tellwhen.lang.parser import CONNECTIVES
-from tellwhen.lang.values import Constant, timestamp
+from tellwhen.lang.times import timestamp
+from tellwhen.lang.values import Constant
 
 OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES)} | {"!=": "<>"}
 
@@ -61,7 +62,7 @@ def _scalar(value: Constant) -> Any:
 
 
 def from_json(form: Any) -> Expr:
-    """Read the JSON form, as parsed JSON or as its text; errors name the path, like `$.and[1].value`.
+    """Read the JSON form, parsed or as text; errors name the path, like `$.and[1].value`.
 
     >>> print(from_json({"and": [{"attribute": "a", "operator": "<", "value": 3}, {"not": False}]}))
     a < 3 AND NOT FALSE
@@ -114,7 +115,7 @@ def _predicate(form: dict[str, Any], path: str) -> Predicate:
         )
     if operator in PRESENCES:
         if "value" in form:
-            raise ExpressionError(f"{path}.value: {operator} takes none")
+            raise ExpressionError(f"{path}.value: {operator} takes no value")
         operand: Any = None
     elif "value" not in form:
         raise ExpressionError(f"{path}: {operator} needs a value")
@@ -125,7 +126,7 @@ def _predicate(form: dict[str, Any], path: str) -> Predicate:
     else:
         operand = _constant(form["value"], f"{path}.value")
     if "escape" in form and operator not in LIKES:
-        raise ExpressionError(f"{path}.escape: only LIKE takes one")
+        raise ExpressionError(f"{path}.escape: only LIKE and NOT LIKE take an escape character")
     try:
         return predicate(form["attribute"], operator, operand)
     except ExpressionError as error:

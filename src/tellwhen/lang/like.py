@@ -1,4 +1,4 @@
-"""What does a LIKE pattern ask? `%` any characters, `_` one character, ESCAPE takes the next one literally."""
+"""Which strings fit a LIKE pattern? `%` stands for any characters, `_` for one; ESCAPE makes the next one literal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tokens(pattern: str, escape: str | None) -> list[str | Wild]:
 
 
 def matches(text: str, pattern: str, escape: str | None) -> bool:
-    """Does the whole text fit the pattern? Greedy with one step back to the last %: never exponential."""
+    """Does the whole text fit the pattern? Greedy, and goes back to the last % only: never exponential."""
     wanted = tokens(pattern, escape)
     at = here = 0
     star, resume = -1, 0

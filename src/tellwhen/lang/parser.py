@@ -2,7 +2,7 @@
 
 Precedence, tightest first: predicate, NOT, AND, XOR and XNOR, OR. Keywords in any case.
 
-The tokens come from one `findall`, as bare strings: the fastest lexer Python has. It drops positions, which only
+The tokens come from one `findall`, as strings: the fastest lexer that Python has. It drops their positions, which only
 errors need; `_fail` finds them by lexing again.
 """
 
@@ -16,7 +16,8 @@ from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
-from tellwhen.lang.values import Constant, constant, timestamp
+from tellwhen.lang.times import timestamp
+from tellwhen.lang.values import Constant, constant
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"])
@@ -45,8 +46,6 @@ KEYWORDS = {
     for word in RESERVED | {"STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP"}
     for spelling in (word, word.lower(), word.capitalize())
 }
-
-
 INITIALS = {letter for word in KEYWORDS for letter in (word[0].lower(), word[0].upper())}
 
 
@@ -69,6 +68,7 @@ def parse(text: str) -> Expr:
 
 
 def _keyword(token: str) -> str | None:
+    """The keyword that a token spells, in upper case. Most names are told apart by their first letter."""
     return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[0] in INITIALS else None)
 
 
@@ -77,7 +77,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Without white space at the end, where the pattern would begin anew at every character.
+        # Without white space at the end: the pattern would fail there at every character, in quadratic time.
         self.tokens: list[str] = TOKEN.findall(text.rstrip())
         self.tokens.append("")  # the end
         self.at = 0
@@ -85,7 +85,7 @@ class _Parser:
     def expression(self) -> Expr:
         operands: list[Expr] = []
         operators: list[str] = []
-        places: list[int] = []  # of the operators, for errors
+        indexes: list[int] = []  # of the operators' tokens, for errors
         tokens = self.tokens
         depth = 0
         while True:
@@ -94,7 +94,7 @@ class _Parser:
             word = _keyword(token) if token else None
             if token == "(" or word == "NOT":
                 operators.append("(" if token == "(" else "NOT")
-                places.append(self.at)
+                indexes.append(self.at)
                 depth += 1
                 if depth > limits.DEPTH:
                     self._fail(f"an expression is nested at most {limits.DEPTH} deep")
@@ -105,40 +105,40 @@ class _Parser:
             while True:
                 token = tokens[self.at]
                 if token == ")":
-                    depth -= self._reduce(operands, operators, places, 1)
+                    depth -= self._reduce(operands, operators, indexes, 1)
                     if not operators:
                         self._fail("this ) closes nothing")
                     operators.pop()
-                    places.pop()
+                    indexes.pop()
                     depth -= 1
                     self.at += 1
                     continue
                 break
             if not token:
-                self._reduce(operands, operators, places, 1)
+                self._reduce(operands, operators, indexes, 1)
                 if operators:
-                    self.at = places[-1]
+                    self.at = indexes[-1]
                     self._fail("this ( is never closed")
                 return operands[0]
             word = _keyword(token)
             if word not in CONNECTIVES:
                 self._fail(f"expected AND, OR, XOR, XNOR or the end, found {_show(token)}")
             binding = BINDING[word]
-            depth -= self._reduce(operands, operators, places, binding + 1)
-            # Equal neighbours wait, so that a chain of n is made in one step and not in n.
+            depth -= self._reduce(operands, operators, indexes, binding + 1)
+            # Equal operators wait, so that a chain of n operands becomes a node in one step.
             if operators and operators[-1] != word and BINDING[operators[-1]] == binding:
-                self._reduce(operands, operators, places, binding)
+                self._reduce(operands, operators, indexes, binding)
             operators.append(word)
-            places.append(self.at)
+            indexes.append(self.at)
             self.at += 1
 
-    def _reduce(self, operands: list[Expr], operators: list[str], places: list[int], binding: int) -> int:
-        """Apply the waiting operators that bind at least as tight; returns how many of them were NOT."""
+    def _reduce(self, operands: list[Expr], operators: list[str], indexes: list[int], binding: int) -> int:
+        """Apply the waiting operators that bind at least this tight; returns how many of them were NOT."""
         negations = 0
         try:
             while operators and BINDING[operators[-1]] >= binding:
                 word = operators.pop()
-                place = places.pop()
+                index = indexes.pop()
                 if word == "NOT":
                     operands.append(Not(operands.pop()))
                     negations += 1
@@ -146,13 +146,13 @@ class _Parser:
                 count = 2
                 while operators and operators[-1] == word:
                     operators.pop()
-                    places.pop()
+                    indexes.pop()
                     count += 1
                 args = operands[-count:]
                 del operands[-count:]
                 operands.append(CONNECTIVES[word].of(*args))
         except LimitError as error:
-            self.at = place
+            self.at = index
             self._fail(str(error))
         return negations
 
@@ -176,6 +176,7 @@ class _Parser:
             self._fail(str(error))
 
     def _worded(self, attribute: str, word: str | None) -> Expr:
+        """The predicate of an operator that is a word; without one, of a bare Boolean attribute."""
         if word in ("IN", "BETWEEN", "LIKE"):
             return self._negatable(attribute, word, "")
         if word == "NOT":
@@ -199,9 +200,10 @@ class _Parser:
             return Predicate(attribute, "IS NOT NULL" if negated else "IS NULL", None)
         if self.tokens[self.at] == "==":
             self._fail("equality is written =")
-        return Predicate(attribute, "=", True)  # a bare Boolean attribute
+        return Predicate(attribute, "=", True)
 
     def _negatable(self, attribute: str, word: str, negation: str) -> Expr:
+        """The predicate of an operator that may follow NOT."""
         self.at += 1
         if word == "LIKE":
             pattern = self._string("LIKE")
@@ -223,7 +225,7 @@ class _Parser:
         return self._listed(attribute, negation + word, tuple(constants))
 
     def _listed(self, attribute: str, operator: Any, constants: tuple[Constant, ...]) -> Predicate:
-        # Literals are right by construction. Left to check are their number, and that they go together.
+        # Each literal is right by construction. What is left to check: how many there are, and that they go together.
         kind = type(constants[0])
         if kind is not float and len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
             return Predicate(attribute, operator, constants)
@@ -234,11 +236,11 @@ class _Parser:
         if first == '"' and len(token) > 2:
             name = token[1:-1].replace('""', '"')
             if len(name) > limits.NAME or "\0" in name:
-                self._fail(f"an attribute's name has at most {limits.NAME} characters, and no NUL")
+                self._fail(f"the name of an attribute has at most {limits.NAME} characters, and no NUL")
             return name
         if word not in RESERVED and (first.isalpha() or IS_NAME(token)):
             if len(token) > limits.NAME:
-                self._fail(f"an attribute's name has at most {limits.NAME} characters")
+                self._fail(f"the name of an attribute has at most {limits.NAME} characters")
             return token
         if first and (first in "'.-" or first.isdigit()) and token != "'":
             self._fail("expected an attribute, found a constant; write the attribute first")
@@ -302,7 +304,7 @@ class _Parser:
         if len(value) > limits.STRING:
             self._fail(f"a string constant has at most {limits.STRING} characters")
         if "\0" in value:
-            self._fail("a string constant holds no NUL")
+            self._fail("a string constant contains no NUL")
         self.at += 1
         return value
 
@@ -314,7 +316,7 @@ class _Parser:
         except (ValueError, OverflowError):
             self.at -= 1
             example = "DATE '2026-01-31'" if word == "DATE" else "TIMESTAMP '2026-01-31 23:59:59.123456'"
-            self._fail(f"this is no {word}; an example: {example}")
+            self._fail(f"this is not a {word}; an example: {example}")
 
     def _expect(self, wanted: str, words: str = "") -> None:
         token = self.tokens[self.at]

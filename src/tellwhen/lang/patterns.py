@@ -1,4 +1,4 @@
-"""Regular expressions that cannot hang: RE2, linear in the text whatever the pattern."""
+"""Does a regular expression match? By RE2, which is linear in the text whatever the pattern: it cannot hang."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tellwhen.errors import ExpressionError
 
 
 def options(memory: int = 8 << 20) -> Any:
-    """RE2's options: quiet, no captures, and this much memory for a compiled pattern."""
+    """RE2's options: no messages, no captures, and `memory` bytes for a compiled pattern."""
     chosen = re2.Options()
     chosen.log_errors = False
     chosen.never_capture = True

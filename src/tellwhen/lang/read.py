@@ -1,4 +1,4 @@
-"""Whatever a user may give for an expression -> Expr, and the text that stands for it."""
+"""An expression in any form that a user may give it -> Expr, and its text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tellwhen.lang.json import from_json
 from tellwhen.lang.parser import parse
 
 Given = str | Expr | Mapping[str, Any]
-"""Text, JSON as text or as read, or an expression."""
+"""Text, JSON (as text or parsed), or an expression."""
 
 
 def read(given: Given) -> tuple[Expr, str]:
-    """The expression, and its text: the user's own, where there is one."""
+    """The expression and its text: the user's own, if text was given."""
     if isinstance(given, str) and not given.lstrip().startswith("{"):  # no text of an expression starts with a brace
         return parse(given), given
     expression = from_json(given) if isinstance(given, str | Mapping | bool) else as_expr(given)

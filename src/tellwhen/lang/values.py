@@ -1,14 +1,13 @@
-"""Here is a Python value: what does the language take it for?
+"""Here is a Python value: what is it in the language?
 
-A value belongs to one *family*: bool, number, string or time. Predicates compare inside one family only.
-This module knows nothing of expressions; constants of subscriptions and values of events both pass through it.
+A value belongs to one *family*: bool, number, string or time. A predicate compares within one family only.
+Constants of subscriptions and values of events both pass through here.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -18,12 +17,10 @@ import numpy as np
 
 from tellwhen.errors import EventError, ExpressionError, shown
 from tellwhen.lang import limits
+from tellwhen.lang.times import EPOCH, MICROSECOND, exact_nanoseconds, is_whole_days, nanoseconds
 
 Family = Literal["bool", "number", "string", "time"]
 Constant = bool | int | float | str | dt.date | dt.datetime
-
-EPOCH = dt.datetime(1970, 1, 1)
-MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class Value(NamedTuple):
@@ -39,7 +36,7 @@ class Value(NamedTuple):
 class Interval:
     """All numbers, or all times, from `low` to `high`, ends included; None leaves an end open.
 
-    An event may carry one in place of a value. A predicate then asks whether *some* value in the interval satisfies it.
+    An event may carry one instead of a value. A predicate is then true when *some* value in the interval satisfies it.
 
     >>> import tellwhen as tw
     >>> tw.parse("price < 15").evaluate({"price": tw.Interval(10, 20)})
@@ -90,16 +87,14 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     if isinstance(value, Decimal):
         return value.is_nan()
-    return type(value).__name__ == "NAType"  # of pandas, which need not be installed
+    return type(value).__name__ == "NAType"  # from pandas, which need not be installed
 
 
 def reduce(value: Any) -> Value | None:
-    """The value as a family and a key, or None when the language has no place for it."""
+    """The family and the key of a value; None for a missing value, and for one of no family."""
     if is_missing(value):
         return None
-    if isinstance(value, np.generic):
-        if isinstance(value, np.datetime64):
-            return _numpy_time(value)
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = _from_numpy(value)
     if isinstance(value, bool):
         return Value("bool", int(value))
@@ -109,7 +104,7 @@ def reduce(value: Any) -> Value | None:
         return Value("number", float(value))
     if isinstance(value, str):
         return Value("string", str.__str__(value)) if is_unicode(value) else None
-    if isinstance(value, dt.date):
+    if isinstance(value, dt.date | np.datetime64):
         try:
             return Value("time", nanoseconds(value))
         except (OverflowError, ValueError):  # a pandas Timestamp far beyond year 9999
@@ -120,19 +115,11 @@ def reduce(value: Any) -> Value | None:
 
 
 def _from_numpy(value: np.generic) -> Any:
-    """The Python value of a NumPy scalar; one that has none comes back as it is, and is of no family."""
-    for kind, plain in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
+    """The Python value of a NumPy scalar. A scalar of no family is returned as it is."""
+    for kind, convert in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
         if isinstance(value, kind) and not isinstance(value, np.timedelta64):
-            return plain(value)
+            return convert(value)
     return value
-
-
-def _numpy_time(value: np.datetime64) -> Value | None:
-    if np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as"):
-        return Value("time", int(value.astype("M8[ns]").astype(np.int64)))
-    micros = value.astype("M8[us]")
-    # A coarse unit reaches further than microseconds do, and wraps round.
-    return Value("time", int(micros.astype(np.int64)) * 1000) if micros == value else None
 
 
 def _is_whole(value: Decimal | Fraction) -> bool:
@@ -161,52 +148,8 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def microseconds(value: dt.date) -> int:
-    """Since 1970 in UTC; a date is its first moment, a time without a zone is taken as UTC."""
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)
-    elif value.tzinfo is not None:
-        offset = value.utcoffset() or dt.timedelta(0)
-        # Not astimezone(): it overflows for moments near year 1 and year 9999.
-        return (value.replace(tzinfo=None) - EPOCH) // MICROSECOND - offset // MICROSECOND
-    return (value - EPOCH) // MICROSECOND
-
-
-class Moment(dt.datetime):
-    """A time read from text, with the nanoseconds that a datetime has no room for."""
-
-    nanosecond = 0
-
-
-_FRACTION = re.compile(r"[.,]([0-9]+)")
-
-
-def moment(text: str) -> Moment:
-    """ISO text as a time; ValueError for one that is none, or finer than nanoseconds."""
-    found: Moment = Moment.fromisoformat(text)
-    fractions = [digits.rstrip("0") for digits in _FRACTION.findall(text)]
-    if any([len(digits) > 9 for digits in fractions]) or any([len(digits) > 6 for digits in fractions[1:]]):
-        raise ValueError("nanoseconds at most")
-    if fractions:
-        found.nanosecond = int(fractions[0].ljust(9, "0")[6:])
-    return found
-
-
-def timestamp(text: str) -> dt.datetime:
-    """ISO text as a constant of an expression; ValueError for one finer than microseconds."""
-    found = moment(text)
-    if found.nanosecond:
-        raise ValueError("microseconds at most")
-    return found
-
-
-def nanoseconds(value: dt.date) -> int:
-    """As `microseconds`, keeping the nanoseconds that a pandas Timestamp adds."""
-    return microseconds(value) * 1000 + int(getattr(value, "nanosecond", 0))
-
-
 def is_several(value: Any) -> bool:
-    """Is it a list of values, and not one?"""
+    """Is it a list of values?"""
     return isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
@@ -219,23 +162,23 @@ def members(value: Any) -> Iterator[Any]:
 
 
 def is_present(value: Any) -> bool:
-    """Does the attribute hold anything at all? What `IS NOT NULL` asks."""
+    """Is there a value, of whatever family? The meaning of `IS NOT NULL`."""
     return any(not is_missing(member) for member in members(value))
 
 
 def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested objects become dotted names; a name written out in full wins over a nested one."""
+    """The event without nested objects: their members get dotted names. A name that is written in full wins."""
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
     objects = 1
-    while waiting:  # level by level, so that a full name is seen before a nested one; no recursion on hostile depth
+    while waiting:  # level by level: a name in full comes before a nested one. No recursion: depth may be hostile
         deeper: list[tuple[str, Mapping[Any, Any]]] = []
         for prefix, mapping in waiting:
             for key, value in mapping.items():
                 if not isinstance(key, str):
-                    raise EventError(f"attribute names are strings, not {shown(key)}")
+                    raise EventError(f"the name of an attribute is a string, not {shown(key)}")
                 name = prefix + key
                 if len(name) > limits.NAME:
                     continue
@@ -251,9 +194,9 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def constant(value: Any, attribute: str) -> Constant:
-    """A constant for an expression built in Python or read from JSON, checked; raises ExpressionError."""
-    if isinstance(value, np.datetime64):
-        return _numpy_constant(value, attribute)
+    """The value as a constant of an expression; raises ExpressionError when it cannot be one."""
+    if isinstance(value, dt.datetime | np.datetime64):
+        return _time(value, attribute)
     if isinstance(value, np.generic):
         value = _from_numpy(value)
     if isinstance(value, bool):
@@ -273,8 +216,6 @@ def constant(value: Any, attribute: str) -> Constant:
         return float(value)
     if isinstance(value, str):
         return _string(str.__str__(value), attribute)
-    if isinstance(value, dt.datetime):
-        return _plain_datetime(value, attribute)
     if isinstance(value, dt.date):
         return dt.date(value.year, value.month, value.day)
     raise ExpressionError(
@@ -282,30 +223,26 @@ def constant(value: Any, attribute: str) -> Constant:
     )
 
 
-def _numpy_constant(value: np.datetime64, attribute: str) -> Constant:
-    moment = value.astype("M8[us]").item()
-    if not isinstance(moment, dt.datetime) or moment != value:
-        raise ExpressionError(f"{attribute}: {value} is no TIMESTAMP of microseconds in the years 1 to 9999")
-    return moment
-
-
 def _string(value: str, attribute: str) -> str:
     if len(value) > limits.STRING:
         raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING} characters")
     if "\0" in value or not is_unicode(value):
-        raise ExpressionError(f"{attribute}: a string constant holds no NUL and no lone surrogate")
+        raise ExpressionError(f"{attribute}: a string constant contains no NUL and no lone surrogate")
     return value
 
 
-def _plain_datetime(value: dt.datetime, attribute: str) -> dt.datetime:
+def _time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
+    """A datetime in UTC without a zone; a date for a datetime64 of whole days."""
     if is_missing(value):
         raise ExpressionError(f"{attribute}: NaT is not a constant; use IS NULL for missing values")
-    if getattr(value, "nanosecond", 0):
-        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} has nanoseconds")
     try:
-        return EPOCH + microseconds(value) * MICROSECOND
-    except OverflowError:
+        nanos, finer = exact_nanoseconds(value)
+        found = EPOCH + nanos // 1000 * MICROSECOND
+    except (OverflowError, ValueError):
         raise ExpressionError(f"{attribute}: {value} leaves the years 1 to 9999 in UTC") from None
+    if nanos % 1000 or finer:
+        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} is finer")
+    return found.date() if isinstance(value, np.datetime64) and is_whole_days(value) else found
 
 
 def family_of(value: Constant) -> Family:
@@ -317,15 +254,15 @@ def family_of(value: Constant) -> Family:
     return "string" if isinstance(value, str) else "time"
 
 
-DOUBLE_EXACT = 1 << 52
-"""Integers of smaller magnitude are doubles that have a double on either side within a half."""
+WHOLE_DOUBLES = 1 << 52
+"""Doubles of this magnitude or more have no fraction."""
 
 
 def fits_int(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on an int domain? They are whole and in range."""
+    """May these constants live on an int domain? They must be whole numbers in range."""
     return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
 
 
 def fits_float(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on a float domain? None is an integer that integer event values could be confused with."""
-    return all(abs(c) < DOUBLE_EXACT or abs(c) > limits.INTEGER for c in constants)
+    """May these constants live on a float domain? Not integers so large that another integer may have their double."""
+    return all(abs(c) < WHOLE_DOUBLES or abs(c) > limits.INTEGER for c in constants)

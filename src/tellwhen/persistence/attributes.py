@@ -1,4 +1,4 @@
-"""Attributes <-> what is saved of them: names and domains as JSON, the dictionaries' constants as arrays."""
+"""Attributes <-> what is saved of them: domains and patterns as JSON, the constants of dictionaries as arrays."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.attributes import ROLES, Attributes, Domain
+from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, Domain
 from tellwhen.compile.dictionary import Dictionary, Saved
 from tellwhen.compile.patterns import Patterns
 from tellwhen.containers.texts import Texts
 
 
 def attributes_meta(attributes: Attributes) -> dict[str, Any]:
-    """Domains in their order, and the patterns of those that have one."""
+    """What is saved as JSON: the domains by number, and the patterns of those that have one."""
     return {
         "domains": [list(domain) for domain in attributes.domains],
         "patterns": [
@@ -26,8 +26,8 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
 
 
 def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
-    """The constants of all string domains, one domain after the other, each in order."""
-    domains = [domain for domain, (_, kind) in enumerate(attributes.domains) if kind in ROLES]
+    """What is saved as arrays: the constants of all string domains, by domain, and sorted."""
+    domains = [domain for domain, (_, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS]
     parts = [attributes.dictionary(domain).arrays() for domain in domains]
     lengths = [np.diff(start) for start, _, _ in parts]
     return {
@@ -39,13 +39,13 @@ def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
 
 
 def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Attributes:
-    """The attributes as they were."""
+    """The attributes, their dictionaries left in the arrays until they change."""
     attributes = Attributes()
     attributes.domains = [Domain(name, kind) for name, kind in meta["domains"]]
     for number, (name, kind) in enumerate(attributes.domains):
         attribute = attributes.of(name)
-        if kind in ROLES:
-            setattr(attribute, ROLES[kind], _dictionary(number, arrays))
+        if kind in LABELLED_KINDS:
+            setattr(attribute, kind, _dictionary(number, arrays))
         elif kind != "pattern":
             setattr(attribute, kind, number)
             if kind == "presence":

@@ -1,21 +1,24 @@
-"""Named arrays <-> a directory that is whole or not there.
+"""How do named arrays become a directory that is whole or absent?
 
     idx/manifest.json            format, checksums, and what is not an array
-    idx/data-<version>/*.npy     the arrays, mapped into memory when loaded
+    idx/data-<hex>/*.npy         the arrays, mapped into memory when loaded
 
-Saving writes a new data directory aside and then renames a new manifest over the old one: a kill at any moment leaves
-the previous index in place. One process saves to a directory at a time; any number may load.
+Saving writes a new data directory and then renames a new manifest over the old one: a kill at any moment leaves the
+previous index in place. Any number of threads and processes may save and load at the same time. Those that save wait
+for each other, and the last one wins; those that load get one of the indexes, whole.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,40 +26,80 @@ import numpy as np
 
 from tellwhen.errors import FormatError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 DATA = re.compile("data-[0-9a-f]{32}")
-
+UNFINISHED = re.compile("manifest.json.[0-9a-f]{32}")
+"""A manifest that was not renamed yet when its process was killed."""
 
 Parts = Mapping[str, Mapping[str, np.ndarray]]
 """Arrays by part and name."""
 
 
-def save(path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *, make: bool = True) -> None:
+def save(
+    path: str | os.PathLike[str], parts: Parts, meta: Mapping[str, Any], *, make: bool = True, durable: bool = True
+) -> None:
     """Write the arrays and the JSON-able `meta`; replaces an index that is there.
 
-    With `make=False` the directory must be there already; one that was taken away is not made again.
+    With `make=False` the directory must exist: it is not created again after another process has deleted it. With
+    `durable=False` the arrays may be lost when the machine crashes: for files that are soon read back and deleted.
     """
     root = Path(path)
-    if root.exists() and (not root.is_dir() or (any(root.iterdir()) and not _is_ours(root))):
-        raise FormatError(f"{root} exists and is not a saved index; choose another place")
     if make:
-        root.mkdir(parents=True, exist_ok=True)
-    data = root / f"data-{uuid.uuid4().hex}"
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise FormatError(f"{root} is no directory, or lies in a file; choose another path") from None
+    with _locked(root) as is_locked:
+        if any(root.iterdir()) and not _is_ours(root):
+            raise FormatError(f"{root} exists and is not a saved index; choose another path")
+        replaced = _data_in_use(root)
+        data = root / f"data-{uuid.uuid4().hex}"
+        files = _write_arrays(data, parts, durable)
+        write_checked(root / MANIFEST, {"data": data.name, "files": files, "meta": meta}, FORMAT)
+        for old in root.iterdir():
+            # Without the lock, what is not in use may be what another process is writing.
+            if old != data and _is_part(old) and (is_locked or old.name == replaced):
+                _delete(old)
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[bool]:
+    """One at a time saves to a directory; gives False where the file system has no locks for directories."""
+    directory = os.open(root, os.O_RDONLY)
+    is_locked = False
+    try:
+        with suppress(OSError):
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            is_locked = True
+        yield is_locked
+    finally:
+        if is_locked:
+            fcntl.flock(directory, fcntl.LOCK_UN)  # closing is not enough when a forked process has a copy
+        os.close(directory)
+
+
+def _write_arrays(data: Path, parts: Parts, durable: bool) -> dict[str, dict[str, int]]:
+    """Write a new data directory; returns by file what `load` checks."""
     data.mkdir()
-    files = {}
-    arrays = {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
-    for name, array in arrays.items():
-        file = data / f"{name}.npy"
-        with file.open("wb") as out:
-            np.save(out, np.ascontiguousarray(array), allow_pickle=False)
-            out.flush()
+    try:
+        return {
+            f"{part}.{name}": _write(data / f"{part}.{name}.npy", array, durable)
+            for part, named in parts.items()
+            for name, array in named.items()
+        }
+    except BaseException:
+        _delete(data)
+        raise
+
+
+def _write(file: Path, array: np.ndarray, durable: bool) -> dict[str, int]:
+    with file.open("wb") as out:
+        np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+        out.flush()
+        if durable:
             os.fsync(out.fileno())
-        files[name] = {"bytes": file.stat().st_size, "crc32": _checksum(file)}
-    write_checked(root / MANIFEST, {"data": data.name, "files": files, "meta": meta}, FORMAT)
-    for old in root.iterdir():
-        if DATA.fullmatch(old.name) and old != data:
-            shutil.rmtree(old, ignore_errors=True)
+    return {"bytes": file.stat().st_size, "crc32": _checksum(file)}
 
 
 def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, dict[str, np.ndarray]], Any]:
@@ -67,7 +110,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, d
         try:
             return _load_arrays(root / body["data"], body["files"], verify), body["meta"]
         except FileNotFoundError as error:
-            # Another process may have saved between the manifest and the arrays.
+            # Another thread or process may have saved between the manifest and the arrays.
             if _read_manifest(root)["data"] == body["data"]:
                 raise FormatError(f"{error.filename} is missing; the index in {root} is incomplete") from None
 
@@ -79,16 +122,20 @@ def _read_manifest(root: Path) -> dict[str, Any]:
         raise FormatError(f"there is no index in {root}: {MANIFEST} is missing") from None
 
 
-def read_checked(file: Path, newest: int) -> dict[str, Any]:
-    """JSON that `write_checked` wrote, if it is whole and of a format that is known here."""
+def read_checked(file: Path, version: int) -> dict[str, Any]:
+    """JSON that `write_checked` wrote, if it is whole and of this version of its format."""
     try:
         body: dict[str, Any] = json.loads(file.read_bytes())
-        version, crc = body["format"], body.pop("crc32")
+        found, crc = body["format"], body.pop("crc32")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError(f"{file} is damaged") from None
-    # The version first: a newer format may well be checked in another way.
-    if isinstance(version, int) and version > newest:
-        raise FormatError(f"{file} has format {version}, this tellwhen reads up to {newest}; upgrade to read it")
+    # The version first: the checksum of another format may well be another one.
+    if isinstance(found, int) and found > version:
+        raise FormatError(f"{file} has format {found}, this tellwhen reads format {version}; upgrade to read it")
+    if isinstance(found, int) and found < version:
+        raise FormatError(
+            f"{file} has format {found} of an older tellwhen, this one reads format {version}; save the index again"
+        )
     if crc != _body_checksum(body):
         raise FormatError(f"{file} is damaged: its checksum is wrong")
     del body["format"]
@@ -96,7 +143,7 @@ def read_checked(file: Path, newest: int) -> dict[str, Any]:
 
 
 def write_checked(file: Path, body: Mapping[str, Any], version: int) -> None:
-    """JSON with a checksum, whole or not there."""
+    """Write JSON with a checksum, whole or not at all; replaces a file that is there."""
     body = {"format": version, **body}
     _replace(file, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
 
@@ -130,12 +177,15 @@ def _body_checksum(body: Mapping[str, Any]) -> int:
 
 
 def _replace(file: Path, text: str) -> None:
-    aside = file.with_suffix(".new")
-    with aside.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    aside.replace(file)
+    unfinished = file.with_name(f"{file.name}.{uuid.uuid4().hex}")  # of its own: others may replace the same file
+    try:
+        with unfinished.open("w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
     directory = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
@@ -143,12 +193,32 @@ def _replace(file: Path, text: str) -> None:
         os.close(directory)
 
 
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_part(path: Path) -> bool:
+    """A data directory, or an unfinished manifest."""
+    return bool(DATA.fullmatch(path.name) or UNFINISHED.fullmatch(path.name))
+
+
+def _data_in_use(root: Path) -> str | None:
+    """The data directory that the manifest names, if there is one."""
+    try:
+        return str(_read_manifest(root)["data"])
+    except FormatError:
+        return None
+
+
 def _is_ours(root: Path) -> bool:
-    """A saved index, damaged or not, or what a first save left behind when it was killed."""
+    """Is it a saved index, damaged or not, or what a first save left behind when it was killed?"""
     try:
         manifest = json.loads((root / MANIFEST).read_bytes())
     except FileNotFoundError:
-        return all(DATA.fullmatch(p.name) or p.name == "manifest.new" for p in root.iterdir())
+        return all(_is_part(path) for path in root.iterdir())
     except (ValueError, RecursionError):
-        return any(DATA.fullmatch(p.name) for p in root.iterdir())
+        return any(DATA.fullmatch(path.name) for path in root.iterdir())
     return isinstance(manifest, dict) and {"format", "crc32"} <= manifest.keys()

@@ -1,4 +1,4 @@
-"""How often do the attributes occur, and with which values? Of one side: the events, or the subscriptions."""
+"""How often does each attribute occur, and with which values? On one side: the events, or the subscriptions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 from tellwhen.profile.sketches import Heavy, Sample
 from tellwhen.profile.values import FAMILIES
 
-SAMPLED, MOST, LEAST = 1 << 17, 256, 8
-"""Values sampled of all attributes together; and of one, at most and at least."""
+SAMPLED = 1 << 17
+"""Values sampled of all attributes together."""
+
+SAMPLED_MOST, SAMPLED_LEAST = 256, 8
+"""Values sampled of one attribute, at most and at least."""
 
 BUFFERED = 1 << 17
-"""Values gathered before the sketches see them, each distinct one once with its count."""
+"""Values collected before the sketches see them, each distinct one once with its count."""
 
 
 class Census:
-    """Values are texts, as `values.py` writes them. After adding, `trim`."""
+    """Values are texts, as `values.py` writes them. Call `trim` after adding."""
 
     def __init__(self) -> None:
         self.present: Counter[str] = Counter()  # events or subscriptions that have the attribute
@@ -25,32 +28,32 @@ class Census:
         self.heavy = Heavy()
         self._samples: defaultdict[str, Sample] = defaultdict(Sample)
         self._buffer: dict[str, dict[str, int]] = {}
-        self._size = 0  # of what is buffered
+        self._buffered = 0
 
     def add(self, attribute: str, text: str | None) -> None:
-        """None, a value of no family, is not counted."""
+        """Add one value; None, a value of no family, is not counted."""
         if text is not None:
             counts = self._buffer.setdefault(attribute, {})
             counts[text] = counts.get(text, 0) + 1
-            self._size += 1
-            if self._size > BUFFERED:
+            self._buffered += 1
+            if self._buffered > BUFFERED:
                 self._flush()
 
     def _flush(self) -> None:
         for attribute, counts in self._buffer.items():
             self.add_counts(attribute, counts)
-        self._buffer, self._size = {}, 0
+        self._buffer, self._buffered = {}, 0
 
-    def add_counts(self, attribute: str, counts: Mapping[str, int]) -> None:
-        """Distinct values at once."""
+    def add_counts(self, attribute: str, counts: Mapping[str, int], hashes: Mapping[str, bytes] | None = None) -> None:
+        """Add distinct values with their counts, and with their hashes where these are known already."""
         families = self.families[attribute]
         for text, count in counts.items():
             families[FAMILIES[text[0]]] += count
-        self._samples[attribute].add(counts, self._room())
+        self._samples[attribute].add(counts, self._room(), hashes)
         self.heavy.add(attribute, counts)
 
     def trim(self) -> None:
-        """Cut to size, so that equal input gives equal results."""
+        """Reduce the sketches to their final size, so that equal input gives equal results."""
         self._flush()
         room = self._room()
         for sample in self._samples.values():
@@ -67,33 +70,36 @@ class Census:
         self.trim()
 
     def _room(self) -> int:
-        """Values to sample of an attribute: fewer, the more attributes there are.
+        """Values to sample of each attribute: the more attributes, the fewer.
 
-        It never grows again, so whatever a part has cut away is cut from the whole too.
+        It never grows, so a value that a part has dropped is dropped from the whole, too.
         """
-        return max(LEAST, min(MOST, SAMPLED // max(1, len(self._samples))))
+        return max(SAMPLED_LEAST, min(SAMPLED_MOST, SAMPLED // max(1, len(self._samples))))
 
     def _sample(self, attribute: str) -> Sample:
         return self._samples.get(attribute, Sample())
 
     def hitters(self, attribute: str) -> dict[str, int]:
-        """All values if few; else the heavy ones."""
+        """All values if there are few; else the heavy ones."""
         sample = self._sample(attribute)
         if sample.is_complete(self._room()):
             return sample.counts
-        # What counts less than the error may be no heavier than a value that has been dropped.
-        found = {text: count for text, count in self.heavy.counts[attribute].items() if count > self.heavy.error}
+        # A pair that counts less than the error may be no heavier than one that has been dropped.
+        heavy = self.heavy.counts.get(attribute, {})
+        found = {text: count for text, count in heavy.items() if count > self.heavy.error}
         return {text: sample.counts.get(text, count) for text, count in found.items()}
 
     def weights(self, attribute: str) -> dict[str, float]:
-        """All values if few; else the heavy ones, and a sample standing for the rest."""
-        hitters: dict[str, float] = dict(self.hitters(attribute))
+        """All values if there are few; else the heavy ones, and a sample that stands for the rest."""
+        hitters = self.hitters(attribute)
         light = {text: count for text, count in self._sample(attribute).counts.items() if text not in hitters}
-        rest = self.families[attribute].total() - sum(hitters.values()) if light else 0
-        if rest <= 0:
-            return hitters
-        scale = rest / sum(light.values())
-        return hitters | {text: count * scale for text, count in light.items()}
+        weights: dict[str, float] = dict(hitters)
+        for family, total in self.families.get(attribute, {}).items():
+            rest = total - sum(count for text, count in hitters.items() if FAMILIES[text[0]] == family)
+            mine = {text: count for text, count in light.items() if FAMILIES[text[0]] == family}
+            if mine and rest > 0:
+                weights |= {text: count * rest / sum(mine.values()) for text, count in mine.items()}
+        return weights
 
     def distinct(self, attribute: str) -> int:
         return self._sample(attribute).distinct(self._room())

@@ -1,4 +1,4 @@
-"""How are the numbers, or the times, of an attribute spread?"""
+"""How are the numbers, or the times, of an attribute distributed?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORDERED: tuple[Family, ...] = ("number", "time")
 
 
 class Bucket(NamedTuple):
-    """How many values lie from `low` to `high`, ends included. Times are microseconds since 1970 in UTC."""
+    """The number of values from `low` to `high`, both included. Times are microseconds since 1970 in UTC."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class Bucket(NamedTuple):
 
 
 def histogram(weights: dict[str, float], buckets: int) -> list[Bucket]:
-    """Of texts with their weights: buckets of about equal counts of the family that weighs more."""
+    """Buckets of about equal counts, of the numbers among weighted texts or of the times, whichever weigh more."""
     points = max((_points(weights, family) for family in ORDERED), key=lambda found: sum(found.values()))
     if not points and all([FAMILIES[text[0]] == "string" for text in weights]):
         points = next(filter(None, (_read(weights, family) for family in ORDERED)), {})
@@ -44,7 +44,7 @@ def _points(weights: dict[str, float], family: Family) -> dict[float, float]:
 
 
 def _read(weights: dict[str, float], family: Family) -> dict[float, float]:
-    """Strings as numbers or times, if all of them are."""
+    """Strings read as numbers or times; empty unless all of them are."""
     points: dict[float, float] = {}
     for text, weight in weights.items():
         read = text_of(value_from_text(text[1:], family))

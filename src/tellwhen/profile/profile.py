@@ -1,20 +1,24 @@
-"""What can be asked of a profile, and how is one made, merged and kept?"""
+"""What can a profile answer, and how is one made, merged and saved?"""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from tellwhen.encode.columns import Unreadable
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.values import flatten, is_present, members
 from tellwhen.profile.census import Census
+from tellwhen.profile.events import Batch, EventSample
 from tellwhen.profile.histogram import Bucket, histogram
+from tellwhen.profile.mappings import MappingBatch
 from tellwhen.profile.sharing import Level, Sharing
 from tellwhen.profile.showing import show
-from tellwhen.profile.tables import carried
+from tellwhen.profile.tables import TableBatch
 from tellwhen.profile.values import text_of, value_of
 
 Side = Literal["events", "subscriptions"]
@@ -22,6 +26,9 @@ Side = Literal["events", "subscriptions"]
 
 class Profile:
     """Statistics of subscriptions, of events, or of both; `|` merges.
+
+    By the statistics of events, `tw.Index(profile=...)` chooses what to test first, and `tellwhen.spark.build` also
+    which shard a subscription goes to.
 
     >>> import tellwhen as tw
     >>> asked = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b < 5", "a = 1", "NOT (b < 5 AND a = 1)"]))
@@ -49,33 +56,34 @@ class Profile:
     def __init__(self) -> None:
         self.subscriptions = 0
         self.events = 0
-        self.malformed = 0  # of the events, those that are no object
+        self.malformed = 0  # events that are no object
         self.operators: Counter[str] = Counter()
         self.sizes: Counter[int] = Counter()  # predicates in a subscription
         self.depths: Counter[int] = Counter()
         self._asked: defaultdict[str, Counter[str]] = defaultdict(Counter)  # families of predicates by attribute
         self._constants, self._values = Census(), Census()
         self._sharing = Sharing()
+        self._sample = EventSample()
 
     # making
 
     @classmethod
     def of_subscriptions(cls, expressions: Iterable[Expr]) -> Profile:
-        """One pass over expressions."""
+        """A profile of expressions, in one pass."""
         profile = cls()
         profile.add_subscriptions(expressions)
         return profile
 
     @classmethod
     def of_events(cls, events: Iterable[Mapping[str, Any]] | pa.Table) -> Profile:
-        """One pass over events: mappings, or an Arrow table of them as `Index.match_many` takes it."""
+        """A profile of events, in one pass: mappings, or an Arrow table as `Index.match_many` takes it."""
         profile = cls()
         profile.add_events(events)
         return profile
 
     @classmethod
     def merged(cls, profiles: Iterable[Profile]) -> Profile:
-        """One profile of all that the others have seen."""
+        """The profile of everything that the given ones have counted."""
         profile = cls()
         for other in profiles:
             profile.add(other)
@@ -85,7 +93,7 @@ class Profile:
         return Profile.merged([self, other])
 
     def add(self, other: Profile) -> None:
-        """Merge another one into this one."""
+        """Merge another profile into this one."""
         self.subscriptions += other.subscriptions
         self.events += other.events
         self.malformed += other.malformed
@@ -96,12 +104,13 @@ class Profile:
         self._constants.merge(other._constants)
         self._values.merge(other._values)
         self._sharing.merge(other._sharing)
+        self._sample.merge(other._sample)
 
     def _counters(self) -> dict[str, Counter[Any]]:
         return {"operators": self.operators, "sizes": self.sizes, "depths": self.depths}
 
     def add_subscriptions(self, expressions: Iterable[Expr]) -> None:
-        """Count these too."""
+        """Count these subscriptions, too."""
         for expression in expressions:
             self.subscriptions += 1
             self.sizes[expression.size] += 1
@@ -122,31 +131,28 @@ class Profile:
         self._sharing.trim()
 
     def add_events(self, events: Iterable[Mapping[str, Any]] | pa.Table) -> None:
-        """Count these too."""
+        """Count these events, too."""
         if isinstance(events, pa.Table):
-            self.events += events.num_rows
-            for attribute, rows, counts in carried(events):
-                self._values.present[attribute] += rows
-                if counts:
-                    self._values.add_counts(attribute, counts)
+            self._add_batch(TableBatch(events))
         else:
+            batch = MappingBatch()
             for event in events:
-                self.events += 1
-                for attribute, value in flatten(event).items():
-                    self._add_value(attribute, value)
+                batch.add(event)
+                if batch.is_full:
+                    self._add_batch(batch)
+                    batch = MappingBatch()
+            self._add_batch(batch)
         self._values.trim()
 
-    def _add_value(self, attribute: str, value: Any) -> None:
-        text = text_of(value)
-        if text is not None:
-            self._values.present[attribute] += 1
-            self._values.add(attribute, text)
-        elif is_present(value):  # a list, or of no family
-            self._values.present[attribute] += 1
-            for member in members(value):
-                self._values.add(attribute, text_of(member))
+    def _add_batch(self, batch: Batch) -> None:
+        self.events += len(batch)
+        for attribute, events, counts, hashes in batch.carried():
+            self._values.present[attribute] += events
+            if counts:
+                self._values.add_counts(attribute, counts, hashes)
+        self._sample.add(batch)
 
-    # asking
+    # reading
 
     @property
     def subscription_frequency(self) -> dict[str, float]:
@@ -160,37 +166,53 @@ class Profile:
 
     @property
     def attributes(self) -> list[str]:
-        """All that are mentioned or carried."""
+        """All attributes that subscriptions mention or events carry."""
         return sorted(self._constants.present.keys() | self._values.present.keys())
 
     def families(self, attribute: str, side: Side = "events") -> dict[str, int]:
-        """How many values of the events, or predicates of the subscriptions, are of which family."""
+        """By family: the number of values in events, or of predicates in subscriptions."""
         by_attribute = self._values.families if side == "events" else self._asked
         return dict(sorted(by_attribute.get(attribute, {}).items()))
 
     def heavy_hitters(self, attribute: str, side: Side = "events", top: int = 10) -> list[tuple[Any, int]]:
         """The most frequent values of the events, or constants of = and IN, with their counts.
 
-        Exact if the attribute has few values; else the counts are too low by at most `heavy_error(side)`, and what
-        is less frequent than that is not listed.
+        Exact if the attribute has few values. Else a count may be too low by `heavy_error(side)`, and values that are
+        less frequent than that are not listed.
         """
         found = self._side(side).hitters(attribute)
         return [(value_of(text), count) for text, count in sorted(found.items(), key=lambda t: (-t[1], t[0]))[:top]]
 
     def heavy_error(self, side: Side = "events") -> int:
-        """By how much the counts of heavy hitters may be too low."""
+        """The most by which a count of `heavy_hitters` may be too low."""
         return self._side(side).heavy.error
 
     def distinct(self, attribute: str, side: Side = "events") -> int:
-        """How many values there are: exact if few, else an estimate."""
+        """The number of distinct values: exact if there are few, else an estimate."""
         return self._side(side).distinct(attribute)
 
     def histogram(self, attribute: str, side: Side = "events", buckets: int = 16) -> list[Bucket]:
-        """Numbers or times, whichever are more, in buckets of about equal counts; empty if there are none.
+        """The numbers, or the times if there are more of them, in buckets of about equal counts.
 
-        Text is taken for numbers, or times, only if there is nothing but text and every value sampled reads as one.
+        Text is read as numbers or times only if all values are text and every sampled one reads as such.
         """
         return histogram(self._side(side).weights(attribute), buckets)
+
+    def weights(self, attribute: str, side: Side = "events") -> list[tuple[Any, float]]:
+        """Values with how often they occur: all of them if there are few; else the heavy ones, and a sample that stands
+        for the rest."""
+        return [(value_of(text), weight) for text, weight in self._side(side).weights(attribute).items()]
+
+    def sample(self) -> list[tuple[dict[str, Any], float]]:
+        """Events, each with the number of events that it stands for: all of them if there are few, else a sample.
+
+        >>> Profile.of_events([{"a": 1, "b": {"c": [2, 1]}}, {}, {}]).sample()
+        [({'a': 1, 'b.c': [1, 2]}, 1.0), ({}, 2.0)]
+        """
+        return [
+            ({attribute: _value(texts) for attribute, texts in event.items()}, weight)
+            for event, weight in self._sample.weighted(self.events)
+        ]
 
     def sharing(self) -> list[Level]:
         """Sub-expressions by level, predicates first."""
@@ -199,10 +221,10 @@ class Profile:
     def _side(self, side: Side) -> Census:
         return self._values if side == "events" else self._constants
 
-    # keeping
+    # saving
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: plain dicts, lists and scalars; `from_json` makes an equal profile of it."""
+        """The JSON form: dicts, lists and scalars, from which `from_json` makes an equal profile."""
         return {
             "subscriptions": self.subscriptions,
             "events": self.events,
@@ -213,11 +235,12 @@ class Profile:
             "constants": self._constants.to_json(),
             "values": self._values.to_json(),
             "sharing": self._sharing.to_json(),
+            "sample": self._sample.to_json(),
         }
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Profile:
-        """The profile of which `to_json` made this."""
+        """The profile that `to_json` was called on."""
         profile = cls()
         profile.subscriptions, profile.events = form["subscriptions"], form["events"]
         profile.malformed = form["malformed"]
@@ -228,7 +251,17 @@ class Profile:
         profile._constants = Census.from_json(form["constants"])
         profile._values = Census.from_json(form["values"])
         profile._sharing = Sharing.from_json(form["sharing"])
+        profile._sample = EventSample.from_json(form["sample"])
         return profile
+
+    def to_bytes(self) -> bytes:
+        """The JSON form, compressed."""
+        return zlib.compress(json.dumps(self.to_json()).encode(), 1)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Profile:
+        """The profile that `to_bytes` was called on."""
+        return cls.from_json(json.loads(zlib.decompress(data)))
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Profile) else NotImplemented
@@ -243,3 +276,9 @@ class Profile:
 
     def __str__(self) -> str:
         return show(self)
+
+
+def _value(texts: list[str]) -> Any:
+    """One value, or a list."""
+    values = [value_of(text) if text else Unreadable for text in texts]
+    return values[0] if len(values) == 1 else values

@@ -1,4 +1,4 @@
-"""How many sub-expressions are the same?"""
+"""How many sub-expressions do subscriptions share?"""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tellwhen.profile.sketches import Sample
 from tellwhen.profile.values import hash_of, text_of
 
 DISTINCT = 2_048
-"""Sub-expressions kept for each level: the error of their number is about 1 / sqrt(2048)."""
+"""Sub-expressions sampled of each level. The error of their estimated number is about 1 / sqrt(2048)."""
 
 
 class Level(NamedTuple):
-    """Sub-expressions of a level, and how many are distinct (A-Tree, section 6.2, figure 7).
+    """The sub-expressions of one level, and how many are distinct (A-Tree, section 6.2, figure 7).
 
-    Predicates are level 1, what is made of them directly is level 2: a node is one above the highest of its operands.
-    Deviations: the order of operands does not matter, as for the ids of the paper's section 4.2.1, but nothing is
-    reorganised to share more, for that depends on the order of arrival. NOT is a node, TRUE and FALSE are not counted.
+    Predicates are level 1; any other node is one level above its highest operand. Deviations: the order of operands
+    does not matter, as for the ids of the paper's section 4.2.1, but nothing is reorganised to share more, since that
+    depends on the order of arrival. NOT is a node. TRUE and FALSE are not counted.
     """
 
     level: int
@@ -28,19 +28,19 @@ class Level(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times the average sub-expression occurs."""
+        """How often a distinct sub-expression occurs, on average."""
         return self.total / self.distinct
 
 
 class Sharing:
-    """Counts sub-expressions by level. After adding, `trim`."""
+    """Counts sub-expressions by level. Call `trim` after adding."""
 
     def __init__(self) -> None:
         self._totals: Counter[int] = Counter()
         self._samples: defaultdict[int, Sample] = defaultdict(Sample)
 
     def add(self, expr: Expr) -> str:
-        """Count it and all inside; the id is the same for the same up to the order of operands and of IN lists."""
+        """Count an expression and all inside it. Its id does not depend on the order of operands and of IN lists."""
         if isinstance(expr, Predicate):
             text = _predicate(expr)
         elif isinstance(expr, Truth):
@@ -62,7 +62,7 @@ class Sharing:
         self.trim()
 
     def trim(self) -> None:
-        """Cut to size, so that equal input gives equal results."""
+        """Reduce the samples to their final size, so that equal input gives equal results."""
         for sample in self._samples.values():
             sample.cut(DISTINCT)
 
@@ -83,7 +83,7 @@ class Sharing:
 
 
 def _predicate(predicate: Predicate) -> str:
-    """Unlike the text that parses, the same for 1 and 1.0, and for IN (1, 2) and IN (2, 1)."""
+    """A text that is the same for 1 and 1.0, and for IN (1, 2) and IN (2, 1), unlike the text that was parsed."""
     operand = predicate.operand
     texts = [str(text_of(part)) for part in (operand if isinstance(operand, tuple) else (operand,))]
     if predicate.operator in LISTS:

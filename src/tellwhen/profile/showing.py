@@ -1,4 +1,4 @@
-"""How does a profile look on a terminal?"""
+"""How is a profile shown on a terminal?"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tellwhen.profile.profile import Profile
 
-SHOWN = 10
-"""Attributes listed, the most frequent ones."""
+ATTRIBUTES_SHOWN = 10
+"""Attributes listed, the most frequent first."""
 
 
 def show(profile: Profile) -> str:
@@ -47,12 +47,13 @@ def _attributes(profile: Profile) -> list[str]:
     asked, seen = profile.subscription_frequency, profile.event_frequency
     names = sorted(profile.attributes, key=lambda name: (-asked.get(name, 0) - seen.get(name, 0), name))
     rows = []
-    for name in names[:SHOWN]:
+    for name in names[:ATTRIBUTES_SHOWN]:
         families = sorted({*profile.families(name), *profile.families(name, "subscriptions")})
         hits = ", ".join(f"{value!r:.30} ({count:,})" for value, count in profile.heavy_hitters(name, top=3))
         rows.append((name, _percent(asked.get(name, 0)), _percent(seen.get(name, 0)), ", ".join(families), hits))
     lines = _table(("attribute", "in subscriptions", "in events", "families", "most frequent in events"), rows, "<>><<")
-    return [*lines, f"and {len(names) - SHOWN:,} more attributes"] if len(names) > SHOWN else lines
+    more = len(names) - len(rows)
+    return [*lines, f"and {more:,} more attributes"] if more else lines
 
 
 def _percent(share: float) -> str:

@@ -1,8 +1,8 @@
-"""What stays of more items than can be kept? Two summaries of bounded size that merge."""
+"""What is kept of more items than fit? Two summaries of bounded size that can be merged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -13,47 +13,52 @@ COUNTERS = 32_768
 
 
 class Sample:
-    """Of the distinct texts that came by those with the smallest hashes, each with its exact count.
+    """A bottom-k (KMV) sample of distinct strings, with exact counts.
 
-    Exact, because a text among the smallest in the end was among the smallest ever since it first came. And the
-    largest hash kept tells how many there were (KMV; Bar-Yossef et al. 2002).
+    It keeps the strings with the smallest hashes. Their counts are exact, because a string that is among the smallest
+    in the end has been among the smallest since it first came. The largest hash kept tells how many distinct strings
+    there were (Bar-Yossef et al. 2002). `hashed` gives the hash of a string.
     """
 
-    __slots__ = ("_limit", "counts")
+    __slots__ = ("_hashed", "_limit", "counts")
 
-    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+    def __init__(self, counts: Mapping[str, int] | None = None, hashed: Callable[[str], bytes] = hash_of) -> None:
         self.counts = dict(counts or {})
-        self._limit = b"\xff" * 8
+        self._hashed = hashed
+        self._limit = b"\xff" * 8  # strings with a greater hash are not kept
 
-    def add(self, counts: Mapping[str, int], room: int) -> None:
-        """Room is what `cut` will leave; it may shrink from call to call, never grow."""
+    def add(self, counts: Mapping[str, int], room: int, hashes: Mapping[str, bytes] | None = None) -> None:
+        """Add strings with their counts, and with their hashes where these are known already.
+
+        `room` is the size that `cut` will leave; it may shrink from call to call, but never grow.
+        """
         for text, count in counts.items():
-            if hash_of(text) <= self._limit:
+            if (self._hashed(text) if hashes is None else hashes[text]) <= self._limit:
                 self.counts[text] = self.counts.get(text, 0) + count
                 if len(self.counts) > 2 * room:
                     self.cut(room)
 
     def cut(self, room: int) -> None:
-        """To size, so that equal input gives equal samples."""
+        """Reduce to the final size, so that equal input gives equal samples."""
         if len(self.counts) > room:
-            smallest = sorted(self.counts, key=hash_of)[:room]
+            smallest = sorted(self.counts, key=self._hashed)[:room]
             self.counts = {text: self.counts[text] for text in smallest}
-            self._limit = hash_of(smallest[-1])
+            self._limit = self._hashed(smallest[-1])
 
     def is_complete(self, room: int) -> bool:
-        """Were there no others?"""
+        """Does it hold every string that came?"""
         return len(self.counts) < room
 
     def distinct(self, room: int) -> int:
-        """How many different texts there were: exact if complete, else within about 1 / sqrt(room)."""
+        """The number of distinct strings: exact if the sample is complete, else within about 1 / sqrt(room)."""
         if self.is_complete(room):
             return len(self.counts)
-        last = int.from_bytes(max(map(hash_of, self.counts)), "big")
+        last = int.from_bytes(max(map(self._hashed, self.counts)), "big")
         return round((len(self.counts) - 1) * ((1 << 64) / max(1, last)))
 
 
 class Heavy:
-    """Misra-Gries: the most frequent pairs of attribute and text, counted too low by at most `error`."""
+    """Misra-Gries: the most frequent pairs of attribute and text, each count too low by at most `error`."""
 
     def __init__(self, counts: Mapping[str, Mapping[str, int]] | None = None, error: int = 0) -> None:
         self.counts = {attribute: dict(mine) for attribute, mine in (counts or {}).items()}
@@ -70,9 +75,9 @@ class Heavy:
             self.cut()
 
     def cut(self) -> None:
-        """What the first pair that does not fit counts is taken from all (Agarwal et al. 2012).
+        """Subtract the count of the first pair that does not fit from all pairs (Agarwal et al. 2012).
 
-        This takes it from at least COUNTERS + 1 pairs, hence the bound of the error, merged or not.
+        Each cut subtracts it from at least COUNTERS + 1 pairs, which bounds the error, merged or not.
         """
         if self._size <= COUNTERS:
             return

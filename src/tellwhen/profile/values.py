@@ -1,4 +1,4 @@
-"""How is a value written, so that equal values have equal texts and hashes; and what does a text stand for?
+"""Which text stands for a value, so that equal values have equal texts and hashes; and which value for a text?
 
 A text is a letter for the family and then the value: n1, n0.5, sred, b1, t0. Whole numbers are written as integers,
 times in microseconds since 1970 in UTC.
@@ -7,22 +7,27 @@ times in microseconds since 1970 in UTC.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-from tellwhen.lang import limits
-from tellwhen.lang.values import EPOCH, Family, reduce
+import numpy as np
 
-LONG = 200
-"""Characters of a string that are kept; a longer one goes on with its hash."""
+from tellwhen.kernels.arrays import U64
+from tellwhen.lang import limits
+from tellwhen.lang.times import EPOCH
+from tellwhen.lang.values import Family, reduce
+
+LENGTH_MAX = 200
+"""Characters kept of a string; in a longer one the rest is replaced by its hash."""
 
 FAMILIES: dict[str, Family] = {"b": "bool", "n": "number", "s": "string", "t": "time"}
 
 
 def text_of(value: Any) -> str | None:
-    """None for what is of no family."""
+    """The text of a value; None for a value of no family."""
     kind = type(value)
-    if kind is str and len(value) <= LONG and value.isascii():  # the plain cases first
+    if kind is str and len(value) <= LENGTH_MAX and value.isascii():  # the common cases first
         return "s" + value
     if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
         return f"n{value}"
@@ -36,13 +41,13 @@ def text_of(value: Any) -> str | None:
         return text_of(key)  # now an int in range, or a float
     if family == "time":
         key //= 1000
-    elif family == "string" and len(key) > LONG:
-        key = f"{key[:LONG]}…{hash_of(key).hex()}"
+    elif family == "string" and len(key) > LENGTH_MAX:
+        key = f"{key[:LENGTH_MAX]}…{hash_of(key).hex()}"
     return f"{family[0]}{key}"
 
 
 def value_of(text: str) -> Any:
-    """A time is a datetime, or microseconds where it is beyond year 9999."""
+    """The value of a text. A time is a datetime; one beyond year 9999 is its number of microseconds."""
     family, rest = FAMILIES[text[0]], text[1:]
     if family == "string":
         return rest
@@ -56,7 +61,7 @@ def value_of(text: str) -> Any:
 
 
 def number_of(text: str) -> float:
-    """Of the text of a number or a time."""
+    """The number in the text of a number or a time."""
     try:
         return int(text[1:])
     except ValueError:
@@ -64,5 +69,10 @@ def number_of(text: str) -> float:
 
 
 def hash_of(text: str) -> bytes:
-    """Eight bytes; Python's own hash of a string differs from process to process."""
+    """Eight bytes. Not Python's own hash of a string, which differs from process to process."""
     return blake2b(text.encode(), digest_size=8).digest()
+
+
+def hash_numbers(hashes: Iterable[bytes]) -> U64:
+    """Hashes as an array of numbers in the same order."""
+    return np.frombuffer(b"".join(hashes), dtype=">u8").astype(np.uint64)

@@ -1,151 +1,236 @@
-"""A BE-Tree that grows and shrinks: conjunctions in, conjunctions out, and the form that is matched (see engines/betree.py)."""
+"""A BE-Tree that grows and shrinks: conjunctions in, conjunctions out. It is laid out to be matched (`layout.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.compile.store import Snapshot
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.base import prefixed, unprefixed
-from tellwhen.engines.betree import grow
-from tellwhen.engines.betree.arrays import BETreeIndex, BETreeNodes
-from tellwhen.engines.betree.match import N_COLUMNS
+from tellwhen.engines.betree.arrays import (
+    CNODE,
+    NO_DOMAIN,
+    PNODE,
+    STATE,
+    BETreeIndex,
+    Bounds,
+    Nodes,
+    TreeArrays,
+    TreeConjunctions,
+    TreePredicates,
+)
+from tellwhen.engines.betree.kernels.adjust import judge
+from tellwhen.engines.betree.kernels.bounds import find_bounds
+from tellwhen.engines.betree.kernels.insert import fill_root, insert
+from tellwhen.engines.betree.kernels.nodes import fill_table
+from tellwhen.engines.betree.kernels.partition import DomainMarks
+from tellwhen.engines.betree.kernels.remove import conjunctions_below, mend, take_out
+from tellwhen.engines.betree.layout import lay_out
 from tellwhen.engines.shared.spaces import spaces
-from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.arrays import I32, I64, Snapshot
 
-MOST = (1 << 30) - 1
+MAX_COUNT = (1 << 30) - 1
 """What a window counts up to."""
+
+INITIAL_NODES = 16
+"""Nodes that a new tree has room for: a power of two."""
 
 
 class Tree:
-    """Conjunctions are numbered as they come; a conjunction that is taken out leaves its number behind."""
+    """Conjunctions are numbered as they come; one that is taken out leaves its number behind."""
 
-    def __init__(self, snapshot: Snapshot, max_cap: int, min_size: int) -> None:
-        self.max_cap, self.min_size = max_cap, min_size
-        every = np.arange(len(snapshot.predicates.domain), dtype=np.int32)
-        self.cut_start, self.cuts, _, _ = spaces(snapshot.predicates, every, snapshot.domains)
-        self.known = len(every)  # predicates that made the spaces
-        self.slot, self.start, self.code = Growing(np.int32), Growing(np.int64, [0]), Growing(np.int32)
-        self.node, self.next = Growing(np.int32), Growing(np.int32)
-        self.low, self.high, self.exact = Growing(np.int32), Growing(np.int32), Growing(np.uint8)
-        state = np.zeros(6, dtype=np.int64)
-        state[[grow.C_FREE, grow.P_FREE]] = -1
-        cnodes, _ = grow.new_cnode(np.zeros((16, grow.C_COLUMNS), np.int32), state, -1, 0, 0, -1, -1, max_cap)
-        pnodes, table, work = np.zeros((16, grow.P_COLUMNS), np.int32), np.zeros(16, np.int32), np.zeros(16, np.int32)
-        self.nodes = BETreeNodes(cnodes, pnodes, table, work, state)
+    def __init__(self, arrays: TreeArrays, cut_start: I64, cuts: I64) -> None:
+        self.nodes, conjunctions, bounds = arrays
+        self.cut_start, self.cuts = cut_start, cuts
+        self._conjunctions = [Growing(array.dtype, array) for array in conjunctions]
+        self._bounds = [Growing(array.dtype, array) for array in bounds]
+
+    @classmethod
+    def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
+        """A tree without conjunctions. Its spaces are made of all predicates of the snapshot, whose rank is given."""
+        known = len(snapshot.predicates.domain)
+        cut_start, cuts, _, _ = spaces(snapshot.predicates, np.arange(known, dtype=np.int32), snapshot.domains)
+        none, offsets = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+        conjunctions = TreeConjunctions(slot=none, start=offsets, predicate=none, node=none, next=none)
+        bounds = Bounds(none, none, np.zeros(0, dtype=np.uint8), none)
+        tree = cls(TreeArrays(_root(max_cap, min_size, known), conjunctions, bounds), cut_start, cuts)
+        tree._learn(snapshot, rank)
+        return tree
 
     def __len__(self) -> int:
-        return int(self.nodes.cnodes[0, grow.SIZE])
+        return int(self.nodes.cnodes["size"][0])
+
+    @property
+    def max_cap(self) -> int:
+        """Conjunctions in an l-node before its bucket is split."""
+        return int(self.nodes.state["max_cap"][0])
+
+    @property
+    def min_size(self) -> int:
+        """Conjunctions below a p-node, at least."""
+        return int(self.nodes.state["min_size"][0])
+
+    @property
+    def known(self) -> int:
+        """Predicates that the spaces were made of."""
+        return int(self.nodes.state["known"][0])
+
+    @property
+    def conjunctions(self) -> TreeConjunctions:
+        """All conjunctions that ever came, by number."""
+        return TreeConjunctions(*(array.view for array in self._conjunctions))
+
+    @property
+    def bounds(self) -> Bounds:
+        """Where the predicates begin and end."""
+        return Bounds(*(array.view for array in self._bounds))
+
+    @property
+    def arrays(self) -> TreeArrays:
+        """All of it, without the room."""
+        nodes, state = self.nodes, self.nodes.state[0]
+        trimmed = nodes._replace(
+            cnodes=nodes.cnodes[: state["cnodes"]], pnodes=nodes.pnodes[: state["pnodes"]], stack=nodes.stack[:0]
+        )
+        return TreeArrays(trimmed, self.conjunctions, self.bounds)
+
+    def alive(self) -> I32:
+        """The numbers of the conjunctions in the tree."""
+        return np.flatnonzero(self.conjunctions.node >= 0).astype(np.int32)
+
+    # growing
 
     def add(self, snapshot: Snapshot, conjunctions: Conjunctions, at_once: bool = False) -> None:
-        """Insert conjunctions: one by one, or all into the root, which is cut then."""
-        first = self.slot.count
-        self.slot.extend(conjunctions.slot)
-        self.start.extend(conjunctions.start[1:] + self.code.count)
-        self.code.extend(conjunctions.predicate)
-        for array in (self.node, self.next):
-            array.extend(np.full(len(conjunctions.slot), -1, dtype=np.int32))
-        self._insert(snapshot, np.arange(first, self.slot.count, dtype=np.int32), at_once)
+        """Insert conjunctions one by one; or, into an empty tree, all at once."""
+        slot, start, predicate, node, following = self._conjunctions
+        first, count = slot.count, len(conjunctions.slot)
+        slot.extend(conjunctions.slot)
+        start.extend(conjunctions.start[1:] + predicate.count)
+        predicate.extend(conjunctions.predicate)
+        for array in (node, following):
+            array.extend(np.full(count, -1, dtype=np.int32))
+        self._insert(snapshot, np.arange(first, first + count, dtype=np.int32), at_once)
 
-    def _insert(self, snapshot: Snapshot, conjunctions: I32, at_once: bool = False) -> None:
+    def _insert(self, snapshot: Snapshot, numbers: I32, at_once: bool = False) -> None:
         self._learn(snapshot)
-        scratch = (np.zeros(snapshot.domains, dtype=np.int32) for _ in range(2))
-        cnodes, pnodes, table, work = grow.insert(
-            conjunctions, at_once, *self.nodes, self.node.data, self.next.data, self.start.data, self.code.data,
-            snapshot.predicates.domain, self.low.data, self.high.data, self.cut_start, self.max_cap, self.min_size, *scratch,
-        )  # fmt: skip
-        self.nodes = BETreeNodes(cnodes, pnodes, table, work, self.nodes.state)
+        if not len(numbers):
+            return
+        done = 0
+        if at_once:
+            fill_root(self.nodes, self.conjunctions, numbers)
+            done = len(numbers)
+        marks = DomainMarks(*(np.zeros(snapshot.domains, dtype=np.int32) for _ in range(2)))
+        others = self.conjunctions, self._predicates(snapshot), marks, numbers
+        done = insert(self.nodes, *others, done)
+        while done < len(numbers) or self.nodes.state["waiting"][0]:
+            self._make_room()
+            done = insert(self.nodes, *others, done)
 
-    def _learn(self, snapshot: Snapshot) -> None:
-        """Bounds of predicates that have come since."""
-        domain, _, interval, low, high = snapshot.predicates
-        unknown = snapshot.domains + 1 - len(self.cut_start)
-        if unknown > 0:  # domains of one space
-            self.cut_start = np.append(self.cut_start, np.full(unknown, self.cut_start[-1]))
-        first, extra = self.low.count, len(domain) - self.low.count
-        arrays = [array.reserve(extra) for array in (self.low, self.high, self.exact)]
-        grow.bound(self.cut_start, self.cuts, domain, interval, low, high, first, *arrays)
-        self.low.count = self.high.count = self.exact.count = len(domain)
+    def _make_room(self) -> None:
+        """Longer arrays for the nodes, with room for what the kernel wanted."""
+        nodes, state = self.nodes, self.nodes.state[0]
+        pnodes = int(state["pnodes"] + state["wanted"])
+        self.nodes = Nodes(
+            _longer(nodes.cnodes, int(state["cnodes"] + state["wanted"]) + 2),
+            _longer(nodes.pnodes, pnodes),
+            np.zeros(1 << (4 * pnodes).bit_length(), dtype=np.int32),
+            _longer(nodes.stack, int(state["waiting"] + state["wanted"]) + 2),
+            nodes.state,
+        )
+        fill_table(self.nodes)
 
-    def remove(self, snapshot: Snapshot, conjunctions: I32) -> None:
+    def _predicates(self, snapshot: Snapshot) -> TreePredicates:
+        return TreePredicates(snapshot.predicates.domain, self.cut_start, self.bounds)
+
+    def _learn(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
+        """The bounds of predicates that have come since. Without a rank they rank behind all others."""
+        fresh = snapshot.domains + 1 - len(self.cut_start)
+        if fresh > 0:  # new domains have no cuts, and one space
+            self.cut_start = np.append(self.cut_start, np.full(fresh, self.cut_start[-1]))
+        first, count = self._bounds[0].count, len(snapshot.predicates.domain)
+        if count > first:
+            room = Bounds(*(array.reserve(count - first) for array in self._bounds))
+            room.rank[first:count] = first if rank is None else rank
+            find_bounds(self.cut_start, self.cuts, snapshot.predicates, first, room)
+            for array in self._bounds:
+                array.count = count
+
+    # shrinking
+
+    def remove(self, snapshot: Snapshot, numbers: I32) -> None:
         """Take conjunctions out for good."""
-        self._insert(snapshot, self._take_out(conjunctions))
+        self._insert(snapshot, self._take_out(numbers))
 
-    def renew(self, snapshot: Snapshot, conjunctions: I32) -> None:
-        """Take conjunctions out and insert them again."""
-        self._insert(snapshot, np.union1d(conjunctions, self._take_out(conjunctions)).astype(np.int32))
+    def reinsert(self, snapshot: Snapshot, numbers: I32) -> None:
+        """Take conjunctions out, and insert them again."""
+        self._insert(snapshot, np.union1d(numbers, self._take_out(numbers)).astype(np.int32))
 
-    def _take_out(self, conjunctions: I32) -> I32:
-        """Returns more conjunctions: those of p-nodes that have too few left are taken out too, to be inserted anew."""
-        more = [conjunctions]
-        while len(more[-1]):
-            conjunctions = more[-1][np.argsort(self.node.view[more[-1]], kind="stable")]
-            touched = np.empty(len(conjunctions), dtype=np.int32)
-            cnodes, pnodes, _, _, state = self.nodes
-            lists = self.node.data, self.next.data
-            count = grow.take_out(cnodes, pnodes, *lists, conjunctions, self.max_cap, touched)
-            grow.mend(cnodes, pnodes, state, *lists, touched[:count], self.max_cap)
-            used = pnodes[: state[grow.P_USED]]
-            few = (used[:, grow.PARENT] >= 0) & (cnodes[used[:, grow.TOP], grow.SIZE] < self.min_size)
-            more.append(self._below(used[few, grow.TOP]))
-        return np.concatenate(more[1:]) if len(more) > 1 else more[0]
+    def _take_out(self, numbers: I32) -> I32:
+        """Take conjunctions out, and those of p-nodes that have too few left. Returns the latter, to be inserted again.
+
+        P-nodes are judged again each time, since the one above may have too few then.
+        """
+        stranded = [numbers[:0]]
+        while len(numbers):
+            conjunctions = self.conjunctions
+            touched = np.empty(len(numbers), dtype=np.int32)
+            by_node = numbers[np.argsort(conjunctions.node[numbers], kind="stable")]
+            count = take_out(self.nodes, conjunctions, by_node, touched)
+            mend(self.nodes, conjunctions, touched[:count])
+            pnodes = self.nodes.pnodes[: self.nodes.state["pnodes"][0]]
+            few = (pnodes["parent"] >= 0) & (self.nodes.cnodes["size"][pnodes["top"]] < self.min_size)
+            numbers = self._below(pnodes["top"][few])
+            stranded.append(numbers)
+        return np.concatenate(stranded)
 
     def _below(self, tops: I32) -> I32:
         """The conjunctions in the subtrees of c-nodes."""
-        room = int(self.nodes.cnodes[tops, grow.SIZE].sum())
-        found = np.empty(room, dtype=np.int32)
-        count = grow.conjunctions_below(self.nodes.cnodes, self.nodes.pnodes, self.next.data, tops, found)
-        return np.unique(found[:count])
+        found = np.empty(int(self.nodes.cnodes["size"][tops].sum()), dtype=np.int32)
+        if len(found):
+            conjunctions_below(self.nodes, self.conjunctions, tops, found)
+        return np.unique(found)
 
-    def note(self, node_of: I32, visits: I64, lost: I64) -> None:
-        """What matching has seen at l-nodes."""
-        cnodes = self.nodes.cnodes
-        for column, counted in ((grow.SEEN, visits), (grow.FAILED, lost)):
-            cnodes[node_of, column] = np.minimum(cnodes[node_of, column] + np.minimum(counted, MOST), MOST)
+    # adjusting
+
+    def note(self, index: BETreeIndex) -> None:
+        """Add to the windows what matching has counted."""
+        for name, counted in (("visits", index.visits), ("failed", index.lost)):
+            window = self.nodes.cnodes[name]
+            window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, MAX_COUNT), MAX_COUNT)
 
     def unfit(self, window: int, threshold: int) -> I32:
-        """The conjunctions of nodes that rank below the threshold, and whose window is over."""
-        cnodes, pnodes, _, _, state = self.nodes
-        p_gone, c_gone = np.zeros(len(pnodes), dtype=np.uint8), np.zeros(len(cnodes), dtype=np.uint8)
-        grow.judge(cnodes, pnodes, state, window, threshold, np.zeros(len(pnodes)), p_gone, c_gone)
-        alone = np.flatnonzero(c_gone[self.node.view] & (self.node.view >= 0)).astype(np.int32)
-        return np.union1d(alone, self._below(pnodes[p_gone != 0, grow.TOP])).astype(np.int32)
+        """The conjunctions of nodes whose window is over, and whose rank is below the threshold."""
+        cnodes, pnodes, *_ = self.nodes
+        is_unfit_cnode, is_unfit_pnode = np.zeros(len(cnodes), dtype=np.bool_), np.zeros(len(pnodes), dtype=np.bool_)
+        judge(self.nodes, window, threshold, is_unfit_cnode, is_unfit_pnode)
+        alive = self.alive()
+        alone = alive[is_unfit_cnode[self.conjunctions.node[alive]]]
+        return np.union1d(alone, self._below(pnodes["top"][is_unfit_pnode])).astype(np.int32)
 
-    def lay_out(self, snapshot: Snapshot, rank: I32) -> tuple[BETreeIndex, I32]:
-        """The tree as matching reads it, and by node the c-node it was."""
-        cnodes, pnodes, _, _, state = self.nodes
-        live, used = int(state[grow.C_USED]), int(state[grow.P_USED])
-        node_of, node = np.empty(live, dtype=np.int32), np.zeros((live + 1, N_COLUMNS), dtype=np.int32)
-        pdir_domain, pdir_top = np.empty(used, dtype=np.int32), np.empty(used, dtype=np.int32)
-        words = np.empty(self.code.count + 2 * len(self), dtype=np.int32)
-        nodes, directories, written = grow.lay_out(
-            cnodes, pnodes, self.next.data, self.start.data, self.code.data, self.slot.data, snapshot.predicates.domain,
-            self.low.data, self.high.data, self.exact.data, rank, node_of, node, pdir_domain, pdir_top, words,
-        )  # fmt: skip
-        index = BETreeIndex(
-            self.cut_start, self.cuts, node[: nodes + 1].copy(), pdir_domain[:directories].copy(),
-            pdir_top[:directories].copy(), words[:written].copy(),
-        )  # fmt: skip
-        return index, node_of[:nodes].copy()
+    # matching
 
-    def alive(self) -> I32:
-        """The conjunctions in it."""
-        return np.flatnonzero(self.node.view >= 0).astype(np.int32)
+    def lay_out(self, snapshot: Snapshot) -> BETreeIndex:
+        """The tree as matching reads it."""
+        return lay_out(self.nodes, self.conjunctions, self._predicates(snapshot), self.cuts, snapshot)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        names = ("slot", "start", "code", "node", "next", "low", "high", "exact")
-        facts = np.array([self.max_cap, self.min_size, self.known])
-        return {name: getattr(self, name).view for name in names} | {"facts": facts} | prefixed("nodes", self.nodes)
 
-    @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray], index: BETreeIndex) -> Tree:
-        tree = cls.__new__(cls)
-        tree.max_cap, tree.min_size, tree.known = arrays["facts"].tolist()
-        tree.cut_start, tree.cuts = index.cut_start, index.cuts
-        for name in ("slot", "start", "code", "node", "next", "low", "high", "exact"):
-            setattr(tree, name, Growing(arrays[name].dtype, arrays[name]))
-        tree.nodes = unprefixed("nodes", BETreeNodes, arrays)
-        return tree
+def _root(max_cap: int, min_size: int, known: int) -> Nodes:
+    """The nodes of an empty tree."""
+    cnodes, pnodes = np.zeros(INITIAL_NODES, dtype=CNODE), np.zeros(INITIAL_NODES, dtype=PNODE)
+    for name in ("left", "right", "whole", "pnode", "first", "directory"):
+        cnodes[name][0] = -1
+    cnodes["domain"][0], cnodes["capacity"][0] = NO_DOMAIN, max_cap
+    state = np.zeros(1, dtype=STATE)
+    state["max_cap"], state["min_size"], state["known"] = max_cap, min_size, known
+    state["cnodes"], state["freed_cnode"], state["freed_pnode"] = 1, -1, -1
+    table, stack = (np.zeros(INITIAL_NODES, dtype=np.int32) for _ in range(2))
+    return Nodes(cnodes, pnodes, table, stack, state)
+
+
+def _longer(array: NDArray, needed: int) -> NDArray:
+    """The array itself if it is long enough, or one that is at least twice as long."""
+    if needed <= len(array):
+        return array
+    longer = np.zeros(max(needed, 2 * len(array)), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -2,107 +2,130 @@
 
 from __future__ import annotations
 
-from tellwhen.compile.store import Snapshot
-from tellwhen.engines.betree import grow
+from tellwhen.engines.betree.arrays import FREED, WORDS, BETreeIndex
+from tellwhen.engines.betree.kernels.nodes import first_not_found
 from tellwhen.engines.betree.tree import Tree
+from tellwhen.kernels.arrays import Snapshot
+
+Bucket = tuple[int, int, int]
+"""Domain, first space, last space."""
 
 
 def check_tree(tree: Tree, snapshot: Snapshot) -> None:
-    """Raises AssertionError at the first thing that is wrong."""
-    _Check(tree, snapshot).c_node(0, -1, -1, ())
+    """Check a growing tree; raises AssertionError at the first thing that is wrong."""
+    check = _Check(tree, snapshot)
+    check.c_node(0, -1, -1, ())
+    assert check.visited == check.live, "some c-nodes are not reached from the root"
+    assert check.seen == set(tree.alive().tolist()), "some conjunctions are in no l-node"
+    assert first_not_found(tree.nodes) == -1, f"p-node {first_not_found(tree.nodes)} is not found"
+    assert tree.nodes.state["waiting"][0] == 0, "some buckets are still to be relieved"
+
+
+def check_index(index: BETreeIndex, tree: Tree) -> None:
+    """Does each node have the conjunctions of its c-node, with no predicates but theirs?"""
+    conjunctions = tree.conjunctions
+    for n, c in enumerate(index.cnode.tolist()):
+        at, end = index.nodes[n : n + 2, WORDS].tolist()
+        number = int(tree.nodes.cnodes["first"][c])
+        while at < end and number >= 0:
+            count, slot = index.words[at : at + 2].tolist()
+            assert slot == conjunctions.slot[number], f"node {n} has another slot than c-node {c}"
+            own = conjunctions.predicate[conjunctions.start[number] : conjunctions.start[number + 1]]
+            assert set(index.words[at + 2 : at + 2 + count]) <= set(own), f"node {n} has another predicate than {c}"
+            at, number = at + 2 + count, int(conjunctions.next[number])
+        assert at == end, f"node {n} has more conjunctions than c-node {c}"
+        assert number < 0, f"node {n} lacks conjunctions of c-node {c}"
+    assert sorted(index.cnode.tolist()) == sorted(_Check.live_cnodes(tree)), "not every c-node was laid out once"
 
 
 class _Check:
     def __init__(self, tree: Tree, snapshot: Snapshot) -> None:
         self.tree, self.domain_of = tree, snapshot.predicates.domain
-        self.cnodes, self.pnodes, self.table, _, state = tree.nodes
-        self.seen: set[int] = set()
-        used = self.cnodes[: state[grow.C_USED], grow.DOMAIN]
-        self.live = {c for c, domain in enumerate(used.tolist()) if domain != -2}
-        self.visited: set[int] = set()
+        self.cnodes, self.pnodes = tree.nodes.cnodes, tree.nodes.pnodes
+        self.conjunctions, self.bounds = tree.conjunctions, tree.bounds
+        self.live = self.live_cnodes(tree)
+        self.visited: set[int] = set()  # c-nodes
+        self.seen: set[int] = set()  # conjunctions
 
-    def c_node(self, c: int, up: int, owner: int, path: tuple[tuple[int, int, int], ...]) -> int:
-        """Look at a c-node and all below; returns how many conjunctions there are."""
+    @staticmethod
+    def live_cnodes(tree: Tree) -> set[int]:
+        domains = tree.nodes.cnodes["domain"][: tree.nodes.state["cnodes"][0]]
+        return {c for c, domain in enumerate(domains.tolist()) if domain != FREED}
+
+    def c_node(self, c: int, whole: int, pnode: int, path: tuple[Bucket, ...]) -> int:
+        """Check a c-node and all below; returns how many conjunctions there are."""
         node = self.cnodes[c]
         assert c in self.live - self.visited, f"c-node {c} is freed, or has two parents"
         self.visited.add(c)
-        assert (node[grow.UP], node[grow.OWNER]) == (up, owner), f"c-node {c} does not know its parent"
-        bucket = (int(node[grow.DOMAIN]), int(node[grow.LOW]), int(node[grow.HIGH]))
-        if owner >= 0:
-            path = (*path, bucket)
+        assert (node["whole"], node["pnode"]) == (whole, pnode), f"c-node {c} does not know its parent"
+        if pnode >= 0:
+            path = (*path, self.bucket(c))
         size = self.l_node(c, path) + self.halves(c, path[:-1]) + self.directory(c, path)
-        assert size == node[grow.SIZE], f"c-node {c} has {size} conjunctions below, not {node[grow.SIZE]}"
+        assert size == node["size"], f"c-node {c} has {size} conjunctions below, not {node['size']}"
         assert size > 0 or c == 0, f"c-node {c} is empty"
-        if c == 0:
-            assert self.visited == self.live, "some c-nodes hang in the air"
-            conjunctions = {conjunction for conjunction, at in enumerate(self.tree.node.view.tolist()) if at >= 0}
-            assert self.seen == conjunctions, "some conjunctions are in no l-node"
         return size
 
-    def l_node(self, c: int, path: tuple[tuple[int, int, int], ...]) -> int:
-        """Its conjunctions have a predicate for every bucket of the path, inside it, and are in the smallest bucket."""
-        node, tree = self.cnodes[c], self.tree
-        count, conjunction = 0, int(node[grow.HEAD])
-        while conjunction >= 0:
-            assert conjunction not in self.seen, f"conjunction {conjunction} is in two l-nodes"
-            self.seen.add(conjunction)
-            assert tree.node.view[conjunction] == c, f"conjunction {conjunction} does not know its c-node {c}"
+    def bucket(self, c: int) -> Bucket:
+        node = self.cnodes[c]
+        return int(node["domain"]), int(node["low"]), int(node["high"])
+
+    def l_node(self, c: int, path: tuple[Bucket, ...]) -> int:
+        """Its conjunctions have a predicate inside every bucket of the path, and are in the smallest bucket."""
+        node, max_cap = self.cnodes[c], self.tree.max_cap
+        count, number = 0, int(node["first"])
+        while number >= 0:
+            assert number not in self.seen, f"conjunction {number} is in two l-nodes"
+            self.seen.add(number)
+            assert self.conjunctions.node[number] == c, f"conjunction {number} does not know its c-node {c}"
             for domain, low, high in path:
-                begin, end = self.bounds(conjunction, domain)
-                assert low <= begin <= end <= high, (
-                    f"conjunction {conjunction} is not enclosed by a bucket on domain {domain}"
-                )
-            if path and node[grow.SPLIT]:
-                begin, end = self.bounds(conjunction, path[-1][0])
+                begin, end = self.bounds_of(number, domain)
+                assert low <= begin <= end <= high, f"conjunction {number} is not enclosed by a bucket on {domain}"
+            if path and node["is_split"]:
+                begin, end = self.bounds_of(number, path[-1][0])
                 middle = (path[-1][1] + path[-1][2]) // 2
-                assert begin <= middle < end, (
-                    f"conjunction {conjunction} is not in the smallest bucket that encloses it"
-                )
+                assert begin <= middle < end, f"conjunction {number} is not in the smallest bucket that encloses it"
             count += 1
-            conjunction = int(tree.next.view[conjunction])
-        assert count == node[grow.COUNT] <= node[grow.CAPACITY], f"c-node {c} overflows, or has lost count"
-        assert node[grow.CAPACITY] % tree.max_cap == 0 < node[grow.CAPACITY], f"c-node {c} has an odd capacity"
+            number = int(self.conjunctions.next[number])
+        assert count == node["count"] <= node["capacity"], f"c-node {c} overflows, or has lost count"
+        assert node["capacity"] % max_cap == 0 < node["capacity"], f"c-node {c} has an odd capacity"
         return count
 
-    def bounds(self, conjunction: int, domain: int) -> tuple[int, int]:
-        tree = self.tree
-        code = tree.code.view[tree.start.view[conjunction] : tree.start.view[conjunction + 1]]
-        mine = code[self.domain_of[code] == domain]
-        assert len(mine), f"conjunction {conjunction} has no predicate on domain {domain}"
-        return int(tree.low.view[mine[0]]), int(tree.high.view[mine[0]])
+    def bounds_of(self, number: int, domain: int) -> tuple[int, int]:
+        """The bounds of a conjunction's first predicate on a domain."""
+        start = self.conjunctions.start
+        predicates = self.conjunctions.predicate[start[number] : start[number + 1]]
+        on_domain = predicates[self.domain_of[predicates] == domain]
+        assert len(on_domain), f"conjunction {number} has no predicate on domain {domain}"
+        return int(self.bounds.low[on_domain[0]]), int(self.bounds.high[on_domain[0]])
 
-    def halves(self, c: int, path: tuple[tuple[int, int, int], ...]) -> int:
-        """A bucket's halves make it up."""
+    def halves(self, c: int, path: tuple[Bucket, ...]) -> int:
+        """The halves of a bucket make it up."""
         node = self.cnodes[c]
-        low, high = int(node[grow.LOW]), int(node[grow.HIGH])
-        size = 0
-        for side, begin, end in ((grow.LEFT, low, (low + high) // 2), (grow.RIGHT, (low + high) // 2 + 1, high)):
-            child = int(node[side])
-            if child >= 0:
-                assert node[grow.SPLIT], f"c-node {c} has a half and was never split"
-                found = self.cnodes[child, [grow.DOMAIN, grow.LOW, grow.HIGH]].tolist()
-                assert found == [node[grow.DOMAIN], begin, end], f"c-node {child} is not a half of {c}"
-                size += self.c_node(child, c, int(node[grow.OWNER]), path)
+        domain, low, high = self.bucket(c)
+        middle, size = (low + high) // 2, 0
+        for name, begin, end in (("left", low, middle), ("right", middle + 1, high)):
+            half = int(node[name])
+            if half >= 0:
+                assert node["is_split"], f"c-node {c} has a half and was never split"
+                assert self.bucket(half) == (domain, begin, end), f"c-node {half} is not a half of {c}"
+                size += self.c_node(half, c, int(node["pnode"]), path)
         return size
 
-    def directory(self, c: int, path: tuple[tuple[int, int, int], ...]) -> int:
-        """p-nodes are of different attributes, none of them on the path, and have a top bucket of the whole domain."""
+    def directory(self, c: int, path: tuple[Bucket, ...]) -> int:
+        """P-nodes are on different attributes, none of them on the path, and have a top bucket of the whole domain."""
         node, cut_start = self.cnodes[c], self.tree.cut_start
-        size, p = 0, int(node[grow.DIRECTORY])
+        size, p = 0, int(node["directory"])
         if p >= 0 and c != 0:
-            atomic = node[grow.LOW] == node[grow.HIGH]
-            assert node[grow.SPLIT] or atomic, f"leaf bucket {c} has several values and is partitioned"
+            is_atomic = node["low"] == node["high"]
+            assert node["is_split"] or is_atomic, f"leaf bucket {c} has several values and is partitioned"
         used = {domain for domain, _, _ in path}
         while p >= 0:
-            domain, parent, top, following = self.pnodes[p, : grow.LOSS].tolist()
+            domain, parent, top, following, _ = self.pnodes[p].tolist()
             assert parent == c, f"p-node {p} does not know its parent"
             assert domain not in used, f"attribute {domain} is used twice on a path, or twice at c-node {c}"
             used.add(domain)
-            assert grow.find(self.table, self.pnodes, c, domain) == p, f"p-node {p} is not found"
-            spans = [domain, cut_start[domain] + domain, cut_start[domain + 1] + domain]
-            assert self.cnodes[top, [grow.DOMAIN, grow.LOW, grow.HIGH]].tolist() == spans, (
-                f"p-node {p} spans too little"
-            )
+            whole = domain, cut_start[domain] + domain, cut_start[domain + 1] + domain
+            assert self.bucket(top) == whole, f"the top bucket of p-node {p} is not the whole domain"
             below = self.c_node(top, -1, p, path)
             assert below >= self.tree.min_size, f"p-node {p} has too few conjunctions"
             size += below

@@ -18,7 +18,7 @@ class CountingIndex(NamedTuple):
     need: U64  # |7 0 3 2 ...|  predicates by conjunction, eight bytes to a word; 0 where the slot has none built
     translated_slot: I32  # |1|-6|-6|     slots of the translated conjunctions; -1 - slot for one of several
     always: I32  # conjunctions without predicates
-    count: int  # conjunctions
+    conjunctions: int  # how many
 
 
 class CountingScratch(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tellwhen.engines.base import Reader
 from tellwhen.engines.counting.arrays import CountingIndex, CountingScratch
 from tellwhen.engines.counting.kernels import count
-from tellwhen.engines.shared.calls import Refiner
+from tellwhen.engines.shared.calls import Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.stabbing import RUNS_SIZE, build
 from tellwhen.kernels.arrays import CONJUNCTION, I64, U64
@@ -39,18 +37,19 @@ class Counting(ConjunctionEngine):
             need=_words(need),
             translated_slot=translated.slot,
             always=np.flatnonzero(is_built & (need == 0)).astype(np.int32),
-            count=len(need),
+            conjunctions=len(need),
         )
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
-        sizes: Any = CountingScratch(
+        sizes = sizes_of(
+            CountingScratch,
             runs=RUNS_SIZE,
             remaining=len(self._index.need),
-            done=self._index.count + 1,
+            done=self._index.conjunctions + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
-        )  # type: ignore[arg-type]
+        )
         return ConjunctionReader(count, self._index, sizes, snapshot, refiner)
 
 

@@ -56,7 +56,7 @@ def count(index, snapshot, scratch, events, out, event):
     )
     domains = stabbing.key_start.size // 4 - 1
     counters, needed = remaining.view(np.uint8), need.view(np.uint8)
-    direct = index.count - index.translated_slot.size
+    direct = index.conjunctions - index.translated_slot.size
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         finished = 0
@@ -77,7 +77,7 @@ def count(index, snapshot, scratch, events, out, event):
         if finished > out.slot.size - written:
             return e
         if scratch.effort[0]:
-            for c in range(index.count):
+            for c in range(index.conjunctions):
                 scratch.effort[0] += counters[c] != needed[c]
         next_event(stamps)
         for k in range(finished):

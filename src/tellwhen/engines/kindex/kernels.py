@@ -1,172 +1,187 @@
-"""Match by size and sorted lists (k-index; BE-Tree section 7.2, OpIndex section 3).
+"""Build and walk posting lists by size (k-index; BE-Tree, section 7.2, and OpIndex, section 3).
 
-A domain is cut wherever an interval on it begins or has ended: between two cuts all values satisfy the same predicates.
-Each such *segment* has a list of the conjunctions with a predicate that covers it, so a range is enumerated segment by segment.
-Conjunctions are numbered by size: the conjunctions of one size are one piece of every list. An event matches a conjunction of size n that is in
-n of the lists of its values; all lists are walked together, and what cannot be in n of them is skipped.
+Each segment of a domain has a list of the conjunctions with a predicate that covers it: ranges are enumerated, segment
+by segment. Conjunctions are numbered by size: those of one size are one piece of every list. An event matches a
+conjunction of size n that is in n of the lists of its values. All lists are walked together, and conjunctions that
+cannot be in n of them are skipped.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.arrays import HIGHEST
-from tellwhen.kernels.emit import emit
-from tellwhen.kernels.evaluate import first_at_least
+from tellwhen.engines.kindex.arrays import Coverage, KIndexIndex, KIndexScratch
+from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_at_least
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.stabbing import to_begins
 
 
 @inline
-def covers(start, first, last, p, segment):
+def covers(coverage, p, segment):
     """Does one of predicate p's intervals cover the segment?"""
-    for i in range(start[p], start[p + 1]):
-        if first[i] <= segment <= last[i]:
+    for i in range(coverage.start[p], coverage.start[p + 1]):
+        if coverage.first[i] <= segment <= coverage.last[i]:
             return True
     return False
 
 
 @inline
-def on_domain(code, begin, end, p, domain_of, excluded):
-    """Has one of the predicates before it in the conjunction accepted something on the domain of p?"""
-    for other in range(begin, end):
-        if domain_of[code[other]] == domain_of[p] and not excluded[code[other]]:
+def accepts_on(coverage, p, domain):
+    """Is it a predicate on the domain that does not exclude?"""
+    return coverage.domain[p] == domain and not coverage.excluded[p]
+
+
+@inline
+def is_repeated(coverage, code, begin, j):
+    """Does the conjunction have an earlier accepting predicate on the domain of code[j]? They are one in the lists."""
+    for k in range(begin, j):
+        if accepts_on(coverage, code[k], coverage.domain[code[j]]):
             return True
     return False
+
+
+@inline
+def is_accepted(coverage, code, j, end, segment):
+    """Do all later accepting predicates of the conjunction on the domain of code[j] cover the segment?"""
+    for k in range(j + 1, end):
+        if accepts_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], segment):
+            return False
+    return True
 
 
 @kernel
-def place_conjunctions(conjunction_start, conjunction_code, domain_of, start, first, last, excluded, segments):
-    """Put every conjunction into the lists of the segments that it accepts: count, then place, conjunctions in ascending order.
+def place_conjunctions(start, code, coverage, segments):
+    """Put every conjunction into the lists of the segments that it accepts: count, then place, ascending in each list.
 
-    first[i]..last[i] are the segments of interval i. A list holds 2 * conjunction + 1, or 2 * conjunction where the conjunction refuses the
-    segment, which only `excluded` predicates do: their intervals are what they exclude.
+    A list holds 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the segment; what is excluded
+    stands before what is accepted.
     """
-    offset = np.zeros(segments + 2, dtype=np.int64)
+    coverage = unpack(coverage, Coverage)
+    list_start = np.zeros(segments + 2, dtype=np.int64)
     postings = np.empty(0, dtype=np.int32)
     for placing in range(2):
-        for conjunction in range(conjunction_start.size - 1):
-            for accepting in range(2):  # what is excluded first: it stands before what is accepted
-                for j in range(conjunction_start[conjunction], conjunction_start[conjunction + 1]):
-                    p = conjunction_code[j]
-                    known = accepting and on_domain(
-                        conjunction_code, conjunction_start[conjunction], j, p, domain_of, excluded
-                    )
-                    if known or excluded[p] == accepting:
+        for c in range(start.size - 1):
+            for accepting in range(2):
+                for j in range(start[c], start[c + 1]):
+                    p = code[j]
+                    if coverage.excluded[p] == accepting or (accepting and is_repeated(coverage, code, start[c], j)):
                         continue
-                    for i in range(start[p], start[p + 1]):
-                        for segment in range(first[i], last[i] + 1):
-                            # Several predicates on one domain are one, which all of them must accept.
-                            accepted = True
-                            for other in range(j + 1, conjunction_start[conjunction + 1]):
-                                q = conjunction_code[other]
-                                if accepting and domain_of[q] == domain_of[p] and not excluded[q]:
-                                    accepted &= covers(start, first, last, q, segment)
-                            if accepted:
-                                if placing:
-                                    postings[offset[segment + 1]] = 2 * conjunction + accepting
-                                offset[segment + 1] += 1
+                    for i in range(coverage.start[p], coverage.start[p + 1]):
+                        for segment in range(coverage.first[i], coverage.last[i] + 1):
+                            if accepting and not is_accepted(coverage, code, j, start[c + 1], segment):
+                                continue
+                            if placing:
+                                postings[list_start[segment + 1]] = 2 * c + accepting
+                            list_start[segment + 1] += 1
         if not placing:
-            # One place to the right; placing then moves each begin to its end.
-            postings = np.empty(to_begins(offset), dtype=np.int32)
-    return offset[:-1], postings
+            # Shifted by one: placing then moves the begin of each list to its end.
+            postings = np.empty(to_begins(list_start), dtype=np.int32)
+    return list_start[:-1], postings
 
 
 @inline
-def reorder(order, key, front, moved, live):
-    """Sort the first `moved` lists from `front` on in again, by insertion; returns the new front.
+def open_lists(index, cursors, events, event):
+    """The lists of the segments that the event's values lie in, and that of the conjunctions of size 0; how many."""
+    domains = index.cut_start.size - 1
+    last = index.list_start.size - 2
+    cursors.begin[0], cursors.end[0] = index.list_start[last], index.list_start[last + 1]
+    count = 1
+    for i in range(events.start[event], events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < domains:
+            segment = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            cursors.begin[count], cursors.end[count] = index.list_start[segment], index.list_start[segment + 1]
+            count += cursors.begin[count] < cursors.end[count]
+    return count
 
-    The others are in order. Lists that are at their end are left behind the front.
+
+@inline
+def sort_in(cursors, position, live):
+    """The list at this position of the order moves right to where its key belongs; those behind are sorted."""
+    order = cursors.order
+    mine = order[position]
+    key = cursors.key[mine]
+    while position + 1 < live:
+        following = order[position + 1]
+        if cursors.key[following] >= key:
+            break
+        order[position] = following
+        position += 1
+    order[position] = mine
+
+
+@inline
+def open_size(postings, cursors, count, low, high):
+    """Set the cursors to the postings low:high, those of one size; returns how many lists have any."""
+    live = 0
+    for k in range(count):
+        at = first_at_least(postings, cursors.begin[k], cursors.end[k], low)
+        stop = first_at_least(postings, at, cursors.end[k], high)
+        if at < stop:
+            cursors.at[k], cursors.stop[k], cursors.key[k] = at, stop, postings[at]
+            cursors.order[live] = k
+            live += 1
+    for position in range(live - 2, -1, -1):
+        sort_in(cursors, position, live)
+    return live
+
+
+@inline
+def advance(postings, cursors, front, live, key):
+    """Move all cursors before `key` to it or beyond, and sort their lists in again; returns the new front.
+
+    Lists that are at their end are left behind the front.
     """
-    keep = front + moved
-    for k in range(front + moved - 1, front - 1, -1):
-        if key[order[k]] != HIGHEST:
+    moved = front
+    while moved < live:
+        k = cursors.order[moved]
+        if cursors.key[k] >= key:
+            break
+        stop = cursors.stop[k]
+        at = first_at_least(postings, cursors.at[k], stop, key)
+        cursors.at[k] = at
+        cursors.key[k] = postings[at] if at < stop else HIGHEST
+        moved += 1
+    keep = moved
+    for position in range(moved - 1, front - 1, -1):
+        k = cursors.order[position]
+        if cursors.key[k] != HIGHEST:
             keep -= 1
-            order[keep] = order[k]
-    for k in range(front + moved - 1, keep - 1, -1):
-        mine = order[k]
-        at = k
-        while at + 1 < live and key[order[at + 1]] < key[mine]:
-            order[at] = order[at + 1]
-            at += 1
-        order[at] = mine
+            cursors.order[keep] = k
+    for position in range(moved - 1, keep - 1, -1):
+        sort_in(cursors, position, live)
     return keep
 
 
 @kernel
-def conjoin(
-    sizes, conjunction_slot, cut_start, cuts, list_start, postings, nothing, died, version, removed, stamps, effort,
-    entry_start, entry_domain, entry_low, entry_high, single_valued, event, start, out,
-):  # fmt: skip
-    """Fill `out` from `event` on; returns the first event whose matches did not fit.
-
-    Conjunctions of size n are sizes[n]:sizes[n+1]; those of size 0 match unless something is excluded, and `nothing` is the
-    list of them. Exact for single-valued events; of others nothing is found. effort[0] counts the conjunctions looked at.
-    """
-    domains = cut_start.size - 1
-    written = start[event]
-    for e in range(event, single_valued.size):
-        if not single_valued[e]:
-            start[e + 1] = written
-            continue
-        # The lists of the segments that the event's values lie in; the first is that of the conjunctions of size 0.
-        room = entry_start[e + 1] - entry_start[e] + 1
-        begin, end = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        at, stop = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        key, order = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        count = 1
-        for i in range(entry_start[e], entry_start[e + 1]):
-            domain = entry_domain[i]
-            if domain < domains:
-                segment = space_of(cut_start, cuts, domain, entry_low[i])
-                begin[count], end[count] = list_start[segment], list_start[segment + 1]
-                count += begin[count] < end[count]
-        stamps[-1] += 1
-        for size in range(min(sizes.size - 1, count)):
+def conjoin(index, snapshot, scratch, events, out, event):
+    """Exact for single-valued events; finds nothing for others. effort[0] counts the conjunctions tested."""
+    index, snapshot = unpack(index, KIndexIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, KIndexScratch), borrow(events, Events), borrow(out, Matches)
+    postings, cursors, size_start = index.postings, scratch.cursors, index.size_start
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        count = open_lists(index, cursors, events, e) if events.single_valued[e] else 0
+        next_event(scratch.stamps)
+        for size in range(min(size_start.size - 1, count)):
             need = max(1, size)
-            low, high = 2 * sizes[size], 2 * sizes[size + 1]
-            if low == high:
-                continue
-            live = 0
-            for k in range(1, count):
-                at[k] = first_at_least(postings, begin[k], end[k], low)
-                stop[k] = first_at_least(postings, at[k], end[k], high)
-                if at[k] < stop[k]:
-                    key[k] = postings[at[k]]
-                    order[live] = k
-                    live += 1
-            if size == 0:
-                # All conjunctions of this size, as one more list.
-                at[0], stop[0] = 0, nothing.size
-                key[0] = nothing[0]
-                order[live] = 0
-                live += 1
-            if live < need:
-                continue
-            some = order[:live].copy()
-            order[:live] = some[np.argsort(key[some])]
+            live = open_size(postings, cursors, count, 2 * size_start[size], 2 * size_start[size + 1])
             front = 0
             while live - front >= need:
-                conjunction = key[order[front]] >> 1
-                least = key[order[front + need - 1]] >> 1 << 1
-                effort[0] += 1
-                if least >> 1 == conjunction:
-                    if key[order[front]] & 1:
-                        if written == out.size:
+                first = cursors.key[cursors.order[front]]
+                # The next conjunction that can be in `need` lists; what it excludes comes before what it accepts.
+                least = cursors.key[cursors.order[front + need - 1]] >> 1 << 1
+                scratch.effort[0] += 1
+                if least >> 1 == first >> 1:
+                    if first & 1:
+                        if written == out.slot.size:
                             return e
-                        written = emit(conjunction_slot[conjunction], stamps, removed, died, version, out, written)
-                    least = 2 * conjunction + 2
-                moved = 0
-                while front + moved < live and key[order[front + moved]] < least:
-                    k = order[front + moved]
-                    if k == 0:
-                        at[k] = first_at_least(nothing, at[k], stop[k], least)
-                        key[k] = nothing[at[k]] if at[k] < stop[k] else HIGHEST
-                    else:
-                        at[k] = first_at_least(postings, at[k], stop[k], least)
-                        key[k] = postings[at[k]] if at[k] < stop[k] else HIGHEST
-                    moved += 1
-                front = reorder(order, key, front, moved, live)
-        start[e + 1] = written
-    return single_valued.size
+                        written = emit(index.slot[first >> 1], snapshot, scratch.stamps, out, written)
+                    least += 2
+                front = advance(postings, cursors, front, live, least)
+        out.start[e + 1] = written
+    return events.single_valued.size

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing
 
 
 class PropagationIndex(NamedTuple):
-    """Conjunctions in clusters, by the one predicate that must be true before any of them is looked at."""
+    """Conjunctions in clusters. The predicate of a cluster must be true before any of its conjunctions is tested."""
 
     stabbing: Stabbing  # whose members are predicates
-    cluster: (
-        I64  # |0|4|4|9|    conjunctions of predicate p's cluster are cluster[p]:cluster[p+1]; the last has no predicate
-    )
-    conjunction_start: I64  # |0|6|11|      conjunction r's other predicates are conjunction_code[conjunction_start[r]:conjunction_start[r+1]]
-    conjunction_code: I32
-    conjunction_slot: I32  # |1|-6|-6|     -1 - slot for one of several conjunctions
+    cluster: I64  # |0|4|4|9|    cluster of predicate p is cluster[p]:cluster[p+1]; the last one has no predicate
+    code_start: I64  # |0|6|11|     other predicates of conjunction c are code[code_start[c]:code_start[c+1]]
+    code: I32
+    slot: I32  # |1|-6|-6|    by conjunction; -1 - slot for one of several
+
+
+class PropagationScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    runs: Runs
+    truth: U64  # zero between events
+    satisfied: I32
+    stamps: I64
+    effort: I64

@@ -1,114 +1,79 @@
-"""`pstbloom`: conjunctions in the lists of the predicate spaces of one predicate, signatures for the others (PS-Tree 5).
+"""`pstbloom`: posting lists by the predicate spaces of one predicate, signatures for the others (PS-Tree, section 5).
 
-The access predicate of a conjunction is its most selective one (section 3.3). A conjunction stands in the lists of all spaces that it
-covers. For every other predicate the conjunction's number is in the Bloom signatures of the spaces that predicate covers. An
-event locates its spaces, takes the conjunctions in their lists, drops one whose other domains it does not carry or whose number
-is not in the signatures of its spaces there, and looks at the rest exactly.
+The access predicate of a conjunction is its most selective one (section 3.3). The conjunction is in the lists of all
+spaces that this predicate covers. For every other predicate, the conjunction is in the Bloom signatures of the spaces
+that it covers. An event locates its spaces and visits their lists. It skips a conjunction on a domain that it does not
+carry, or that is not in the signature of its space there, and tests the others exactly.
 
-Deviations, besides those of `pstrows`: a signature has as many bits as it needs for its conjunctions. A predicate that covers
-more than WIDE spaces is in no signature, since it would prune little and cost much. A conjunction whose access predicate covers
-more than MAX_LISTS spaces is in no list either: it waits for its domain, looked at whenever an event carries that.
+Deviations, besides those in `pstree/engine.py`: the length of a signature grows with the conjunctions in it. A
+predicate that covers more than MAX_SIGNED_SPACES spaces is in no signature, since that would prune little and cost
+much. A conjunction whose access predicate covers more than MAX_LISTS spaces is in no list: it waits for the domain of
+that predicate, and is tested whenever an event carries the domain.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.pstbloom.arrays import PSTBloomIndex
-from tellwhen.engines.pstbloom.kernels import bit_of, match_spaces, place_conjunctions, sign_conjunctions
-from tellwhen.engines.pstree.engine import MAX_LISTS, Place, PSTreeEngine, coverage, covered, widths
-from tellwhen.engines.pstree.records import lay_records
+from tellwhen.engines.pstbloom.arrays import MAX_SIGNED_SPACES, PSTBloomIndex, PSTBloomScratch
+from tellwhen.engines.pstbloom.kernels import match_spaces, sign
+from tellwhen.engines.pstbloom.verify import verify
+from tellwhen.engines.pstree.arrays import MAX_LISTS
+from tellwhen.engines.pstree.engine import NO_LIST, Access, PSTreeEngine
+from tellwhen.engines.pstree.kernels.tree import list_by_space
+from tellwhen.engines.shared.calls import Refiner
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
 from tellwhen.engines.shared.selectivity import least, ranking
-from tellwhen.engines.shared.stabbing import build_for
-
-WIDE = 32
-"""Spaces that a predicate in signatures may cover."""
+from tellwhen.engines.shared.spaces import coverage, widths
 
 
 class PSTBloom(PSTreeEngine):
-    """Looks at a conjunction only when its access predicate is true, and its number is in the signatures of the others."""
+    """Tests a conjunction only if its access predicate is true and the signatures admit its other predicates."""
 
     name = "pstbloom"
     summary = "lists by predicate space of an access predicate, signatures for the other predicates (PSTBloom)"
     options: ClassVar = {
         "bits": Option(8, 0, 64, "bits of a signature for each conjunction in it; 0 for no signatures")
     }
-    layout = PSTBloomIndex
-    with_domains = True
+    index_kind = PSTBloomIndex
 
     def _build(self) -> None:
-        snapshot = self.store.snapshot()
-        domain, _, start, _, _ = snapshot.predicates
-        conjunctions = self.conjunctions()
-        rank = ranking(self.store, conjunctions.predicate)
-        place = least(rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
-        known = self._grown(conjunctions.predicate)
-        width = widths(known, snapshot.predicates)
-        some = place >= 0
-        access = np.append(conjunctions.predicate, -1)[place]
-        # Conjunctions in lists by their first space, then by domain those that wait, then those without predicates.
-        group = np.full(len(access), known.total + snapshot.domains)
-        group[some] = known.first[start[access[some]]]
-        waits = some.copy()
-        waits[some] = width[access[some]] > MAX_LISTS
-        group[waits] = known.total + domain[access[waits]]
-        order = np.argsort(group, kind="stable")
-        waiting = np.searchsorted(group[order], known.total + np.arange(snapshot.domains + 2))
-        listed = order[: waiting[0]]
-        self._waits[0] = np.count_nonzero(waits)
-        holds = np.zeros(len(conjunctions.predicate), dtype=np.uint8)
-        holds[place[listed]] = 1
-        is_signed = (width <= WIDE) & (self.option["bits"] > 0)
-        begin, records = lay_records(
-            order, *conjunctions, holds, rank, np.where(is_signed, domain, -1 - domain).astype(np.int32)
-        )
-        tested = self._times - np.bincount(access[listed], minlength=len(domain))
-        held = coverage(known, snapshot.predicates, np.where(is_signed, tested, 0))
-        sign_start = np.concatenate([[0], np.cumsum((held * self.option["bits"] + 63) >> 6)])
-        list_start, places = place_conjunctions(access[listed], begin, start, known.first, known.last, known.total)
+        predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
+        rank = ranking(self.source, conjunctions.predicate)
+        chosen = least(rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
+        access = np.append(conjunctions.predicate, -1)[chosen]
+        spaces = self._update_trees(conjunctions.predicate)
+        width = widths(spaces, predicates)
+        is_listed = np.append(width, MAX_LISTS + 1)[access] <= MAX_LISTS
+        first_list = np.full(len(access), NO_LIST)
+        first_list[is_listed] = spaces.first[predicates.start[access[is_listed]]]
+        is_known = np.zeros(len(conjunctions.predicate), dtype=np.uint8)
+        is_known[chosen[is_listed]] = 1
+
+        is_signed = (width <= MAX_SIGNED_SPACES) & (self.option["bits"] > 0)
+        record_domain = np.where(is_signed, predicates.domain, -1 - predicates.domain).astype(np.int32)
+        layout = self._lay_out(conjunctions, Access(first_list, access, is_known, spaces.total), rank, record_domain)
+        listed = access[layout.order[: layout.listed]]
+        lists = list_by_space(listed, layout.begin, predicates.start, spaces)
+        tested = self._times - np.bincount(listed, minlength=len(self._times))
+        signed = coverage(spaces, predicates, np.where(is_signed, tested, 0))
+        signature_start = np.concatenate([[0], np.cumsum((signed * self.option["bits"] + 63) >> 6)])
         self._index = PSTBloomIndex(
-            build_for(snapshot.predicates, snapshot.domains, conjunctions.predicate),
-            known.cut_start,
-            known.cuts,
-            list_start,
-            places,
-            begin[waiting],
-            records,
-            sign_start,
-            sign_conjunctions(begin, records, start, known.first, known.last, sign_start),
+            self._common(conjunctions, spaces, layout, lists, predicate_words=2),
+            signature_start,
+            sign(layout.begin, layout.records, predicates.start, spaces, signature_start),
         )
 
-    def reader(self) -> Reader:
-        sizes = *self._scratch_sizes(), ("here", len(self._index.cut_start), np.int64)
-        return ConjunctionReader(self, match_spaces, (*self._index.stabbing, *self._index[1:]), sizes)
+    def _index_reader(self, refiner: Refiner) -> Reader:
+        snapshot = self.source.snapshot()
+        kind: Any = PSTBloomScratch
+        sizes = kind(common=self._common_sizes(snapshot), space=len(self._index.common.cut_start), effort=2)
+        return ConjunctionReader(match_spaces, self._index, sizes, snapshot, refiner)
 
     def verify(self) -> None:
-        snapshot, conjunctions = self.store.snapshot(), self.conjunctions(self._built)
-        known = self._verify_trees(conjunctions.predicate)
-        rank, width = ranking(self.store, conjunctions.predicate), widths(known, snapshot.predicates)
-
-        def place(mine: list[int]) -> Place:
-            if not mine:
-                return [], len(known.cut_start) - 1
-            access = min(mine, key=lambda p: rank[p])
-            if width[access] > MAX_LISTS:
-                return [], int(snapshot.predicates.domain[access])
-            return [access], tuple(covered(known, snapshot.predicates, access))
-
-        self._verify_conjunctions(conjunctions, range(known.total), place)
-        for at, record in self._records().items():
-            for p, domain in zip(record.tested, record.domain, strict=True):
-                is_signed = width[p] <= WIDE and self.option["bits"] > 0
-                assert domain == (snapshot.predicates.domain[p] if is_signed else -1 - snapshot.predicates.domain[p]), (
-                    "a wrong domain"
-                )
-                for space in covered(known, snapshot.predicates, p) if is_signed else ():
-                    begin, end = self._index.sign_start[space : space + 2].tolist()
-                    bit = int(bit_of(at, end - begin))
-                    assert int(self._index.sign[begin + bit // 64]) >> bit % 64 & 1, (
-                        "a conjunction is not in a signature"
-                    )
+        snapshot, conjunctions = self.source.snapshot(), self.conjunctions(self._built)
+        rank = ranking(self.source, conjunctions.predicate)
+        verify(self._index, self._state, snapshot.predicates, conjunctions, rank, self.option["bits"])

@@ -1,146 +1,146 @@
-"""Match by lists of conjunctions and signatures in predicate spaces (PSTBloom; PS-Tree, section 5)."""
+"""Match by posting lists and signatures of predicate spaces (PSTBloom; PS-Tree, section 5)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.propagation.kernels import forget_true, note_true
-from tellwhen.engines.pstree.records import AHEAD, HEAD, accepts, emit_waiting, most_waiting, slot_of
-from tellwhen.kernels.emit import emit
+from tellwhen.engines.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch
+from tellwhen.engines.pstree.kernels.records import HEAD_WORDS, emit_if_true, emit_waiting, max_waiting, prefetch
+from tellwhen.engines.shared.spaces import Spaces
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import next_event
+from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.stabbing import MAX_RUNS, to_begins
-
-
-@kernel
-def place_conjunctions(access, begin, start, first, last, spaces):
-    """Put conjunctions into the lists of the spaces that their access predicates cover: count, then place.
-
-    begin[conjunction] is where its record begins, which the lists hold.
-    """
-    list_start = np.zeros(spaces + 2, dtype=np.int64)
-    conjunctions = np.empty(0, dtype=np.int64)
-    for placing in range(2):
-        for conjunction in range(access.size):
-            for i in range(start[access[conjunction]], start[access[conjunction] + 1]):
-                for space in range(first[i], last[i] + 1):
-                    if placing:
-                        conjunctions[list_start[space + 1]] = begin[conjunction]
-                    list_start[space + 1] += 1
-        if not placing:
-            # One place to the right; placing then moves each begin to its end.
-            conjunctions = np.empty(to_begins(list_start), dtype=np.int64)
-    return list_start[:-1], conjunctions
+from tellwhen.kernels.truth import forget_true, note_true
 
 
 @inline
 def bit_of(at, words):
-    """The bit that stands for a record in a signature of so many words."""
+    """The bit that stands for the record at `at` in a signature of this many words."""
     mixed = (np.uint64(at) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     return (mixed * (np.uint64(words) << np.uint64(6))) >> np.uint64(32)
 
 
 @kernel
-def sign_conjunctions(begin, records, start, first, last, sign_start):
-    """Put all conjunctions into the signatures of their spaces. Predicates with a negative domain are in none."""
-    sign = np.zeros(sign_start[-1], dtype=np.uint64)
-    for conjunction in range(begin.size - 1):
-        at = begin[conjunction]
+def sign(begin, records, predicate_start, spaces, signature_start):
+    """The signatures of all spaces. begin[r] is where record r begins."""
+    signatures = np.zeros(signature_start[-1], dtype=np.uint64)
+    spaces = borrow(spaces, Spaces)
+    for r in range(begin.size - 1):
+        at = begin[r]
         size = records[at + 1]
-        for j in range(at + HEAD, at + HEAD + size):
+        for j in range(at + HEAD_WORDS, at + HEAD_WORDS + size):
             if records[j + size] < 0:
                 continue
             p = records[j]
-            for i in range(start[p], start[p + 1]):
-                for space in range(first[i], last[i] + 1):
-                    bit = bit_of(at, sign_start[space + 1] - sign_start[space])
-                    word = sign_start[space] + np.int64(bit >> np.uint64(6))
-                    sign[word] |= np.uint64(1) << (bit & np.uint64(63))
-    return sign
+            for i in range(predicate_start[p], predicate_start[p + 1]):
+                for space in range(spaces.first[i], spaces.last[i] + 1):
+                    bit = bit_of(at, signature_start[space + 1] - signature_start[space])
+                    word = signature_start[space] + np.int64(bit >> np.uint64(6))
+                    signatures[word] |= np.uint64(1) << (bit & np.uint64(63))
+    return signatures
 
 
 @inline
-def signed(records, at, here, sign_start, sign):
-    """Does the event carry every domain of the conjunction, and have its spaces there the conjunction in their signatures?"""
+def may_be_true(at, index, space_on):
+    """Does the event carry all domains of the record at `at`, and do the signatures of its spaces there have it?
+
+    space_on[domain] is the event's space + 1, or 0.
+    """
+    records, signature_start = index.common.records, index.signature_start
     size = records[at + 1]
-    for j in range(np.uint64(at + HEAD + size), np.uint64(at + HEAD + 2 * size)):
+    for j in range(np.uint64(at + HEAD_WORDS + size), np.uint64(at + HEAD_WORDS + 2 * size)):
         domain = records[j]
-        space = here[domain if domain >= 0 else -1 - domain]
+        space = space_on[domain if domain >= 0 else -1 - domain]
         if space == 0:
             return False
         if domain >= 0:
-            first = sign_start[space - 1]
-            words = sign_start[space] - first
+            first = signature_start[space - 1]
+            words = signature_start[space] - first
             if words == 0:
                 return False
             bit = bit_of(at, words)
-            if (sign[np.uint64(first) + (bit >> np.uint64(6))] >> (bit & np.uint64(63))) & np.uint64(1) == 0:
+            word = index.signatures[np.uint64(first) + (bit >> np.uint64(6))]
+            if (word >> (bit & np.uint64(63))) & np.uint64(1) == 0:
                 return False
     return True
 
 
-@kernel
-def match_spaces(
-    domains, keys, stab_start, members, cut_start, cuts, list_start, conjunctions, waiting, records, sign_start, sign,
-    died, version, removed, truth, satisfied, here, stamps, effort,
-    entry_start, entry_domain, entry_low, entry_high, single_valued, event, start, out,
-):  # fmt: skip
-    """Fill `out` from `event` on; returns the first event whose matches did not fit.
+@inline
+def postings_of(index, scratch, events, event, i):
+    """Where the lists of the spaces that entry i touches begin and end: they are neighbours."""
+    common = index.common
+    domain = events.domain[i]
+    first = scratch.space[domain] - 1
+    last = first
+    if not events.single_valued[event]:
+        first = space_of(common.cut_start, common.cuts, domain, events.low[i])
+        last = space_of(common.cut_start, common.cuts, domain, events.high[i])
+    return common.list_start[first], common.list_start[last + 1]
 
-    Exact for single-valued events, and for others no match is missing: signatures are for single values, and not asked then.
-    effort[0] counts the conjunctions looked at. here[domain] is the number of the event's space + 1, 0 without one.
+
+@inline
+def enter_spaces(index, scratch, events, event):
+    """Note the event's spaces; returns how many postings their lists have."""
+    common = index.common
+    postings = 0
+    for i in range(events.start[event], events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < common.cut_start.size - 1:
+            scratch.space[domain] = space_of(common.cut_start, common.cuts, domain, events.low[i]) + 1
+            begin, end = postings_of(index, scratch, events, event, i)
+            postings += end - begin
+    return postings
+
+
+@inline
+def leave_spaces(index, scratch, events, event):
+    """Leave `space` all zero again."""
+    for i in range(events.start[event], events.start[event + 1]):
+        if events.domain[i] < index.common.cut_start.size - 1:
+            scratch.space[events.domain[i]] = 0
+
+
+@inline
+def emit_listed(index, snapshot, scratch, events, event, out, written):
+    """Write the conjunctions in the lists of the event's spaces that are true; returns the new end.
+
+    Signatures know single values only: an event of several values or intervals does without them.
     """
-    begins, ends = np.empty(MAX_RUNS, dtype=np.int64), np.empty(MAX_RUNS, dtype=np.int64)
-    known = cut_start.size - 1
-    written = start[event]
-    for e in range(event, single_valued.size):
-        first, last = entry_start[e], entry_start[e + 1]
-        most = most_waiting(waiting, entry_domain, first, last)
-        for i in range(first, last):
-            domain = entry_domain[i]
-            if domain < known:
-                space = space_of(cut_start, cuts, domain, entry_low[i])
-                upto = space if single_valued[e] else space_of(cut_start, cuts, domain, entry_high[i])
-                here[domain] = space + 1
-                most += list_start[upto + 1] - list_start[space]
-        fits = most <= out.size - written
-        if fits:
-            count = note_true(
-                domains, keys, stab_start, members, entry_domain, entry_low, entry_high, first, last,
-                begins, ends, truth, satisfied,
-            )  # fmt: skip
-            stamps[-1] += 1
-            asked = 0
-            for i in range(first, last):
-                domain = entry_domain[i]
-                if domain >= known:
-                    continue
-                space = here[domain] - 1
-                upto = space
-                if not single_valued[e]:
-                    space = space_of(cut_start, cuts, domain, entry_low[i])
-                    upto = space_of(cut_start, cuts, domain, entry_high[i])
-                effort[0] += list_start[upto + 1] - list_start[space]
-                final = list_start[upto + 1] - 1
-                for k in range(list_start[space], list_start[upto + 1]):
-                    asked += records[conjunctions[min(k + AHEAD, final)]]
-                    at = conjunctions[k]
-                    if single_valued[e] and not signed(records, at, here, sign_start, sign):
-                        continue
-                    if accepts(records, at, truth):
-                        written = emit(
-                            slot_of(records, at, single_valued[e]), stamps, removed, died, version, out, written
-                        )
-            written = emit_waiting(
-                waiting, records, 2, entry_domain, first, last, single_valued[e], truth, stamps, removed, died, version, effort,
-                out, written,
-            )  # fmt: skip
-            forget_true(truth, satisfied, count)
-            satisfied[0] = asked  # or asking would be left out
-        for i in range(first, last):
-            if entry_domain[i] < known:
-                here[entry_domain[i]] = 0
-        if not fits:
+    common, single_valued = index.common, events.single_valued[event]
+    loaded = 0
+    for i in range(events.start[event], events.start[event + 1]):
+        if events.domain[i] >= common.cut_start.size - 1:
+            continue
+        begin, end = postings_of(index, scratch, events, event, i)
+        scratch.effort[0] += end - begin
+        for k in range(begin, end):
+            loaded += prefetch(common, k, end)
+            at = common.postings[k]
+            if not single_valued or may_be_true(at, index, scratch.space):
+                written = emit_if_true(at, index, snapshot, scratch, single_valued, out, written)
+    scratch.common.prefetched[0] = loaded
+    return written
+
+
+@kernel
+def match_spaces(index, snapshot, scratch, events, out, event):
+    """Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions tested."""
+    index, snapshot = unpack(index, PSTBloomIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, PSTBloomScratch), borrow(events, Events), borrow(out, Matches)
+    working = scratch.common
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        candidates = enter_spaces(index, scratch, events, e) + max_waiting(index, events, e)
+        if candidates > out.slot.size - written:
+            leave_spaces(index, scratch, events, e)
             return e
-        start[e + 1] = written
-    return single_valued.size
+        count = note_true(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
+        next_event(working.stamps)
+        written = emit_listed(index, snapshot, scratch, events, e, out, written)
+        written = emit_waiting(index, snapshot, scratch, events, e, out, written)
+        forget_true(working.truth, working.satisfied, count)
+        leave_spaces(index, scratch, events, e)
+        out.start[e + 1] = written
+    return events.single_valued.size

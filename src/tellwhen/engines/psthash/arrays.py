@@ -4,22 +4,48 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, Stabbing
+from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch
+from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix
+
+MAX_COMBINATIONS = 64
+"""Posting lists that a conjunction may be in for the sake of further access predicates: more of them cost memory, and
+prune little."""
 
 
 class PSTHashIndex(NamedTuple):
-    """Conjunctions in the lists of combinations of spaces, one space of each access predicate; lists are found by hashing.
+    """List k has the conjunctions with key k: a combination of one space of each of their access predicates."""
 
-    Records stand in the same order as in PSTBloomIndex.
-    """
+    common: CommonIndex
+    key_sizes: U8  # by space: bit n - 1 is set if it is in a key of n spaces
+    table: I32  # |0|3|0|1|...    key number + 1, or 0; open addressing; the length is a power of two
+    keys: I32Matrix  # [keys, access]    spaces, ascending; -1 behind the last one of a shorter key
 
-    stabbing: Stabbing  # whose members are predicates
-    cut_start: I64  # |0|3|3|       cuts of domain L are cuts[cut_start[L]:cut_start[L+1]], ascending
-    cuts: I64  # space L + k of domain L is what lies before cut k and not before cut k - 1
-    sizes: U8  # by space: bit n - 1 is set if it is in some key of n spaces
-    table: I32  # key number + 1, or 0; open addressing
-    keys: I32  # [keys, access]     spaces, ascending; -1 behind the last of fewer
-    list_start: I64  # |0|4|4|9|     list of key k is conjunctions[list_start[k]:list_start[k+1]]
-    conjunctions: I64  # where their records begin
-    waiting: I64  # |90|90|120|   records that wait for domain L are waiting[L]:waiting[L+1]; the last are always true
-    records: I32  # |slot n p p|...
+
+class PSTHashScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    common: CommonScratch
+    spaces: I32  # the event's spaces that are in some key, ascending
+    usable: I32  # those that are in a key of one size
+    is_present: U8  # by space: is it one of the event's? Zero between events
+    key: I32  # the combination that is looked up
+    chosen: I64  # the indices in `usable` of its spaces
+    hits: I32  # numbers of the keys found
+    effort: I64
+
+
+class KeyTable(NamedTuple):
+    """Distinct keys, and the hash table that finds them. At most half of the table is used."""
+
+    table: I32  # as in PSTHashIndex, twice as long as there is room for keys
+    keys: I32Matrix
+    used: I64  # one number: the keys so far
+
+
+class Cursor(NamedTuple):
+    """A walk through the keys of one conjunction: by access predicate, in the order of their domains."""
+
+    predicate: I64
+    interval: I64  # of that predicate
+    space: I64  # of that interval
+    key: I32  # the same spaces; -1 behind the last

@@ -1,1 +1,1 @@
-"""PS-Trees, and what `pstbloom` and `psthash` share. Not an engine by itself."""
+"""PS-Trees, and what `pstbloom` and `psthash` build on them. Not an engine by itself."""

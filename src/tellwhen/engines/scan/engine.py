@@ -13,7 +13,7 @@ from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
 from tellwhen.engines.scan.kernels import scan
-from tellwhen.engines.shared.calls import Call
+from tellwhen.engines.shared.calls import Call, sizes_of
 from tellwhen.engines.shared.stabbing import RUNS_SIZE, build, nothing
 from tellwhen.kernels.arrays import CONJUNCTION, I32, Events, Matches, Snapshot
 
@@ -113,13 +113,14 @@ def _heads(snapshot: Snapshot, slots: I32) -> I32:
 
 class _ScanReader(Reader):
     def __init__(self, index: ScanIndex, snapshot: Snapshot, subscriptions: int) -> None:
-        sizes: Any = ScanScratch(
+        sizes = sizes_of(
+            ScanScratch,
             runs=RUNS_SIZE,
             first_entry=snapshot.domains,
             truth=len(snapshot.predicates.domain) // 64 + 1,
             candidates=len(index.conjunctions) + 1,
             registers=snapshot.registers,
-        )  # type: ignore[arg-type]
+        )
         self._call, self._subscriptions = Call(scan, index, snapshot, sizes), subscriptions
 
     def match(self, events: Events) -> Matches:

@@ -46,6 +46,11 @@ class Scratch:
         self.packed = pack(self.arrays)
 
 
+def sizes_of(kind: Any, **lengths: Any) -> Any:
+    """A scratch kind with lengths in place of arrays: how large the arrays of a set must be."""
+    return kind(**lengths)
+
+
 _pools: defaultdict[type, list[Scratch]] = defaultdict(list)
 """Sets that no thread uses now, by kind. All indexes share them: allocating would cost more than most matches."""
 
@@ -88,8 +93,20 @@ def _is_enough(arrays: Any, sizes: Any) -> bool:
     )
 
 
+def entries_max(events: Events) -> int:
+    """Entries of the longest event, rounded up so that only few different sizes are asked for."""
+    if len(events.single_valued) == 1:
+        most = len(events.domain)
+    else:
+        most = int(np.diff(events.start).max(initial=0))
+    return max(64, 1 << most.bit_length())
+
+
 class Call:
-    """A kernel, with the index and the snapshot that it reads."""
+    """A kernel, with the index and the snapshot that it reads.
+
+    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event.
+    """
 
     def __init__(self, kernel: Kernel, index: Any, snapshot: Snapshot, sizes: Any) -> None:
         self._kernel, self._sizes = kernel, sizes
@@ -104,10 +121,13 @@ class Call:
 
     def __call__(self, events: Events) -> Matches:
         """The matches of all events."""
-        scratch = take(self._sizes)
+        scratch = self._take(events)
         matches = self._fill(scratch, events)
         give(scratch)
         return matches
+
+    def _take(self, events: Events) -> Scratch:
+        return take(self._sizes(entries_max(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
@@ -133,7 +153,7 @@ class Call:
         A kernel to which counting costs time counts only if it finds a 1 in effort[0].
         """
         candidates = predicates = 0
-        scratch = take(self._sizes)
+        scratch = self._take(events)
         effort = scratch.arrays.effort
         for event in one_by_one(events):  # a kernel whose output is full starts again: only the last run counts
             room, done = 64, 0
@@ -159,10 +179,11 @@ class Refiner(Reader):
 
     def __init__(self, pending: I32, snapshot: Snapshot) -> None:
         self._pending = pending
-        sizes: Any = RefineScratch(
-            first_entry=snapshot.domains,  # type: ignore[arg-type]
-            truth=len(snapshot.predicates.domain) // 64 + 1,  # type: ignore[arg-type]
-            registers=snapshot.registers,  # type: ignore[arg-type]
+        sizes = sizes_of(
+            RefineScratch,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            registers=snapshot.registers,
         )
         self._call = Call(refine, RefineIndex(NOTHING_FOUND, pending), snapshot, sizes)
 

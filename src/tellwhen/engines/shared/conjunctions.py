@@ -23,8 +23,8 @@ from tellwhen.engines.shared.calls import Call, Kernel, Refiner
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, Events, Matches, Snapshot
 
 PENDING_MIN = 64
-"""Merge pending subscriptions once there are more than 64 of them and they are over 1/64 of the index; drop removed ones
-once there are more than 64 and over a quarter."""
+"""Merge pending subscriptions once there are more than 64 of them and they are over 1/64 of the index.
+Drop removed ones once there are more than 64 of them and they are over a quarter."""
 
 
 class ConjunctionEngine(Engine):

@@ -1,49 +1,45 @@
 """How selective are domains and predicates? By this, engines choose pivots and access predicates.
 
-From the typical events of the profile, where there are some. Else it is guessed from the subscriptions.
+It is read from the profile of the events, where there is one, and else guessed from the subscriptions.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.containers.batches import Marginals
 from tellwhen.engines.base import Source
-from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, Events, Predicates
+from tellwhen.engines.shared.kernels.selectivity import sum_inside
+from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, Predicates
 
 EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)
 """Operators, as their intervals show them, the most selective first (PS-Tree, section 3.3)."""
 
+UNIT = 1 << 40
+"""Shares are summed as whole numbers of 1 / UNIT: rounding errors would tell equal predicates apart."""
+
 
 def frequency(source: Source, predicate: I32) -> F64:
-    """By domain: the share of events that carry it (OpIndex, section 4.1).
+    """By domain: the share of the events that carry it (OpIndex, section 4.1).
 
-    Without typical events, a domain that few predicates ask for is taken for one that few events carry. `predicate` has
+    Without a profile, a domain that few predicates ask for is assumed to be one that few events carry. `predicate` has
     the predicates of all conjunctions, with repetition.
     """
-    snapshot, (events, weight) = source.snapshot(), source.typical()
-    if len(weight):
-        owner, is_first = _entries(events)
-        known = is_first & (events.domain < snapshot.domains)
-        return np.bincount(events.domain[known], weight[owner[known]], snapshot.domains) / weight.sum()
+    snapshot, typical = source.snapshot(), source.typical()
+    if typical.is_known:
+        return typical.marginals(snapshot.domains).carried
     asked = snapshot.predicates.domain[predicate]
     return np.bincount(asked, minlength=snapshot.domains) / max(1, len(predicate))
-
-
-def _entries(events: Events) -> tuple[I64, np.ndarray]:
-    """By entry: its event, and whether it is the first of its domain there."""
-    owner = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start))
-    is_first = np.ones(len(owner), dtype=bool)
-    is_first[1:] = (owner[1:] != owner[:-1]) | (events.domain[1:] != events.domain[:-1])
-    return owner, is_first
 
 
 def ranking(source: Source, predicate: I32) -> I32:
     """By predicate: its rank by selectivity, the most selective first.
 
-    The fewer of the typical events satisfy a predicate, the more selective it is. Without such events, and among equals,
-    the operator decides, then the width of its intervals, then how rare its domain is.
+    The fewer events satisfy a predicate, the more selective it is. Without a profile, and among equals, the operator
+    decides, then the width of its intervals, then how rare its domain is.
     """
-    predicates = source.snapshot().predicates
+    snapshot, typical = source.snapshot(), source.typical()
+    predicates = snapshot.predicates
     width = (predicates.high.astype(np.float64) - predicates.low) / 2
     owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
     keys = [
@@ -51,37 +47,18 @@ def ranking(source: Source, predicate: I32) -> I32:
         np.bincount(owner, width, len(predicates.domain)),
         operators(predicates),
     ]
-    if len(source.typical().weight):
-        keys.append(satisfying(source))
+    if typical.is_known:
+        keys.append(satisfying(predicates, typical.marginals(snapshot.domains)))
     rank = np.empty(len(predicates.domain), dtype=np.int32)
     rank[np.lexsort(keys)] = np.arange(len(rank))
     return rank
 
 
-def satisfying(source: Source) -> F64:
-    """By predicate: the weight of the typical events' values that lie in its intervals."""
-    predicates, (events, weight) = source.snapshot().predicates, source.typical()
-    owner, _ = _entries(events)
-    domain = np.repeat(predicates.domain, np.diff(predicates.start))
-    # Ranks of values and of interval ends in one order by domain and point; a sum of weights up to each rank.
-    order = np.lexsort((events.low, events.domain))
-    upto = np.concatenate([[0.0], np.cumsum(weight[owner[order]])])
-    points, domains = events.low[order], events.domain[order]
-    begin = _search(domains, points, domain, predicates.low, above=False)
-    end = _search(domains, points, domain, predicates.high, above=True)
-    of = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
-    return np.bincount(of, upto[end] - upto[begin], len(predicates.domain))
-
-
-def _search(domains: I32, points: I64, domain: I32, point: I64, *, above: bool) -> I64:
-    """How many of the sorted (domains, points) lie before each (domain, point), or not above it."""
-    place = np.full(len(points), 1)
-    ends = np.full(len(point), 2 if above else 0)
-    order = np.lexsort((np.append(place, ends), np.append(points, point), np.append(domains, domain)))
-    is_value = order < len(points)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.cumsum(is_value) - is_value
-    return rank[len(points) :]
+def satisfying(predicates: Predicates, marginals: Marginals) -> I64:
+    """By predicate: the share of the events with a value inside its intervals, times UNIT."""
+    _, start, point, share = marginals
+    upto = np.concatenate([[0], np.cumsum(np.rint(share * UNIT).astype(np.int64))])
+    return sum_inside(predicates, start, point, upto)
 
 
 def operators(predicates: Predicates) -> I64:
@@ -111,3 +88,12 @@ def least(score: I64, start: I64) -> I64:
     if len(some):
         found[some] = np.minimum.reduceat(score << 36 | np.arange(len(score)), start[some]) & ((1 << 36) - 1)
     return found
+
+
+def rarity(source: Source, predicate: I32) -> F64:
+    """By domain: a weight by which pivots are chosen, the least first: the share of events that carry the domain.
+
+    Presence domains occur in every event, so they are the last resort and weigh 2.
+    """
+    is_presence = source.is_presence()[: source.snapshot().domains]
+    return np.where(is_presence, 2.0, frequency(source, predicate))

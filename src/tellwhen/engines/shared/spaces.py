@@ -1,7 +1,7 @@
 """Which values of a domain can no predicate tell apart? Its predicate spaces (PS-Tree, section 4).
 
-The ends of intervals cut a domain into spaces: every interval is a run of whole spaces, and a value is as good as any
-other of its space. All domains' spaces are numbered through, in the order of the domains.
+The ends of intervals cut a domain into spaces. Every interval is a run of whole spaces, so all values of a space
+satisfy the same predicates. The spaces of all domains are numbered consecutively, in the order of the domains.
 """
 
 from __future__ import annotations
@@ -16,28 +16,45 @@ from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 
 class Spaces(NamedTuple):
-    """A cut is where an interval begins, or has ended. Domain L with c cuts has c + 1 spaces, from cut_start[L] + L."""
+    """A cut is the point at which a space begins: where an interval begins, or just behind its end.
 
-    cut_start: I64  # |0|3|3|    cuts of domain L are cuts[cut_start[L]:cut_start[L+1]], ascending
+    Domain d with c cuts has c + 1 spaces, numbered from cut_start[d] + d on.
+    """
+
+    cut_start: I64  # |0|3|3|    cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
     cuts: I64
-    first: I64  # by interval: its first space, and the last one
-    last: I64
+    first: I64  # by interval: the first space that it covers
+    last: I64  # and the last one; before the first if its predicate is not in use
 
     @property
     def total(self) -> int:
+        """Spaces of all domains."""
         return len(self.cuts) + len(self.cut_start) - 1
 
 
 def spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
-    """The spaces that the predicates in use make. Those of others are empty runs."""
+    """The spaces that the ends of the predicates in use make."""
     begin, which = gather(predicates.start, used)
     domain = np.repeat(predicates.domain[used], np.diff(begin)).astype(np.int64)
     low, high = predicates.low[which], predicates.high[which]
     begins, ends = low != LOWEST, high != HIGHEST
     both = np.concatenate([domain[begins], domain[ends]])
-    cut_start, cuts, place = numbered(both, np.concatenate([low[begins], high[ends] + 1]), domains)
+    cut_start, cuts, number = numbered(both, np.concatenate([low[begins], high[ends] + 1]), domains)
     first, last = np.ones(len(predicates.low), dtype=np.int64), np.zeros(len(predicates.low), dtype=np.int64)
     first[which], last[which] = cut_start[domain] + domain, cut_start[domain + 1] + domain
-    first[which[begins]] = domain[begins] + place[: begins.sum()] + 1
-    last[which[ends]] = domain[ends] + place[begins.sum() :]
+    first[which[begins]] = domain[begins] + number[: begins.sum()] + 1
+    last[which[ends]] = domain[ends] + number[begins.sum() :]
     return Spaces(cut_start, cuts, first, last)
+
+
+def widths(known: Spaces, predicates: Predicates) -> I64:
+    """By predicate: the number of spaces that it covers."""
+    upto = np.concatenate([[0], np.cumsum(known.last - known.first + 1)])
+    return upto[predicates.start[1:]] - upto[predicates.start[:-1]]
+
+
+def coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
+    """By space: the number of predicates that cover it, where predicate p counts times[p]."""
+    each = np.repeat(times, np.diff(predicates.start))
+    steps = np.bincount(known.first, each, known.total + 1) - np.bincount(known.last + 1, each, known.total + 1)
+    return np.cumsum(steps)[: known.total].astype(np.int64)

@@ -1,4 +1,4 @@
-"""pstbloom and psthash when conjunctions come and go, when they are wide, and when events are large."""
+"""Are `pstbloom` and `psthash` right when subscriptions come and go, predicates are wide, and events are large?"""
 
 import random
 from importlib import import_module
@@ -20,9 +20,14 @@ def name(request):
 
 @pytest.fixture
 def narrow(monkeypatch):
-    """Few spaces are many."""
-    for module, limit in (("pstbloom", "BUDGET"), ("psthash", "BUDGET"), ("psthash", "COMBINED"), ("pstbloom", "WIDE")):
-        monkeypatch.setattr(import_module(f"tellwhen.engines.{module}"), limit, 3)
+    """Predicates of more than three spaces are wide."""
+    for limit, modules in (
+        ("MAX_LISTS", ("pstbloom.engine", "pstbloom.verify", "psthash.keys", "psthash.verify")),
+        ("MAX_COMBINATIONS", ("psthash.keys", "psthash.verify")),
+        ("MAX_SIGNED_SPACES", ("pstbloom.engine", "pstbloom.verify")),
+    ):
+        for module in modules:
+            monkeypatch.setattr(f"tellwhen.engines.{module}.{limit}", 3)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,12 +55,11 @@ def texts(rng, count):
         yield " AND ".join(parts)
 
 
-def test_a_tree_that_settled_is_the_tree_of_its_rows(name, monkeypatch):
-    """Splitting and merging come to the same spaces and lists as building anew."""
-    built = []
-    monkeypatch.setattr(
-        PSTreeEngine, "_plant", lambda self, plant=PSTreeEngine._plant: (built.append(1), plant(self))[1]
-    )
+def test_merged_trees_are_those_that_a_rebuild_makes(name, monkeypatch):
+    """Splitting and merging spaces comes to the same spaces and lists as building all again."""
+    resets = []
+    reset = PSTreeEngine._reset_trees
+    monkeypatch.setattr(PSTreeEngine, "_reset_trees", lambda self: (resets.append(1), reset(self)))
     rng = random.Random(5)
     index = tw.Index(name).add_many(enumerate(texts(rng, 600)))
     known = {id_: index[id_] for id_ in index}
@@ -71,17 +75,17 @@ def test_a_tree_that_settled_is_the_tree_of_its_rows(name, monkeypatch):
         engine.verify()
         events = [{a: rng.randint(0, 45) for a in rng.sample("abcdef", 4)} for _ in range(20)]
         check_matches(index, known, events, f"{name}, step {step}")
-    plantings = len(built)
+    before = len(resets)
     engine.merge()
-    assert len(built) == plantings
-    merged = engine._index
+    assert len(resets) == before
+    merged = engine._index.common
     engine.rebuild()
-    assert len(built) == plantings + 1
+    assert len(resets) == before + 1
     for field in ("cut_start", "cuts", "list_start", "waiting", "records"):
-        assert np.array_equal(getattr(merged, field), getattr(engine._index, field)), field
+        assert np.array_equal(getattr(merged, field), getattr(engine._index.common, field)), field
 
 
-def test_what_was_saved_goes_on_changing(name, tmp_path, monkeypatch):
+def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 5)
     rng = random.Random(9)
     index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
@@ -96,7 +100,7 @@ def test_what_was_saved_goes_on_changing(name, tmp_path, monkeypatch):
     check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
 
 
-def test_rows_too_wide_wait_for_their_line(narrow):
+def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
     for name in ("pstbloom", "psthash"):
         index = tw.Index(name).add_many([(i, f"a = {i} AND b = 1") for i in range(20)])
         index.add_many([("wide", "a > 3"), ("broad", "a <> 1 AND a > 2 AND c <> 2"), ("nothing", "TRUE")]).rebuild()
@@ -109,7 +113,7 @@ def test_rows_too_wide_wait_for_their_line(narrow):
 
 
 def test_events_of_thousands_of_entries(name):
-    """All keys are gone through rather than all combinations; in either case it is done soon."""
+    """There are more combinations than keys, so that all keys are tested instead."""
     texts = [f"a{i} = 1 AND a{i + 1} > 5 AND a{i + 2} = 1 AND a{i + 3} < 3" for i in range(3000)]
     index = tw.Index(name).add_many(enumerate(texts)).rebuild()
     event = {f"a{i}": 1 if i % 3 else 9 for i in range(3003)}
@@ -129,28 +133,30 @@ def test_an_index_without_any_predicate(name):
     assert index.match({"a": 1}) == index.match({}) == ["always"]
 
 
-def test_options_are_told():
+def test_options_are_checked():
     with pytest.raises(tw.EngineError, match="access is at least 1 and at most 4"):
         tw.Index("psthash:access=5")
 
 
 @pytest.mark.parametrize("engine", ["pstbloom", "psthash"])
-@pytest.mark.parametrize("field", ["conjunctions", "records", "list_start", "cuts", "waiting"])
+@pytest.mark.parametrize("field", ["postings", "records", "list_start", "cuts", "waiting"])
 def test_verify_notices(engine, field):
     index = tw.Index(engine).add_many([(i, f"a = {i} AND b > {i} AND c < 3") for i in range(9)]).rebuild()
     engine = index._shard.engine
     engine.verify()
-    broken = getattr(engine._index, field).copy()
+    common = engine._index.common
+    broken = getattr(common, field).copy()
     broken[4 if field != "waiting" else 0] += 2 if field != "waiting" else -1
-    engine._index = engine._index._replace(**{field: broken})
+    engine._index = engine._index._replace(common=common._replace(**{field: broken}))
     with pytest.raises((AssertionError, IndexError, KeyError, ValueError)):
         engine.verify()
 
 
-def test_verify_notices_a_signature_without_a_row():
+def test_verify_notices_a_signature_without_a_conjunction():
     index = tw.Index("pstbloom").add_many([(i, f"a = {i} AND b = {i}") for i in range(9)]).rebuild()
     engine = index._shard.engine
-    engine._index.sign[np.flatnonzero(engine._index.sign)[0]] = 0
+    signatures = engine._index.signatures
+    signatures[np.flatnonzero(signatures)[0]] = 0
     with pytest.raises(AssertionError, match="signature"):
         engine.verify()
 

@@ -1,0 +1,79 @@
+"""Which engines are measured, and in the figures of which papers? A new engine is one line here.
+
+An entry may name an engine that does not exist yet: it is skipped, and its figures say what they wait for.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tellwhen.engines.base import REGISTRY
+
+Paper = Literal["betree", "atree", "opindex", "pstree", "ranked"]
+
+
+class Entry(NamedTuple):
+    """An engine to measure."""
+
+    name: str
+    papers: tuple[Paper, ...] = ()
+    """The papers whose figures it is measured in, unless a figure has engines of its own."""
+    build_seconds: float | None = None
+    """Target: the time to build an index of a million conjunctions."""
+    in_overview: bool = True
+    """Is it one of the engines that `python -m bench.conjunctions` compares by default?"""
+
+
+ENTRIES = (
+    Entry("scan", ("betree", "atree", "opindex", "pstree")),
+    Entry("counting", ("betree", "opindex", "pstree")),
+    Entry("propagation", ("betree", "pstree")),
+    Entry("kindex", ("betree", "opindex", "pstree")),
+    Entry("gryphon", ("betree",)),
+    Entry("betree", ("betree", "opindex", "pstree"), build_seconds=15),
+    Entry("betree-batch", ("betree",)),
+    Entry("opindex", ("opindex", "pstree"), build_seconds=5),
+    Entry("opindex-plain", ("opindex",), in_overview=False),
+    Entry("opindex-cnf", in_overview=False),
+    Entry("pstbloom", ("pstree",), build_seconds=5),
+    Entry("psthash", ("pstree",), build_seconds=15),
+    Entry("atree", ("atree",)),
+    Entry("interval-id", ("atree",)),
+    Entry("bop", ("atree",)),
+    Entry("bdd", ("atree",)),
+    Entry("translation", ("atree",)),
+    Entry("scored-interval-tree", ("ranked",)),
+    Entry("scored-segment-tree", ("ranked",)),
+    Entry("scored-r-tree", ("ranked",)),
+    Entry("ir-tree", ("ranked",)),
+    Entry("sopt-r-tree", ("ranked",)),
+)
+
+
+def engines_of(paper: Paper) -> tuple[str, ...]:
+    """The engines in the figures of a paper, also those that do not exist yet."""
+    return tuple(entry.name for entry in ENTRIES if paper in entry.papers)
+
+
+def overview() -> list[str]:
+    """The engines that are compared by default."""
+    return [entry.name for entry in ENTRIES if entry.in_overview and exists(entry.name)]
+
+
+def build_target(name: str) -> float | None:
+    """Seconds in which the engine should build an index of a million conjunctions, if there is a target."""
+    return next((entry.build_seconds for entry in ENTRIES if entry.name == name), None)
+
+
+def exists(spec: str) -> bool:
+    """Is there such an engine, whatever its options?"""
+    return spec.partition(":")[0] in REGISTRY
+
+
+def chosen(names: str) -> list[str]:
+    """Engines from a list with commas; a ValueError names one that does not exist."""
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    for name in found:
+        if not exists(name):
+            raise ValueError(f"there is no engine {name}; there are {', '.join(sorted(REGISTRY))}")
+    return found

@@ -1,0 +1,23 @@
+"""Which spaces of its domain does a predicate touch? (BE-Tree, Table 1.)"""
+
+from __future__ import annotations
+
+from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.spaces import space_of
+
+
+@kernel
+def find_bounds(cut_start, cuts, predicates, first, bounds):
+    """The bounds of all predicates from `first` on: the spaces of their least and of their greatest value."""
+    for p in range(first, predicates.domain.size):
+        domain, begin, end = predicates.domain[p], predicates.start[p], predicates.start[p + 1]
+        low, high = predicates.low[begin], predicates.high[end - 1]
+        bounds.low[p] = space_of(cut_start, cuts, domain, low)
+        bounds.high[p] = space_of(cut_start, cuts, domain, high)
+        # Space s begins with cuts[s - domain - 1], unless it is the domain's first, and ends before cuts[s - domain].
+        cut = bounds.low[p] - domain - 1
+        begins = low == LOWEST or (cut >= cut_start[domain] and cuts[cut] == low)
+        cut = bounds.high[p] - domain
+        ends = high == HIGHEST or (cut < cut_start[domain + 1] and cuts[cut] == high + 1)
+        bounds.is_exact[p] = end - begin == 1 and begins and ends

@@ -1,0 +1,1 @@
+"""The loops of PS-Trees and of records."""

@@ -1,0 +1,1 @@
+"""Loops that several engines share and that nothing below them needs."""

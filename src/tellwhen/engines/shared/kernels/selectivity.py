@@ -1,0 +1,23 @@
+"""How often do events have a point inside the intervals of a predicate?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.search import first_above, first_at_least
+
+
+@kernel
+def sum_inside(predicates, start, point, upto):
+    """By predicate: the weights of the points inside its intervals, summed.
+
+    The points of domain d are point[start[d]:start[d+1]], ascending; upto[i] is the weight of all points before i.
+    """
+    total = np.zeros(predicates.domain.size, dtype=np.int64)
+    for p in range(total.size):
+        first, end = start[predicates.domain[p]], start[predicates.domain[p] + 1]
+        for i in range(predicates.start[p], predicates.start[p + 1]):
+            begin = first_at_least(point, first, end, predicates.low[i])
+            total[p] += upto[first_above(point, begin, end, predicates.high[i])] - upto[begin]
+    return total

@@ -1,0 +1,125 @@
+"""Which attributes do events carry that are mappings, with which values?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tellwhen.kernels.arrays import I64, U64
+from tellwhen.lang.values import flatten, is_missing, members
+from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
+from tellwhen.profile.values import hash_numbers, hash_of, text_of
+
+BATCH_VALUES = 1 << 17
+"""Values and events in a batch, at most: bounds its memory."""
+
+
+class MappingBatch:
+    """Events taken apart: each distinct pair of attribute and text has a code, and an event is a list of codes.
+
+    So what is slow is done once for each distinct pair, and the rest is done on arrays.
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[str, dict[str, int]] = {}  # by attribute and text
+        self._pairs = 0
+        self._entries: list[int] = []  # the codes of all events; those of one attribute are neighbours
+        self._starts = [0]
+        self._is_several = False  # may an event have a code twice?
+        self._hashed = np.zeros(0, dtype=np.uint64), 0
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @property
+    def is_full(self) -> bool:
+        """Is it time for the next batch?"""
+        return len(self._entries) + len(self._starts) > BATCH_VALUES
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add one event."""
+        codes, entries = self._codes, self._entries
+        for attribute, value in flatten(event).items():
+            text = text_of(value)
+            if text is None:
+                self._add_members(attribute, value)
+                continue
+            mine = codes.get(attribute)
+            if mine is None:
+                mine = codes[attribute] = {}
+            code = mine.get(text)
+            if code is None:
+                code = mine[text] = self._pairs
+                self._pairs += 1
+            entries.append(code)
+        self._starts.append(len(entries))
+
+    def _add_members(self, attribute: str, value: Any) -> None:
+        """Add the values of a list, or a value of no family."""
+        for member in members(value):
+            if not is_missing(member):
+                mine = self._codes.setdefault(attribute, {})
+                text = text_of(member) or ""
+                if text not in mine:
+                    mine[text] = self._pairs
+                    self._pairs += 1
+                self._entries.append(mine[text])
+                self._is_several = True
+
+    def carried(self) -> Iterator[Carried]:
+        entries, start = np.array(self._entries, dtype=np.int64), np.array(self._starts)
+        owner = np.repeat(np.arange(len(self)), np.diff(start))
+        lengths = [len(mine) for mine in self._codes.values()]
+        codes = np.fromiter(chain.from_iterable(mine.values() for mine in self._codes.values()), np.int64, self._pairs)
+        attribute = np.empty(self._pairs, dtype=np.int64)  # by code
+        attribute[codes] = np.repeat(np.arange(len(lengths)), lengths)
+
+        counts = np.bincount(entries, minlength=self._pairs).tolist()
+        carriers = np.bincount(attribute[entries][_is_first(owner, attribute[entries])], minlength=len(lengths))
+        texts: list[bytes] = []  # the hashes of all texts, in the order of `codes`
+        for (name, mine), events in zip(self._codes.items(), carriers.tolist(), strict=True):
+            hashes = {text: hash_of(text) for text in mine}
+            texts += hashes.values()
+            yield Carried(name, events, {text: counts[code] for text, code in mine.items() if text}, hashes)
+
+        names = hash_numbers(map(hash_of, self._codes))
+        hashed = np.empty(self._pairs, dtype=np.uint64)
+        hashed[codes] = pair_hashes(np.repeat(names, lengths), hash_numbers(texts))
+        self._hashed = self._events_hashed(hashed, entries, owner)
+
+    def _events_hashed(self, hashes: U64, entries: I64, owner: I64) -> tuple[U64, int]:
+        if self._is_several:  # then each value counts once
+            order = np.lexsort((entries, owner))
+            entries, owner = entries[order], owner[order]
+            kept = _is_first(owner, entries)
+            entries, owner = entries[kept], owner[kept]
+        start = np.searchsorted(owner, np.arange(len(self) + 1))
+        upto = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes[entries])])
+        return event_hashes(np.diff(upto[start])), int(np.diff(start).max(initial=0))
+
+    def hashed(self) -> tuple[U64, int]:
+        return self._hashed
+
+    def events(self, positions: I64) -> list[Event]:
+        pairs = [("", "")] * self._pairs
+        for attribute, mine in self._codes.items():
+            for text, code in mine.items():
+                pairs[code] = attribute, text
+        found: list[Event] = []
+        for position in positions.tolist():
+            event: Event = {}
+            for code in set(self._entries[self._starts[position] : self._starts[position + 1]]):
+                attribute, text = pairs[code]
+                event.setdefault(attribute, []).append(text)
+            found.append(event)
+        return found
+
+
+def _is_first(*keys: I64) -> np.ndarray:
+    """Where some key differs from the one before."""
+    first = np.ones(len(keys[0]), dtype=bool)
+    first[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return first
