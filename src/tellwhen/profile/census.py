@@ -98,7 +98,8 @@ class Census:
             rest = total - sum(count for text, count in hitters.items() if FAMILIES[text[0]] == family)
             mine = {text: count for text, count in light.items() if FAMILIES[text[0]] == family}
             if mine and rest > 0:
-                weights |= {text: count * rest / sum(mine.values()) for text, count in mine.items()}
+                scale = rest / sum(mine.values())
+                weights |= {text: count * scale for text, count in mine.items()}
         return weights
 
     def distinct(self, attribute: str) -> int:
