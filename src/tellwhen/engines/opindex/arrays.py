@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix
 
 EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
-"""Operators. An entry for `= v` stands in the list EQUAL, one for `>= v` in AT_LEAST, one for `<= v` in AT_MOST."""
+"""Operators. `= v` has a posting in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST."""
 
 
 class Operands(NamedTuple):
@@ -18,33 +18,40 @@ class Operands(NamedTuple):
     domain: I32  # |0 0 0|...   by rank
 
 
-class Entries(NamedTuple):
-    """How predicates are written in the lists: an entry is an operator and an operand, as a rank."""
+class Postings(NamedTuple):
+    """How predicates are written in the lists: a posting is an operator and an operand, which its rank stands for."""
 
-    start: I64  # |0|1|3|    the entries of predicate p are rank[start[p]:start[p+1]]
+    start: I64  # |0|1|3|    the postings of predicate p are rank[start[p]:start[p+1]]
     rank: I32  # |5|0 4|
     operands: Operands
 
 
 class PredicateLists(NamedTuple):
-    """A list of entries for every operator o and pivot d. Its number is o * D + d. Lists are cut into segments."""
+    """A list of postings for every operator o and pivot d, cut into segments. The number of a list is o*D + d."""
 
     operands: Operands
     segment_start: I64  # |0|3|3|5|                     list n has segments[segment_start[n]:segment_start[n+1]]
-    segments: I64Matrix  # |0 sig|7 sig|12 0|12 sig|20 0|  first entry and signature; the last one only ends the list
-    ranks: I32  # |3 3 5|...   by entry, ascending in a list
-    conjunctions: I32  # |0 2 1|...   by entry: whose it is, numbered from the first conjunction of the pivot
+    segments: I64Matrix  # |0 sig|7 sig|12 0|12 sig|20 0|  first posting and signature; the last one only ends the list
+    ranks: I32  # |3 3 5|...   by posting, ascending in a list
+    conjunctions: I32  # |0 2 1|...   by posting: whose it is, numbered from the first conjunction of the pivot
 
 
 class OpIndexIndex(NamedTuple):
     """Conjunctions by pivot, and the lists of their predicates."""
 
     lists: PredicateLists
-    pivot_start: (
-        I64  # |0|4|4|9|    those of pivot d are pivot_start[d]:pivot_start[d+1]; behind the last: without pivot
-    )
-    conjunction_slot: I32  # |1|-6|-6|    -1 - slot for one of several
-    need: I32  # |7|3|5|      entries of a conjunction that must be true
+    pivot_start: I64  # |0|4|4|9|     those of pivot d are pivot_start[d]:pivot_start[d+1]; without a pivot: the last
+    conjunction_slot: I32  # |1|-6|-6|     -1 - slot for one of several
+    need: I32  # |7|3|5|       postings of a conjunction that must be true
+
+
+class Clauses(NamedTuple):
+    """The clauses of subscriptions."""
+
+    slot: I32  # |4|7|        subscriptions
+    first: I64  # |0|2|3|      the clauses of subscription s are first[s]:first[s+1]
+    start: I64  # |0|1|4|6|    the predicates of clause c are predicate[start[c]:start[c+1]]
+    predicate: I32
 
 
 class OpIndexCNFIndex(NamedTuple):
@@ -57,7 +64,7 @@ class OpIndexCNFIndex(NamedTuple):
     pivot_start: I64  # as in OpIndexIndex
     conjunction_slot: I32  # |1|-6|-6|      -1 - slot for one of several pivots
     clauses: U64  # |0b111|0b1|    a bit for each clause of a conjunction
-    clause: U8  # |2 0 1|...     by entry: the number of its clause
+    clause: U8  # |2 0 1|...     by posting: the number of its clause
     operand_end: I64  # by rank: the end of an interval that starts at the operand; HIGHEST for other operands
 
 
@@ -69,15 +76,15 @@ class Located(NamedTuple):
 
     low: I64
     high: I64
-    domain_share: I64  # by entry: the position of its domain among all, as `domain_share` gives it
+    domain_share: I64  # by entry: what segment_kernels.domain_share says of its domain
 
 
 class ListRuns(NamedTuple):
-    """Scratch: runs of a pivot's lists whose entries the event makes true."""
+    """Scratch: runs of postings, in a pivot's lists, that the event makes true."""
 
     begin: I64
     end: I64
-    entry: I64  # of the event: the one that makes the run true
+    entry: I64  # the entry of the event that makes the run true
 
 
 class OpIndexScratch(NamedTuple):
@@ -85,7 +92,7 @@ class OpIndexScratch(NamedTuple):
 
     located: Located
     runs: ListRuns
-    remaining: I32  # by conjunction of the pivot: entries that must still become true
+    remaining: I32  # by conjunction of the pivot: postings that must still become true
     done: I32  # conjunctions of the pivot that match
     first_entry: I32  # zero between events
     stamps: I64

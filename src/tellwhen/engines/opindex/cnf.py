@@ -4,19 +4,25 @@ An expression is indexed in its conjunctive normal form. The clause with the few
 equals, the one whose attributes are the rarest together. The subscription stands in the lists of each pivot. A true
 predicate strikes out its clause. A subscription matches when no clause is left.
 
-Deviations: one true entry is enough for a clause, so a predicate has an entry for each of its intervals. An interval
+Deviations: one true posting is enough for a clause, so a predicate has a posting for each of its intervals. An interval
 with two ends cannot be written as >= and <=, since either would strike out the clause. It stands in the list >= by its
 low end; its high end is part of the operand, and is compared when the low end is reached.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tellwhen.containers.csr import gather
-from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL, Entries, OpIndexCNFIndex, OpIndexCNFScratch
+from tellwhen.engines.opindex.arrays import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    Clauses,
+    OpIndexCNFIndex,
+    OpIndexCNFScratch,
+    Postings,
+)
 from tellwhen.engines.opindex.engine import OpIndex, operands_of
 from tellwhen.engines.opindex.kernels.match import match_clauses
 from tellwhen.engines.opindex.verify import check_clauses, check_scratch
@@ -26,15 +32,6 @@ from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
 
 WEIGHT_MAX = 256.0
 """More than the domains of a clause can weigh: it has at most 64 predicates, and no domain weighs more than 2."""
-
-
-class Clauses(NamedTuple):
-    """The clauses of subscriptions."""
-
-    slot: I32  # |4|7|           subscriptions
-    first: I64  # |0|2|3|         those of subscription s are first[s]:first[s+1]
-    start: I64  # |0|1|4|6|       predicates of clause c are predicate[start[c]:start[c+1]]
-    predicate: I32
 
 
 class OpIndexCNF(OpIndex):
@@ -60,8 +57,8 @@ class OpIndexCNF(OpIndex):
         conjunction = np.repeat(np.arange(len(subscription)), np.diff(first))
         number = np.arange(len(conjunction)) - first[conjunction]
         start, which = gather(clauses.start, which)
-        entries, operand_end = _entries(snapshot.predicates, snapshot.domains)
-        lists, owner = self._lists(entries, start, clauses.predicate[which], pivot[conjunction])
+        postings, operand_end = _postings(snapshot.predicates, snapshot.domains)
+        lists, owner = self._lists(postings, start, clauses.predicate[which], pivot[conjunction])
         slot = clauses.slot[subscription]
         has_several = np.bincount(subscription, minlength=len(clauses.slot))[subscription] > 1
         self._index = OpIndexCNFIndex(
@@ -112,7 +109,7 @@ class OpIndexCNF(OpIndex):
 
     def verify(self) -> None:
         check_scratch(self._sizes()(1))
-        check_clauses(self._index, self.source.snapshot().predicates, *self._clauses(self._built))
+        check_clauses(self._index, self.source.snapshot().predicates, self._clauses(self._built))
 
 
 def _first_least(score: F64, start: I64) -> I64:
@@ -131,8 +128,8 @@ def _lowest_bits(count: I64) -> U64:
     return np.where(count > 0, ones, np.uint64(0))
 
 
-def _entries(predicates: Predicates, domains: int) -> tuple[Entries, I64]:
-    """The entries of all predicates, one for each interval, and by rank the high end that belongs to the operand."""
+def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
+    """The postings of all predicates, one for each interval, and by rank the high end that belongs to the operand."""
     _, _, start, low, high = predicates
     domain = np.repeat(predicates.domain, np.diff(start))
     is_point, is_above = low == high, (low == LOWEST) & (high != HIGHEST)
@@ -147,4 +144,4 @@ def _entries(predicates: Predicates, domains: int) -> tuple[Entries, I64]:
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.cumsum(is_new) - 1
     operand_start = np.searchsorted(group[is_new], np.arange(3 * domains + 1))
-    return Entries(start, rank, operands_of(operand_start, operand[is_new], domains)), operand_end[is_new]
+    return Postings(start, rank, operands_of(operand_start, operand[is_new], domains)), operand_end[is_new]

@@ -4,9 +4,9 @@ The pivot of a conjunction is the one of its domains that the fewest events carr
 conjunctions whose pivot it carries. Their predicates stand in three lists (=, >=, <=). Each list is sorted by attribute
 and operand, and cut into segments with a signature (4.2). Matching counts down the predicates of each conjunction (5).
 
-Predicates are written with the three operators, as in section 4.2, and further. IN is several entries of =, of which
-one is true. Any other set of k disjoint intervals has an entry >= for each low end and <= for each high end: a value in
-one of the intervals makes k+1 of them true, a value outside k. Ends at infinity are always true, and left out.
+Predicates are written with the three operators, as in section 4.2, and further. IN is several postings of =, of
+which one is true. Any other set of k disjoint intervals has a posting >= for each low end and <= for each high end: a
+value in one of the intervals makes k+1 of them true, a value outside k. Ends at infinity are always true, and left out.
 
 Deviations: domains stand for attributes (an attribute has one for each family of values). The number of segments grows
 with the length of the list, up to one for each domain, where the paper has 32: then most of them need no search.
@@ -23,15 +23,15 @@ import numpy as np
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.opindex.arrays import (
-    Entries,
     ListRuns,
     Located,
     Operands,
     OpIndexIndex,
     OpIndexScratch,
+    Postings,
     PredicateLists,
 )
-from tellwhen.engines.opindex.kernels.build import sign, sort_entries
+from tellwhen.engines.opindex.kernels.build import sign, sort_postings
 from tellwhen.engines.opindex.kernels.match import match_pivots
 from tellwhen.engines.opindex.verify import check_conjunctions, check_scratch
 from tellwhen.engines.shared.calls import Kernel, Refiner
@@ -40,8 +40,8 @@ from tellwhen.engines.shared.selectivity import least, points, rarity
 from tellwhen.engines.shared.stabbing import numbered
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
-SEGMENT_ENTRIES = 4
-"""A list has a segment for every four entries."""
+SEGMENT_POSTINGS = 4
+"""A list has a segment for every four postings."""
 
 MAX_SEGMENTS = 1 << 20
 
@@ -68,8 +68,8 @@ class OpIndex(ConjunctionEngine):
         start, which = gather(start, order)
         pivot, predicate = pivot[order], predicate[which]
         pivot_start = np.searchsorted(pivot, np.arange(snapshot.domains + 1))
-        entries, need = _entries(snapshot.predicates, snapshot.domains)
-        lists, owner = self._lists(entries, start, predicate, pivot)
+        postings, need = _postings(snapshot.predicates, snapshot.domains)
+        lists, owner = self._lists(postings, start, predicate, pivot)
         number = (np.arange(len(pivot)) - pivot_start[pivot]).astype(np.int32)
         sums = np.concatenate([[0], np.cumsum(need[predicate])])
         self._index = OpIndexIndex(
@@ -90,22 +90,22 @@ class OpIndex(ConjunctionEngine):
             found[chosen >= 0] = domain[chosen[chosen >= 0]]
         return found
 
-    def _lists(self, entries: Entries, start: I64, predicate: I32, pivot: I64) -> tuple[PredicateLists, I32]:
-        """The lists of all pivots, and whose each entry is.
+    def _lists(self, postings: Postings, start: I64, predicate: I32, pivot: I64) -> tuple[PredicateLists, I32]:
+        """The lists of all pivots, and whose each posting is.
 
         Owner o has the predicates predicate[start[o]:start[o+1]] and the pivot pivot[o].
         """
-        operands = entries.operands
-        list_start, ranks, owner = sort_entries(start, predicate, pivot, entries)
+        operands = postings.operands
+        list_start, ranks, owner = sort_postings(start, predicate, pivot, postings)
         size = np.diff(list_start)
         domains = len(size) // 3
         segments_max = min(domains, self.option["segments"]) if self.has_segments else 1
-        count = np.clip(size // SEGMENT_ENTRIES, 1, max(1, segments_max))
+        count = np.clip(size // SEGMENT_POSTINGS, 1, max(1, segments_max))
         segment_start = np.concatenate([[0], np.cumsum(np.where(size > 0, count + 1, 0))])
         segments = np.zeros((segment_start[-1], 2), dtype=np.int64)
         sign(list_start, ranks, operands.domain, segment_start, segments)
         if not self.has_segments:
-            segments[:, 1] = -1  # no signature keeps an entry out
+            segments[:, 1] = -1  # has all bits: every segment is searched
         return PredicateLists(operands, segment_start, segments, ranks, owner), owner
 
     def _index_reader(self, refiner: Refiner) -> Reader:
@@ -113,12 +113,13 @@ class OpIndex(ConjunctionEngine):
 
     def _sizes(self) -> Callable[[int], Any]:
         """By the number of entries of an event: the sizes of the scratch."""
-        pivot_start, slots = self._index.pivot_start, len(self.source.snapshot().subscriptions.kind)
+        kind, pivot_start = self.scratch_kind, self._index.pivot_start
+        slots = len(self.source.snapshot().subscriptions.kind)
         conjunctions = int(np.diff(pivot_start).max(initial=0))
 
         @cache
         def sizes(entries: int) -> Any:
-            return self.scratch_kind(
+            return kind(
                 located=Located(3 * entries, 3 * entries, entries),  # type: ignore[arg-type]
                 runs=ListRuns(3 * entries + 1, 3 * entries + 1, 3 * entries + 1),  # type: ignore[arg-type]
                 remaining=conjunctions,
@@ -144,8 +145,8 @@ class OpIndexPlain(OpIndex):
     has_segments = False
 
 
-def _entries(predicates: Predicates, domains: int) -> tuple[Entries, I64]:
-    """The entries of all predicates, and by predicate how many of its entries must be true."""
+def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
+    """The postings of all predicates, and by predicate how many of its postings must be true."""
     _, _, start, low, high = predicates
     intervals = np.diff(start)
     owner = np.repeat(np.arange(len(intervals)), intervals)
@@ -160,12 +161,12 @@ def _entries(predicates: Predicates, domains: int) -> tuple[Entries, I64]:
     operand = np.concatenate([low[chosen[0]], low[chosen[1]], high[chosen[2]]])
     operand_start, keys, rank = numbered(operator * domains + predicates.domain[owner], operand, 3 * domains)
     count = np.bincount(owner, minlength=len(intervals))
-    # A value inside makes k+1 of 2k ends true. Those at infinity would be true, but have no entry.
+    # A value inside makes k+1 of 2k ends true. Those at infinity would be true, but have no posting.
     is_any = np.bincount(owner[operand == LOWEST], minlength=len(intervals)) > 0
     need = np.where(is_set | is_any, 1, count - intervals + 1)
     order = np.argsort(owner, kind="stable")
     operands = operands_of(operand_start, keys, domains)
-    return Entries(np.concatenate([[0], np.cumsum(count)]), rank[order].astype(np.int32), operands), need
+    return Postings(np.concatenate([[0], np.cumsum(count)]), rank[order].astype(np.int32), operands), need
 
 
 def operands_of(start: I64, keys: I64, domains: int) -> Operands:

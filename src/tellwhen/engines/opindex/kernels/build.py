@@ -1,4 +1,4 @@
-"""Build the predicate lists: sort the entries, cut the lists into segments and sign these (OpIndex, section 4.2)."""
+"""Build the predicate lists: sort the postings, cut the lists into segments and sign these (OpIndex, section 4.2)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tellwhen.kernels.stabbing import to_begins
 
 
 @kernel
-def sort_entries(owner_start, predicate, pivot, entries):
-    """All entries by operator, pivot and rank: where each list starts, the ranks, and whose entries they are.
+def sort_postings(owner_start, predicate, pivot, postings):
+    """All postings by operator, pivot and rank: where each list starts, the ranks, and whose each is.
 
     Owner o has the predicates predicate[owner_start[o]:owner_start[o+1]] and one pivot. A counting sort by rank, which
     also sorts by operator, then one by list.
     """
-    operand_start = entries.operands.start
+    operand_start = postings.operands.start
     domains = operand_start.size // 3
     rank_end = np.zeros(operand_start[-1] + 1, dtype=np.int64)
     for owner in range(owner_start.size - 1):
         for j in range(owner_start[owner], owner_start[owner + 1]):
-            for i in range(entries.start[predicate[j]], entries.start[predicate[j] + 1]):
-                rank_end[entries.rank[i] + 1] += 1
+            for i in range(postings.start[predicate[j]], postings.start[predicate[j] + 1]):
+                rank_end[postings.rank[i] + 1] += 1
     total = 0
     for rank in range(rank_end.size):
         total += rank_end[rank]
@@ -30,8 +30,8 @@ def sort_entries(owner_start, predicate, pivot, entries):
     by_rank = np.empty(total, dtype=np.int32)
     for owner in range(owner_start.size - 1):
         for j in range(owner_start[owner], owner_start[owner + 1]):
-            for i in range(entries.start[predicate[j]], entries.start[predicate[j] + 1]):
-                rank = entries.rank[i]
+            for i in range(postings.start[predicate[j]], postings.start[predicate[j] + 1]):
+                rank = postings.rank[i]
                 by_rank[rank_end[rank]] = owner
                 rank_end[rank] += 1  # at first where the rank starts, in the end where it ends
     ranks, owners = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32)

@@ -42,11 +42,8 @@ def locate(operands, domains, events, event, located):
         for operator in range(3):
             low = high = 0
             if is_known:
-                begin, end = (
-                    operands.start[operator * domains + domain],
-                    operands.start[operator * domains + domain + 1],
-                )
-                low, high = begin, end
+                group = operator * domains + domain
+                low, high = begin, end = operands.start[group], operands.start[group + 1]
                 if operator != AT_LEAST:
                     low = first_at_least(operands.keys, begin, end, events.low[first + i])
                 if operator != AT_MOST:
@@ -75,9 +72,9 @@ def add_run(runs, count, begin, end, entry, is_true):
 
 @inline
 def runs_of_list(lists, operator, begin, end, events, event, scratch, count):
-    """The runs of a list shorter than the event: each of its entries is looked up in the event.
+    """The runs of a list shorter than the event: each of its postings is looked up in the event.
 
-    If several entries of the event make one true, the run has the one that begins lowest.
+    If several entries of the event make a posting true, the run has the one that begins lowest.
     """
     located, first, last = scratch.located, events.start[event], events.start[event + 1]
     shift = operator * (last - first) - first
@@ -95,7 +92,7 @@ def runs_of_list(lists, operator, begin, end, events, event, scratch, count):
 
 
 @inline
-def runs_of_event(lists, operator, directory, parts, events, event, scratch, count):
+def runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
     """The runs of a list longer than the event: each entry of the event is looked up in its segment.
 
     All segments are chosen, without branches, before any is searched: the processor then waits for many at once.
@@ -106,11 +103,11 @@ def runs_of_event(lists, operator, directory, parts, events, event, scratch, cou
     found = count
     for i in range(last - first):
         low, high = located.low[shift + i], located.high[shift + i]
-        segment = directory + segment_of(located.domain_share[i], parts)
+        segment = first_segment + segment_of(located.domain_share[i], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
-        signed = segments[segment, 1] & signature_bit(operator, events.domain[first + i], low) != 0
-        signed |= (operator == EQUAL) & (high > low + 1)
-        found = add_run(runs, found, begin, end, first + i, signed & (low < high) & (begin < end))
+        is_signed = segments[segment, 1] & signature_bit(operator, events.domain[first + i], low) != 0
+        is_signed |= (operator == EQUAL) & (high > low + 1)
+        found = add_run(runs, found, begin, end, first + i, is_signed & (low < high) & (begin < end))
     for k in range(count, found):
         begin, end, i = runs.begin[k], runs.end[k], runs.entry[k]
         low, high = located.low[shift + i - first], located.high[shift + i - first]
@@ -127,14 +124,14 @@ def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
     """Find the runs of a pivot's lists that the event makes true; returns how many."""
     count = 0
     for operator in range(3):
-        directory = lists.segment_start[operator * domains + pivot]
-        parts = lists.segment_start[operator * domains + pivot + 1] - directory - 1
-        if parts > 0:
-            begin, end = lists.segments[directory, 0], lists.segments[directory + parts, 0]
+        first_segment = lists.segment_start[operator * domains + pivot]
+        segment_count = lists.segment_start[operator * domains + pivot + 1] - first_segment - 1
+        if segment_count > 0:
+            begin, end = lists.segments[first_segment, 0], lists.segments[first_segment + segment_count, 0]
             if (end - begin) * repeats < events.start[event + 1] - events.start[event]:
                 count = runs_of_list(lists, operator, begin, end, events, event, scratch, count)
             else:
-                count = runs_of_event(lists, operator, directory, parts, events, event, scratch, count)
+                count = runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
     return count
 
 
@@ -145,7 +142,7 @@ def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
 def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
     """The frame of both kernels. `finish` applies the runs of a pivot to its conjunctions, and lists those that match.
 
-    Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions with a true entry.
+    Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions with a true posting.
     """
     lists, pivot_start, slots, first_entry = index.lists, index.pivot_start, index.conjunction_slot, scratch.first_entry
     domains = pivot_start.size - 1
@@ -181,9 +178,9 @@ def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
 
 @inline
 def count_down(index, first, size, events, scratch, runs):
-    """One entry fewer for each conjunction of the runs; those that need no more are listed in `done`.
+    """One posting fewer for each conjunction of the runs; those that need no more are listed in `done`.
 
-    A counter falls below zero when an event of several values makes an entry true twice.
+    A counter falls below zero when an event of several values makes a posting true twice.
     """
     need, conjunctions, remaining, done = index.need, index.lists.conjunctions, scratch.remaining, scratch.done
     for c in range(size):
@@ -203,7 +200,7 @@ def count_down(index, first, size, events, scratch, runs):
 
 @inline
 def strike_out(index, first, size, events, scratch, runs):
-    """Strike out the clause of every true entry; the conjunctions without clauses left are listed in `done`."""
+    """Strike out the clause of every true posting; the conjunctions without clauses left are listed in `done`."""
     clauses, clause, conjunctions = index.clauses, index.clause, index.lists.conjunctions
     ranks, operand_end, remaining, done = index.lists.ranks, index.operand_end, scratch.remaining, scratch.done
     for c in range(size):

@@ -1,4 +1,4 @@
-"""Which segment of a list, and which bit of its signature, does a predicate belong to? (OpIndex, section 4.2)"""
+"""Which segment of a list, and which bit of its signature, does a posting belong to? (OpIndex, section 4.2)"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIGNATURE_SHIFT = 64 - 6  # a hash of 64 bits -> the number of one of 64 bits
 
 @inline
 def signature_bit(operator, domain, rank):
-    """The bit that stands for a predicate: chosen by the operand where that must be equal, else by the domain."""
+    """The bit that stands for a posting: chosen by the operand where that must be equal, else by the domain."""
     key = np.uint64(rank) if operator == EQUAL else np.uint64(domain)
     return np.int64(1) << np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(SIGNATURE_SHIFT))
 
