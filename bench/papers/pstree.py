@@ -70,7 +70,7 @@ def _stabbed(scale: float) -> list[Row]:
     """
     from bench.intervals import structures  # here, since only this table needs it
 
-    of_name = {
+    of_name: dict[str, type[structures.Intervals]] = {
         "ps-tree": structures.SpaceLists,
         "segment-tree": structures.SegmentTree,
         "interval-tree": structures.IntervalTree,
