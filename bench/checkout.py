@@ -39,6 +39,7 @@ class Timed:
     def __init__(self) -> None:
         self._create = imported("tellwhen.engines:create", "tellwhen.engines.planner:create")
         self._loading = imported("bench.loading", "tellwhen.workloads.loading")
+        self._reader: Any = None
         self._one_by_one = imported("tellwhen.containers.batches:one_by_one", "tellwhen.compile.batch:one_by_one")
 
     def load(self, work: dict[str, Any], count: int, events: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Engines of other people, on the same workload files as ours: `python -m bench.peers`.
+"""How fast are other people's engines on the same workload files? `python -m bench.peers`.
 
-workload ──> files ──> a process per engine ──> answers, checked against the truth ──> times that count
+workload ──> files ──> a process per engine ──> matches, compared with the truth ──> times
 """

@@ -1,4 +1,4 @@
-"""One engine, one workload -> one row. Answers are checked before times count."""
+"""How is one peer measured on one workload? Built, run and checked; its time counts only if its matches are right."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Caps:
-    """On one process; a build has the same time."""
+class Limits:
+    """Limits on one process; building has the same time limit."""
 
     seconds: float = 300
     megabytes: float = 6_000
 
 
-def row(peer: Peer, work: Path, subscriptions: int, caps: Caps) -> Row:
-    """What is known of a peer after it was built and run: also if it was not, or did not get to its end."""
+def row(peer: Peer, work: Path, subscriptions: int, limits: Limits) -> Row:
+    """Build and run a peer. There is a row in any case; its status says what went wrong."""
     known: Row = {"engine": peer.name, "version": peer.version}
     if peer.missing:
         return known | {"status": "skipped", "note": f"{', '.join(peer.missing)} not found"}
-    fault = build(peer, caps)
+    fault = build(peer, limits)
     if fault:
         return known | {"status": "skipped", "note": f"could not be built: {fault}"}
-    ended = run(_filled(peer.start, peer, work), caps.seconds, caps.megabytes)
+    ended = run(_filled(peer.start, peer, work), limits.seconds, limits.megabytes)
     if ended.status != "ok":
         return known | {"status": ended.status, "note": ended.detail}
     try:
@@ -41,7 +41,7 @@ def row(peer: Peer, work: Path, subscriptions: int, caps: Caps) -> Row:
         refused = {id for id, _ in said["refused"]}
         wrong = disagreement(said["matches"], refused, read_truth(work))
     except (ValueError, TypeError, KeyError) as error:
-        return known | {"status": "failed", "note": f"its answer cannot be read: {error!r}"}
+        return known | {"status": "failed", "note": f"its output cannot be read: {error!r}"}
     taken = subscriptions - len(refused)
     known |= {"refused": len(refused), "note": "; ".join(filter(None, (said["notes"], reasons(said["refused"]))))}
     if wrong or not taken:
@@ -57,25 +57,25 @@ def row(peer: Peer, work: Path, subscriptions: int, caps: Caps) -> Row:
     }
 
 
-def build(peer: Peer, caps: Caps) -> str:
-    """In a copy of its folder, where lock files and the like may appear; returns what went wrong."""
+def build(peer: Peer, limits: Limits) -> str:
+    """Build a peer in a copy of its folder, where lock files may appear; returns what went wrong."""
     if peer.folder:
-        shutil.copytree(HERE / peer.folder, peer.places["source"], dirs_exist_ok=True)
+        shutil.copytree(HERE / peer.folder, peer.folders["source"], dirs_exist_ok=True)
     for command in peer.build:
-        ended = run(_filled(command, peer), caps.seconds, caps.megabytes)
+        ended = run(_filled(command, peer), limits.seconds, limits.megabytes)
         if ended.status != "ok":
             return ended.detail
     return ""
 
 
 def _filled(command: tuple[str, ...], peer: Peer, work: Path = Path()) -> list[str]:
-    return [part.format(**peer.places, work=work) for part in command]
+    return [part.format(**peer.folders, work=work) for part in command]
 
 
 def disagreement(matches: list[list[int]], refused: set[int], truth: list[list[int]]) -> str:
-    """What is wrong with the answers about subscriptions that were not refused; empty if nothing is."""
+    """What is wrong with the matches, refused subscriptions apart; empty if nothing is."""
     if len(matches) != len(truth):
-        return f"{len(matches)} answers to {len(truth)} events"
+        return f"{len(matches)} answers for {len(truth)} events"
     missing = extra = 0
     for got, wanted in zip(matches, truth, strict=True):
         missing += len(set(wanted) - refused - set(got))
@@ -85,6 +85,6 @@ def disagreement(matches: list[list[int]], refused: set[int], truth: list[list[i
 
 
 def reasons(refused: list[tuple[int, str]]) -> str:
-    """Why subscriptions were refused, most frequent first."""
+    """Why subscriptions were refused, the most frequent reasons first."""
     counted = Counter(reason for _, reason in refused).most_common(3)
     return "; ".join(f"{count:,} refused: {reason}" for reason, count in counted)

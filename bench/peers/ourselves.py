@@ -1,6 +1,6 @@
-"""tellwhen as a peer of its peers: `python -m bench.peers.ourselves FOLDER python|encoded`.
+"""tellwhen, measured as its peers are: `python -m bench.peers.ourselves FOLDER python|encoded`.
 
-`python` is `Index.match` of a dict; `encoded` is the engine alone, on events that are arrays already.
+`python` is `Index.match` of a dict; `encoded` is the engine alone, on encoded events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tellwhen.encode.events import encode
 def main(folder: Path, way: str) -> None:
     pairs = [(row["id"], row["expression"]) for row in read(folder, "subscriptions")]
     events = read(folder, "events")
-    # Kernels are compiled once per machine and loaded once per process: neither is part of a build.
+    # Compiling and loading kernels is not part of a build.
     tw.Index().add_many(pairs[:100]).match(events[0])
     index = tw.Index()
 
@@ -29,12 +29,12 @@ def main(folder: Path, way: str) -> None:
         index.add_many(pairs)
         reader, attributes = index._shard.engine.reader(), index._shard.store.attributes
         arrays = list(one_by_one(encode(events, attributes, index.schema)[0]))
-        return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2, and so are slots
+        return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2 ..., and so are slots
 
     if way == "python":
         measure("tellwhen", events, build, notes="Index.match of a dict")
     else:
-        measure("tellwhen", range(len(events)), build_encoded, notes="the engine alone, on events encoded before")
+        measure("tellwhen", range(len(events)), build_encoded, notes="the engine alone, on encoded events")
 
 
 if __name__ == "__main__":

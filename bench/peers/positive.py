@@ -1,8 +1,8 @@
-"""What does an expression say to an engine that has neither NOT, XOR nor undefined?
+"""How is an expression written for an engine without NOT, XOR and undefined?
 
-NOT is pushed into the predicates and XOR written out. Without them undefined may be taken for false: an engine of two
-truth values gives the same answers, if its predicates are false on a missing attribute. A predicate also gets its
-values as closed intervals of integers, None for an open end.
+NOT is pushed down into the predicates, and XOR is expanded. Without them undefined can be replaced by false, so an
+engine with two truth values gives the same matches if its predicates are false for a missing attribute. A predicate
+also gets the integers that satisfy it, as closed intervals; None is an open end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def within(operator: str, value: Any) -> list[Interval]:
     """The integers that satisfy a comparison."""
     values = value if isinstance(value, list) else [value]
     if operator not in OPPOSITE or not all(type(one) is int for one in values):
-        raise ValueError(f"peers are compared on comparisons of integers, not on {operator} {value!r}")
+        raise ValueError(f"peers are measured on comparisons of integers only, not on {operator} {value!r}")
     if operator in ("<", ">="):
         return [[None, value - 1]] if operator == "<" else [[value, None]]
     if operator in ("<=", ">"):

@@ -1,4 +1,4 @@
-"""How does a process run that may hang, crash, or eat all memory? Watched, and ended by itself at the latest."""
+"""How is a process run that may hang, crash, or use up all memory? With limits, after which it is killed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ended(NamedTuple):
 
 
 def run(command: Sequence[str], seconds: float, megabytes: float) -> Ended:
-    """Run a command to its end, or to the end of its time or memory."""
+    """Run a command until it ends or exceeds a limit."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         try:
             process = subprocess.Popen(command, stdout=output, stderr=errors, cwd=ROOT, start_new_session=True)
@@ -35,7 +35,7 @@ def run(command: Sequence[str], seconds: float, megabytes: float) -> Ended:
         try:
             status, detail = _watched(process, seconds, megabytes)
         finally:
-            # A session of its own: its children end with it.
+            # It has a session of its own, so its children are killed too.
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -61,8 +61,8 @@ def _watched(process: subprocess.Popen[bytes], seconds: float, megabytes: float)
 
 
 def telling(text: str) -> str:
-    """The line that says what went wrong: the first that a compiler or builder marks as an error, or else the last."""
-    plain = re.sub(r"\x1b\[[0-9;]*m|https?://\S+", "", text)  # nobody's colours, and nobody's addresses
+    """The line that says what went wrong: the first one that a compiler marks as an error, or else the last one."""
+    plain = re.sub(r"\x1b\[[0-9;]*m|https?://\S+", "", text)  # without colours and addresses
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     marked = (line for line in lines if line.startswith(("error", "[ERROR]")) or ": error:" in line)
     return next(marked, lines[-1] if lines else "")[:300]

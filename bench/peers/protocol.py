@@ -1,8 +1,8 @@
-"""How does a peer in Python measure itself? Peers in other languages do the same, in their own words.
+"""How does a peer measure itself? This is for Python; peers in other languages do the same.
 
-    build (timed) -> every event once: the answers -> warm up -> rounds, of every event alone
+    build (timed) ──> match every event once: the answers ──> warm up ──> rounds that time every event alone
 
-Needs nothing but Python: peers live in environments of their own.
+Needs nothing but Python, since peers have environments of their own.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any
 from bench.machine import resident
 
 ROUNDS = 7
-WARM_UP = 2.0
-"""Seconds of matching before the first round."""
+WARM_UP_SECONDS = 2.0
+"""Time of matching before the first round."""
 
-ROUND = 2.0
-"""Seconds that a round takes, about, at most: slow engines are timed on fewer events."""
+ROUND_SECONDS = 2.0
+"""A round takes at most about this long: slow engines are timed on fewer events."""
 
-LEAST = 0.05
-"""Seconds that a round takes at least: fast engines match the events several times over."""
+ROUND_SECONDS_MIN = 0.05
+"""A round takes at least this long: fast engines match the events several times."""
 
 Match = Callable[[Any], Iterable[Any]]
 
 
 def read(folder: Path, name: str) -> list[Any]:
-    """The lines of `subscriptions` or `events`."""
+    """The lines of the file `subscriptions` or `events`."""
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
 
 
@@ -42,7 +42,7 @@ def measure(
     refused: Sequence[tuple[int, str]] = (),
     notes: str = "",
 ) -> None:
-    """Build, match, and print one line of JSON."""
+    """Build, match, and print the results as one line of JSON."""
     gc.collect()
     before = resident()
     begin = time.perf_counter()
@@ -53,19 +53,19 @@ def measure(
     begin = time.perf_counter()
     matches = [sorted(int(id) for id in match(event)) for event in events]
     each = (time.perf_counter() - begin) / len(events)
-    timed = events[: max(3, int(ROUND / each))]
-    _round(match, timed, WARM_UP - each * len(events))
-    micros = [statistics.median(_round(match, timed, LEAST)) * 1e6 for _ in range(ROUNDS)]
+    timed = events[: max(3, int(ROUND_SECONDS / each))]
+    _round(match, timed, WARM_UP_SECONDS - each * len(events))
+    micros = [statistics.median(_round(match, timed, ROUND_SECONDS_MIN)) * 1e6 for _ in range(ROUNDS)]
     if len(timed) < len(events):
         notes = "; ".join(filter(None, (notes, f"timed on {len(timed)} events")))
     line = {"peer": peer, "build_seconds": built, "bytes": grown, "micros": micros, "matches": matches}
     print(json.dumps(line | {"refused": list(refused), "notes": notes}))
 
 
-def _round(match: Match, events: Sequence[Any], least: float) -> list[float]:
-    """The seconds that each event took; over again until enough time has gone."""
+def _round(match: Match, events: Sequence[Any], seconds: float) -> list[float]:
+    """The seconds that each event took; all events are matched again until the round has taken long enough."""
     times: list[float] = []
-    end = time.perf_counter() + least
+    end = time.perf_counter() + seconds
     while True:
         for event in events:
             begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Which peers are there, what does each need, and how is it built and started?"""
+"""Which peers are there, which tools does each need, and how is it built and started?"""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Peer:
-    """Commands may name `{source}`, a copy of the peer's folder to build in; `{made}`, where to build to; `{work}`, the
-    folder of workload files; `{java}`, what the Java peers share; and `{python}`."""
+    """An engine of other people, and the commands to build and start it.
+
+    Commands may contain `{source}`, a copy of its folder to build in; `{made}`, the folder to build to; `{work}`,
+    the folder of the workload files; `{java}`, the code that Java peers share; and `{python}`.
+    """
 
     name: str
     start: tuple[str, ...]
     folder: str = ""
     tools: tuple[str, ...] = ()
     build: Commands = ()
-    pinned: tuple[str, str] | None = None  # the manifest, and what in it says the version
+    pinned: tuple[str, str] | None = None  # the manifest, and a pattern that finds the version in it
 
     @property
     def version(self) -> str:
@@ -38,17 +41,18 @@ class Peer:
 
     @property
     def missing(self) -> list[str]:
-        """The tools that are not there."""
+        """The tools that are not installed."""
         return [tool for tool in self.tools if shutil.which(tool) is None]
 
     @property
-    def places(self) -> dict[str, str]:
+    def folders(self) -> dict[str, str]:
+        """What the commands may contain."""
         made = MADE / (self.folder or self.name)
         return {"source": f"{made}/source", "made": str(made), "java": f"{HERE}/java", "python": sys.executable}
 
 
 def java(name: str, folder: str, artifact: str) -> Peer:
-    """Maven fetches the jars, javac compiles the peer's file and the one that all Java peers share."""
+    """A peer in Java: Maven fetches the jars, javac compiles the peer's file and the one that all Java peers share."""
     fetch = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
     return Peer(
         name,
@@ -58,7 +62,7 @@ def java(name: str, folder: str, artifact: str) -> Peer:
             ("mvn", "-q", "-B", "-T1", "-f", "{source}/pom.xml", fetch, "-DoutputDirectory={made}/jars"),
             ("javac", "-cp", "{made}/jars/*", "-d", "{made}/classes", "{java}/Measured.java", "{source}/Peer.java"),
         ),
-        # One thread matches, so one should collect.
+        # Matching uses one thread, so the garbage collector does too.
         start=("java", "-XX:+UseSerialGC", "-cp", "{made}/classes:{made}/jars/*", "Peer", "{work}"),
         pinned=("pom.xml", f"<artifactId>{artifact}</artifactId>\\s*<version>(.*?)<"),
     )
@@ -96,11 +100,10 @@ PEERS = [
         "quamina",
         folder="quamina",
         tools=("go",),
-        # -mod=mod: the checksums are written when it is built, none are kept with the source.
+        # -mod=mod: checksums are written during the build; none are kept with the source.
         build=(("go", "build", "-C", "{source}", "-mod=mod", "-p=1", "-o", "{made}/peer", "."),),
         start=("{made}/peer", "{work}"),
         pinned=("go.mod", r"quamina\S* v(\S+)"),
     ),
     java("Lucene monitor", "lucene", "lucene-monitor"),
-    java("Vespa predicate search", "vespa", "predicate-search"),
 ]  # fmt: skip

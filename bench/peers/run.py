@@ -1,4 +1,4 @@
-"""`python -m bench.peers`: other people's engines and ours on the same files, in one run."""
+"""`python -m bench.peers`: measure other people's engines and ours on the same files, in one run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from bench import machine
-from bench.peers.compare import Caps, Row, row
+from bench.peers.compare import Limits, Row, row
 from bench.peers.registry import OURSELVES, PEERS
 from bench.peers.workload import write
 from tellwhen.workloads import ABEGen, BEGen, Workload
 
 WIDTH = 150
-RESULTS = Path(__file__).parents[1] / "results" / "peers"
+RESULTS = Path(__file__).parents[1] / "out" / "peers"
 
 
 class Name(StrEnum):
@@ -37,18 +37,18 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     only: Annotated[str, typer.Option(help="Only this peer, and tellwhen.")] = "",
-    workload: Annotated[Name | None, typer.Option(help="One workload; both by default.")] = None,
-    subscriptions: Annotated[int | None, typer.Option(help="How many; 10,000 or, of abegen, 2,000.", min=1)] = None,
-    events: Annotated[int | None, typer.Option(help="How many; 50 or, of abegen, 25.", min=1)] = None,
-    seconds: Annotated[float, typer.Option(help="Time that one process may take.")] = 300,
-    megabytes: Annotated[float, typer.Option(help="Memory that one process may take.")] = 6_000,
-    folder: Annotated[Path, typer.Option(help="Where results go, as JSON.")] = RESULTS,
+    workload: Annotated[Name | None, typer.Option(help="One workload; default: both.")] = None,
+    subscriptions: Annotated[int | None, typer.Option(help="Default: 10,000, or 2,000 of abegen.", min=1)] = None,
+    events: Annotated[int | None, typer.Option(help="Default: 50, or 25 of abegen.", min=1)] = None,
+    seconds: Annotated[float, typer.Option(help="Time limit of one process.")] = 300,
+    megabytes: Annotated[float, typer.Option(help="Memory limit of one process.")] = 6_000,
+    folder: Annotated[Path, typer.Option(help="Folder for the results, as JSON.")] = RESULTS,
 ) -> None:
-    """Run other people's engines and tellwhen on the same files. A peer whose tools are missing is skipped."""
+    """Measure other people's engines and tellwhen on the same files. A peer whose tools are missing is skipped."""
     chosen = [peer for peer in PEERS if not only or only in (peer.name, peer.folder)]
     if not chosen:
         raise typer.BadParameter(f"there is no peer {only}; there are {', '.join(peer.folder for peer in PEERS)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the peer under way ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the running peer is ended too
     console = Console(width=WIDTH)
     for name in [workload] if workload else list(Name):
         count, many = subscriptions or SIZES[name][0], events or SIZES[name][1]
@@ -57,7 +57,7 @@ def main(
             write(Path(work), made(name, count), count, many)
             for peer in [*OURSELVES, *chosen]:
                 with console.status(f"{name}: {peer.name}"):
-                    rows.append(row(peer, Path(work), count, Caps(seconds, megabytes)))
+                    rows.append(row(peer, Path(work), count, Limits(seconds, megabytes)))
         facts = {"workload": name, "subscriptions": count, "events": many, "machine": machine.facts(), "rows": rows}
         save(folder, f"{name}-{only}" if only else name, facts)
         console.print(table(f"{name}: {count:,} subscriptions, {many:,} events, one at a time", rows))
@@ -73,7 +73,7 @@ def save(folder: Path, name: str, facts: dict[str, Any]) -> None:
 
 
 def table(title: str, rows: list[Row]) -> Table:
-    """Times only of those whose answers are right."""
+    """A row for each engine; there are times only if its matches are right."""
     columns = ("engine", "version", "us/event", "noise", "build s", "bytes/subscription", "correct?", "note")
     shown = Table(title=title)
     for column in columns:

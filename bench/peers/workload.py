@@ -1,4 +1,4 @@
-"""Which files does every engine read? Subscriptions, events and the truth, a line of JSON for each."""
+"""Which files does every engine read? Subscriptions, events and the truth, one per line of JSON."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tellwhen.workloads import Workload, taken, taken_events
 
 
 def write(folder: Path, work: Workload, subscriptions: int, events: int) -> None:
-    """The first subscriptions and events of a workload, and for each event the ids that it matches.
+    """Write the first subscriptions and events of a workload, and the ids that each event matches.
 
-    A subscription has its `expression` in tellwhen's JSON form, and in a `positive` one that peers can express. The
-    truth is what `scan` finds, which the conformance suite tests against the oracle.
+    A subscription has its `expression` in tellwhen's JSON form, and a `positive` form that every peer can express. The
+    truth is what `scan` finds; the conformance suite compares `scan` with the oracle.
     """
     texts, given = taken(work, subscriptions), taken_events(work, events)
     if not all(type(value) is int for event in given for value in event.values()):
-        raise ValueError("peers are compared on events of integers")
+        raise ValueError("peers are measured on events of integers only")
     forms = [tw.parse(text).to_json() for text in texts]
     truth = tw.Index("scan").add_many(enumerate(forms))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Are peers compared fairly? Fake ones that answer right, answer wrong, hang, crash or are missing. No network."""
+"""Are peers measured fairly? With fakes that answer right or wrong, hang, crash, or are missing. No network."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ import time
 
 import pytest
 from bench.peers import compare, registry, workload
-from bench.peers.compare import Caps, disagreement, row
+from bench.peers.compare import Limits, disagreement, row
 from bench.peers.positive import positive
 from bench.peers.process import run
 from bench.peers.registry import PEERS, Peer
@@ -16,7 +16,7 @@ from bench.peers.run import table
 import tellwhen as tw
 from tellwhen.workloads import ABEGen, BEGen
 
-EVERY = Caps(seconds=30, megabytes=2_000)
+EVERY = Limits(seconds=30, megabytes=2_000)
 
 RIGHT = """
 import json, pathlib, sys
@@ -71,7 +71,7 @@ def test_the_positive_form_means_the_same(tmp_path):
 
 
 def two_valued(form, event):
-    """As an engine sees it that has AND, OR, intervals, and nothing for a missing attribute."""
+    """Evaluate as an engine with AND, OR and intervals would, for which a missing attribute makes a predicate false."""
     if isinstance(form, bool):
         return form
     if "attribute" in form:
@@ -136,13 +136,13 @@ def test_one_that_refuses_all_gets_no_time(work, fake):
 
 def test_one_that_hangs_is_ended(work, fake):
     begin = time.monotonic()
-    found = row(fake("import time; time.sleep(60)"), work, 100, Caps(seconds=0.5))
+    found = row(fake("import time; time.sleep(60)"), work, 100, Limits(seconds=0.5))
     assert (found["status"], found["note"]) == ("over time", "more than 0.5 s")
     assert time.monotonic() - begin < 20
 
 
 def test_one_that_eats_memory_is_ended(work, fake):
-    found = row(fake("import time; x = bytearray(300_000_000); time.sleep(60)"), work, 100, Caps(30, megabytes=200))
+    found = row(fake("import time; x = bytearray(300_000_000); time.sleep(60)"), work, 100, Limits(30, megabytes=200))
     assert found["status"] == "over memory"
 
 

@@ -1,6 +1,6 @@
-//! a-tree: arbitrary expressions over typed attributes, with undefined as a third truth value, as ours.
+//! a-tree: arbitrary expressions over typed attributes, with undefined as a third truth value, as in tellwhen.
 //!
-//! It has no BETWEEN, XOR or XNOR, which are written with AND and OR. How it is measured is said in protocol.py.
+//! It has no BETWEEN, XOR or XNOR: they are written with AND and OR. protocol.py describes how it is measured.
 
 use a_tree::{ATree, AttributeDefinition};
 use serde_json::{json, Value};
@@ -28,7 +28,7 @@ fn main() {
     let events: Vec<Vec<(String, i64)>> = read(&folder, "events")
         .iter()
         .map(|event| {
-            // It knows only attributes that are declared, which are those that some subscription asks for.
+            // Attributes must be declared; those of the subscriptions are.
             let known = event.as_object().unwrap().iter().filter(|(name, _)| names.contains(*name));
             known.map(|(name, value)| (name.clone(), value.as_i64().unwrap())).collect()
         })
@@ -97,7 +97,7 @@ fn attributes(form: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The expression in its language; None if it is, or contains, a constant truth.
+/// The expression in its language; None if it contains TRUE or FALSE, which it lacks.
 fn text(form: &Value) -> Option<String> {
     let object = form.as_object()?;
     if !object.contains_key("attribute") {
@@ -113,7 +113,7 @@ fn text(form: &Value) -> Option<String> {
     })
 }
 
-/// Bytes of memory that this process has.
+/// Resident bytes of this process.
 fn resident() -> i64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<i64>().unwrap() * 4096

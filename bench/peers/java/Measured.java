@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** How does a peer in Java measure itself? As protocol.py does, which says why. */
+/** How does a peer in Java measure itself? As protocol.py describes. */
 final class Measured {
     static final ObjectMapper JSON = new ObjectMapper();
     private static final int ROUNDS = 7;
@@ -24,7 +24,7 @@ final class Measured {
         Collection<Integer> match(E event) throws Exception;
     }
 
-    /** The lines of `subscriptions` or `events`, as text. */
+    /** The lines of the file `subscriptions` or `events`, as text. */
     static List<String> lines(String folder, String name) throws Exception {
         return Files.readAllLines(Path.of(folder, name + ".jsonl"));
     }
@@ -60,7 +60,7 @@ final class Measured {
         System.out.println(JSON.writeValueAsString(line));
     }
 
-    /** The median of microseconds per event; over again until enough time has gone. */
+    /** The median of microseconds per event; events are matched again until the round has taken long enough. */
     private static <E> double round(Match<E> match, List<E> events, double least) throws Exception {
         List<Long> times = new ArrayList<>();
         long end = System.nanoTime() + (long) (least * 1e9);

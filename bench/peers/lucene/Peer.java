@@ -22,8 +22,8 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.search.TermQuery;
 
 /**
- * Lucene monitor: queries wait for a document in memory. = and IN are terms, by which the presearcher chooses queries
- * to run; ranges are points, of which it knows nothing. A value is indexed as both.
+ * Lucene monitor: queries are registered, and an event is a document in memory. = and IN are terms, by which the
+ * presearcher selects the queries to run. Ranges are points, which it cannot use. A value is indexed as both.
  */
 final class Peer {
     public static void main(String[] arguments) throws Exception {
@@ -44,7 +44,7 @@ final class Peer {
                 return ids;
             };
         }, List.of(), "= and IN as terms, ranges as points; the event as a document in memory");
-        System.exit(0); // the monitor has a thread that would wait for ever
+        System.exit(0); // a thread of the monitor would keep the process alive
     }
 
     private static Document document(JsonNode event) {

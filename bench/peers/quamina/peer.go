@@ -1,6 +1,6 @@
-// quamina: a pattern is a conjunction of values for each field. An expression becomes its disjunctive form, a pattern
-// for each conjunction, all with one id; an interval becomes the values in it that lie in the range of the events'.
-// How it is measured is said in protocol.py.
+// quamina: a pattern is a conjunction, with the allowed values of each field. An expression becomes its disjunctive
+// normal form: a pattern for each conjunction, all with the same id. There are no ranges: an interval becomes the
+// values in it, within the range of the events' values. protocol.py describes how it is measured.
 package main
 
 import (
@@ -11,17 +11,18 @@ import (
 	"path/filepath"
 	"runtime"
 	"sort"
+	"strconv"
 	"time"
 
-	"quamina.net/go/quamina/v2"
+	"quamina.net/go/quamina"
 )
 
 const (
-	budget = 64
-	rounds = 7
-	warmUp = 2.0
-	round  = 2.0
-	least  = 0.05
+	conjunctionsMax = 64
+	rounds          = 7
+	warmUp          = 2.0
+	round           = 2.0
+	least           = 0.05
 )
 
 type form struct {
@@ -45,7 +46,7 @@ type conjunction map[string]map[int]bool
 
 type domain struct{ low, high int }
 
-// disjunctive returns conjunctions of attributes with the values allowed, and false if there are too many.
+// disjunctive returns the conjunctions, with the allowed values of each attribute, and false if there are too many.
 func (d domain) disjunctive(f form) ([]conjunction, bool) {
 	if f.constant != nil {
 		if *f.constant {
@@ -74,7 +75,7 @@ func (d domain) disjunctive(f form) ([]conjunction, bool) {
 		} else {
 			found = append(found, inner...)
 		}
-		if len(found) > budget {
+		if len(found) > conjunctionsMax {
 			return nil, false
 		}
 	}
@@ -110,7 +111,7 @@ func crossed(left, right []conjunction) []conjunction {
 	return found
 }
 
-// intersection returns nil if nothing can satisfy both.
+// intersection returns nil if no event can satisfy both.
 func intersection(one, other conjunction) conjunction {
 	both := conjunction{}
 	for name, values := range one {
@@ -134,13 +135,28 @@ func intersection(one, other conjunction) conjunction {
 	return both
 }
 
-func (c conjunction) pattern() string {
-	fields := map[string][]int{}
-	for name, values := range c {
-		for value := range values {
-			fields[name] = append(fields[name], value)
+// pattern writes a single value as it is, and several as anything but the others. A list of alternatives would be
+// exact too, but quamina has a state for every combination of alternatives in a pattern: seven fields of five values
+// take seconds.
+func (d domain) pattern(c conjunction) string {
+	fields := map[string][]any{}
+	for name, allowed := range c {
+		others := []string{}
+		for value := d.low; value <= d.high; value++ {
+			if !allowed[value] {
+				others = append(others, strconv.Itoa(value))
+			}
 		}
-		sort.Ints(fields[name])
+		switch {
+		case len(allowed) == 1:
+			for value := range allowed {
+				fields[name] = []any{strconv.Itoa(value)}
+			}
+		case len(others) == 0:
+			fields[name] = []any{map[string]bool{"exists": true}}
+		default:
+			fields[name] = []any{map[string][]string{"anything-but": others}}
+		}
 	}
 	text, _ := json.Marshal(fields)
 	return string(text)
@@ -149,12 +165,17 @@ func (c conjunction) pattern() string {
 func main() {
 	events := lines("events")
 	d := domain{0, 0}
-	for _, event := range events {
+	for i, event := range events {
 		values := map[string]int{}
 		check(json.Unmarshal(event, &values))
-		for _, value := range values {
+		texts := map[string]string{}
+		for name, value := range values {
 			d = domain{min(d.low, value), max(d.high, value)}
+			texts[name] = strconv.Itoa(value)
 		}
+		var err error
+		events[i], err = json.Marshal(texts)
+		check(err)
 	}
 	type pattern struct {
 		id   int
@@ -170,7 +191,7 @@ func main() {
 		check(json.Unmarshal(line, &row))
 		conjunctions, fits := d.disjunctive(row.Positive)
 		if !fits {
-			refused = append(refused, [2]any{row.ID, fmt.Sprintf("more than %d conjunctions", budget)})
+			refused = append(refused, [2]any{row.ID, fmt.Sprintf("more than %d conjunctions", conjunctionsMax)})
 			continue
 		}
 		if len(conjunctions) > 0 && len(conjunctions[0]) == 0 {
@@ -178,7 +199,7 @@ func main() {
 			continue
 		}
 		for _, one := range conjunctions {
-			patterns = append(patterns, pattern{row.ID, one.pattern()})
+			patterns = append(patterns, pattern{row.ID, d.pattern(one)})
 		}
 	}
 
@@ -198,7 +219,7 @@ func main() {
 	begin = time.Now()
 	matches := make([][]int, len(events))
 	for i, event := range events {
-		// An id may be found by several of its patterns.
+		// Several patterns of one id may match.
 		distinct := map[int]bool{}
 		for _, id := range find(event) {
 			distinct[id.(int)] = true
@@ -229,7 +250,7 @@ func main() {
 	for i := range micros {
 		micros[i] = turn(least)
 	}
-	notes := "events as JSON text; ranges as lists of values, OR as several patterns"
+	notes := "events as JSON text; values as strings, ranges as anything-but, OR as several patterns"
 	if len(timed) < len(events) {
 		notes += fmt.Sprintf("; timed on %d events", len(timed))
 	}

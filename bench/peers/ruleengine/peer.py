@@ -1,6 +1,6 @@
-"""rule-engine (Python): every rule is evaluated for every event; there is no index.
+"""rule-engine (Python) has no index: every rule is evaluated for every event.
 
-With a missing attribute `<` is an error there, and `!=` and `not in` are true: these ask for presence first.
+For a missing attribute its `<` is an error, and its `!=` and `not in` are true, so these test for presence first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
         rules = [(id, rule_engine.Rule(said, context=context)) for id, said in texts]
         return lambda event: [id for id, rule in rules if rule.matches(event)]
 
-    measure("rule-engine", read(folder, "events"), build, notes="no index; asks for presence before <, <>, not in")
+    measure("rule-engine", read(folder, "events"), build, notes="no index; tests for presence before <, <>, not in")
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ import java.util.Map;
 import software.amazon.event.ruler.Machine;
 
 /**
- * event-ruler: a rule is a conjunction of alternatives for each field, so an expression becomes its disjunctive form, a
- * rule for each conjunction, all of one name. A rule needs its fields to be there, as ours do.
+ * event-ruler: a rule is a conjunction, with alternatives for each field. An expression becomes its disjunctive normal
+ * form: a rule for each conjunction, all with the same name. A missing field makes a rule false, as in tellwhen.
  */
 final class Peer {
-    private static final int BUDGET = 64;
+    private static final int CONJUNCTIONS_MAX = 64;
     private static final long OPEN_BELOW = Long.MIN_VALUE, OPEN_ABOVE = Long.MAX_VALUE;
 
     public static void main(String[] arguments) throws Exception {
@@ -20,7 +20,7 @@ final class Peer {
         for (JsonNode row : Measured.read(arguments[0], "subscriptions")) {
             int id = row.get("id").asInt();
             List<Map<String, List<long[]>>> conjunctions = disjunctive(row.get("positive"));
-            if (conjunctions == null) refused.add(new Object[] {id, "more than " + BUDGET + " conjunctions"});
+            if (conjunctions == null) refused.add(new Object[] {id, "more than " + CONJUNCTIONS_MAX + " conjunctions"});
             else if (conjunctions.contains(Map.of())) refused.add(new Object[] {id, "a rule has at least one field"});
             else {
                 List<String> texts = new ArrayList<>();
@@ -38,10 +38,10 @@ final class Peer {
                 for (String name : machine.rulesForJSONEvent(event)) found.add(Integer.valueOf(name));
                 return found;
             };
-        }, refused, "events as JSON text; OR as several rules of one name");
+        }, refused, "events as JSON text; OR as several rules with one name");
     }
 
-    /** Conjunctions of attributes with the intervals allowed; null if there are too many. */
+    /** The conjunctions, with the allowed intervals of each attribute; null if there are too many. */
     private static List<Map<String, List<long[]>>> disjunctive(JsonNode form) {
         if (form.isBoolean()) return form.asBoolean() ? List.of(Map.of()) : List.of();
         if (form.has("attribute")) {
@@ -54,7 +54,7 @@ final class Peer {
             if (inner == null) return null;
             if (form.has("or")) found.addAll(inner);
             else found = crossed(found, inner);
-            if (found.size() > BUDGET) return null;
+            if (found.size() > CONJUNCTIONS_MAX) return null;
         }
         return found;
     }
