@@ -18,6 +18,7 @@ from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.store import Store
+from tellwhen.containers.batches import single_valued
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
@@ -181,6 +182,12 @@ def test_a_conjunction_keeps_a_repeated_predicate_once(length):
     whole = {f"x{number}": number for number in range(length)}
     for event in (whole, whole | {"x0": -1}, {"n": 1}):
         assert set(index.match(event)) == {id_ for id_, text in known.items() if tw.parse(text).evaluate(event)}
+
+
+def test_single_valued_events():
+    start, domain = np.array([0, 1, 2, 2, 4, 6]), np.array([3, 3, 5, 5, 5, 6], dtype=np.int32)
+    assert single_valued(start, domain).tolist() == [1, 1, 1, 0, 1]
+    assert single_valued(np.zeros(3, np.int64), domain[:0]).tolist() == [1, 1]
 
 
 COLUMNS = {
