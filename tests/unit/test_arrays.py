@@ -1,5 +1,6 @@
 """Do values become points, and constants labels, in the right order?"""
 
+import bisect
 import datetime as dt
 import itertools
 import math
@@ -19,6 +20,7 @@ from tellwhen.compile.domains import complement, float_point, int_point, time_po
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import single_valued
+from tellwhen.containers.texts import Texts
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
@@ -102,6 +104,18 @@ def test_dictionary_keeps_code_point_order(batches, events):
         at = labelled.point(text)
         for key, label in labelled.labels.items():
             assert (at < label, at == label) == (text < key, text == key)
+
+
+@given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=8), st.integers(0, 3))
+def test_texts_are_found_among_sorted_ones(texts, wanted, begin):
+    ordered = sorted(texts)
+    found, known = Texts.of(["before"] * begin + ordered + ["after"]).located(
+        begin, begin + len(ordered), Texts.of(wanted)
+    )
+    for text, at, is_known in zip(wanted, found, known, strict=True):
+        assert (at, bool(is_known)) == (bisect.bisect_right(ordered, text), text in ordered)
+        one = Texts.of(["before"] * begin + ordered + ["after"]).located_one(begin, begin + len(ordered), text)
+        assert one == (at, is_known)
 
 
 def test_relabelling_moves_stored_points(monkeypatch, engine):
