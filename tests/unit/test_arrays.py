@@ -1,10 +1,13 @@
 """Do values become points, and constants labels, in the right order?"""
 
+import bisect
+import datetime as dt
 import itertools
 import math
 import random
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,7 +19,10 @@ from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.store import Store
-from tellwhen.encode.events import EventEncoder
+from tellwhen.containers.batches import single_valued
+from tellwhen.containers.texts import Texts
+from tellwhen.encode.events import EventEncoder, encode
+from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.kernels.intern import LONG_CONJUNCTION
 from tellwhen.lang.limits import INTEGER
@@ -100,6 +106,18 @@ def test_dictionary_keeps_code_point_order(batches, events):
             assert (at < label, at == label) == (text < key, text == key)
 
 
+@given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=8), st.integers(0, 3))
+def test_texts_are_found_among_sorted_ones(texts, wanted, begin):
+    ordered = sorted(texts)
+    found, known = Texts.of(["before"] * begin + ordered + ["after"]).located(
+        begin, begin + len(ordered), Texts.of(wanted)
+    )
+    for text, at, is_known in zip(wanted, found, known, strict=True):
+        assert (at, bool(is_known)) == (bisect.bisect_right(ordered, text), text in ordered)
+        one = Texts.of(["before"] * begin + ordered + ["after"]).located_one(begin, begin + len(ordered), text)
+        assert one == (at, is_known)
+
+
 def test_relabelling_moves_stored_points(monkeypatch, engine):
     """Constants that always fall into the same gap use it up. Labels then move, and every engine must follow."""
     monkeypatch.setattr(dictionary, "STRIDE", 64)
@@ -178,6 +196,47 @@ def test_a_conjunction_keeps_a_repeated_predicate_once(length):
     whole = {f"x{number}": number for number in range(length)}
     for event in (whole, whole | {"x0": -1}, {"n": 1}):
         assert set(index.match(event)) == {id_ for id_, text in known.items() if tw.parse(text).evaluate(event)}
+
+
+def test_single_valued_events():
+    start, domain = np.array([0, 1, 2, 2, 4, 6]), np.array([3, 3, 5, 5, 5, 6], dtype=np.int32)
+    assert single_valued(start, domain).tolist() == [1, 1, 1, 0, 1]
+    assert single_valued(np.zeros(3, np.int64), domain[:0]).tolist() == [1, 1]
+
+
+COLUMNS = {
+    "n": (pa.int64(), lambda rng: rng.choice([0, 1, -5, 2**53 + 1, INTEGER, -INTEGER, 2**63 - 1, -(2**63)])),
+    "u": (pa.uint64(), lambda rng: rng.choice([0, 7, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1])),
+    "f": (pa.float64(), lambda rng: rng.choice([0.0, -0.0, 1.5, 2.0**62, -(2.0**62), math.inf, -math.inf, 1e-300])),
+    "b": (pa.bool_(), lambda rng: rng.random() < 0.5),
+    "s": (pa.string(), lambda rng: rng.choice(["", "a", "ab", "zz", "é"])),
+    "t": (pa.timestamp("ns"), lambda rng: dt.datetime(2026, 1, 1) + dt.timedelta(microseconds=rng.randrange(3))),
+    "l": (pa.list_(pa.int64()), lambda rng: [rng.randrange(3) for _ in range(rng.randrange(4))]),
+    "k": (pa.list_(pa.string()), lambda rng: rng.choices(["a", "b", "ab"], k=rng.randrange(4))),
+}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tables_become_the_same_points_as_dicts(seed):
+    index = tw.Index().add_many(enumerate([
+        "n < 3 AND n > 0.5", "u < 3 AND u > 0.5", "f < 3 AND f <> 0.5", "b", "l = 1 AND l < 1.5", "n IS NULL",
+        "s > 'a' AND s ENDS WITH 'b' AND s CONTAINS 'a'", "k = 'a' OR k ENDS WITH 'b'", "k IS NULL",
+        "t < TIMESTAMP '2026-01-01 00:00:00.000001'",
+    ]))  # fmt: skip
+    rng = random.Random(seed)
+    events = [{n: draw(rng) for n, (_, draw) in COLUMNS.items() if rng.random() < 0.8} for _ in range(rng.randrange(9))]
+    columns = {name: pa.array([event.get(name) for event in events], kind) for name, (kind, _) in COLUMNS.items()}
+    attributes = index._state.attributes
+    wanted, _ = encode(events, attributes, index.schema)
+    found, _ = encode_table(pa.table(columns), len(events), attributes, index.schema)
+    for one in (wanted, found):
+        assert one.start.dtype == one.low.dtype == np.int64
+        assert (one.domain.dtype, one.single_valued.dtype) == (np.int32, np.uint8)
+    assert found.start.tolist() == wanted.start.tolist()
+    assert found.single_valued.tolist() == wanted.single_valued.tolist()
+    for begin, end in itertools.pairwise(wanted.start):
+        entries = [sorted(zip(one.domain[begin:end], one.low[begin:end], strict=True)) for one in (wanted, found)]
+        assert entries[0] == entries[1]
 
 
 def test_patterns_survive_a_set_that_runs_out_of_memory(monkeypatch):

@@ -117,8 +117,8 @@ class Dictionary:
     def _saved_point(self, saved: Saved, text: str) -> int:
         point = self._cache.get(text)
         if point is None:
-            (at,), (known,) = saved.located([text])
-            point = int(saved.labels[saved.begin + at - 1]) + (not known) if at else LOWEST
+            at, is_known = saved.texts.located_one(saved.begin, saved.end, text)
+            point = int(saved.labels[saved.begin + at - 1]) + (not is_known) if at else LOWEST
             if len(self._cache) >= MAX_CACHED_POINTS:
                 self._cache = {}
             self._cache[text] = point

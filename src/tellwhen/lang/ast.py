@@ -260,7 +260,7 @@ class Xor(Connective):
 
 
 class Xnor(Connective):
-    """`a XNOR b` is `NOT (a XOR b)`; a longer chain associates."""
+    """`a XNOR b` is `NOT (a XOR b)`; a chain associates to the left."""
 
     __slots__ = ()
     keyword = "XNOR"

@@ -51,7 +51,7 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
 def name(attribute: str) -> str:
     """The name of an attribute; raises ExpressionError when it cannot be one."""
     if not isinstance(attribute, str) or not attribute:
-        raise ExpressionError(f"the name of an attribute is a str that is not empty, not {shown(attribute)}")
+        raise ExpressionError(f"the name of an attribute is a non-empty str, not {shown(attribute)}")
     if len(attribute) > limits.NAME or "\0" in attribute or not is_unicode(attribute):
         raise ExpressionError(f"a name has at most {limits.NAME} characters, no NUL and no lone surrogate")
     return attribute

@@ -76,7 +76,7 @@ def from_json(form: Any) -> Expr:
             raise ParseError(f"this is not JSON: {error.msg}", form, error.pos) from None
         except (RecursionError, ValueError):
             raise ParseError(
-                f"this JSON is nested too deep, or holds a number of thousands of digits; "
+                f"this JSON is nested too deep, or contains a number of thousands of digits; "
                 f"expressions nest at most {limits.DEPTH} deep"
             ) from None
     return _read(form, "$", 0)

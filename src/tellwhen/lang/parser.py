@@ -68,7 +68,7 @@ def parse(text: str) -> Expr:
 
 
 def _keyword(token: str) -> str | None:
-    """The keyword that a token spells, in upper case. Most names are told apart by their first letter."""
+    """The keyword that a token spells, in upper case. The first letter rules out most names."""
     return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[0] in INITIALS else None)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 EPOCH = dt.datetime(1970, 1, 1)
 MICROSECOND = dt.timedelta(microseconds=1)
 CYCLE_YEARS, CYCLE_DAYS = 400, 146_097
-"""The Gregorian calendar repeats itself."""
+"""The period of the Gregorian calendar."""
 
 DAY = 86_400 * 10**9
 UNIT_NANOSECONDS = {
@@ -28,7 +28,7 @@ FRACTION = re.compile(r"[.,]([0-9]+)")
 
 
 def microseconds(value: dt.date) -> int:
-    """The moment of a date or a datetime, without what a pandas Timestamp adds."""
+    """The moment of a date or a datetime, without the nanoseconds of a pandas Timestamp."""
     if not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
     elif value.tzinfo is not None:
@@ -67,7 +67,7 @@ def _first_day(months: int) -> int:
 
 
 def is_whole_days(value: np.datetime64) -> bool:
-    """Is it of a unit of whole days?"""
+    """Is its unit a day or longer?"""
     return np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
 
 

@@ -80,7 +80,7 @@ def _key(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN and NaT stand for no value at all."""
+    """Is it None, NaN or NaT? These stand for no value."""
     if value is None:
         return True
     if isinstance(value, float | np.floating | np.datetime64 | dt.datetime):
@@ -239,7 +239,7 @@ def _time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
         nanos, finer = exact_nanoseconds(value)
         found = EPOCH + nanos // 1000 * MICROSECOND
     except (OverflowError, ValueError):
-        raise ExpressionError(f"{attribute}: {value} leaves the years 1 to 9999 in UTC") from None
+        raise ExpressionError(f"{attribute}: {value} is not in the years 1 to 9999 in UTC") from None
     if nanos % 1000 or finer:
         raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} is finer")
     return found.date() if isinstance(value, np.datetime64) and is_whole_days(value) else found
