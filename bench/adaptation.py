@@ -27,8 +27,8 @@ EVENTS = 60
 def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
     """From the first workload to the second and back: a row of figures after each step.
 
-    `x` is the share of subscriptions replaced so far: 1 when all are of the second workload, 2 when all are of the first
-    one again.
+    `x` is the share of subscriptions replaced so far: 1 when all are of the second workload, 2 when all are of the
+    first again.
     """
     first, second = works
     store, _ = stored(first, count)

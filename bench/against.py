@@ -79,8 +79,8 @@ class Checkout:
 class Comparison:
     """This checkout (B) against another one (A)."""
 
-    def __init__(self, other: Path, python: str | None, processes: int, rounds: int) -> None:
-        self._roots = other.resolve(), ROOT
+    def __init__(self, other: Path, python: str | None, processes: int, rounds: int, this: Path = ROOT) -> None:
+        self._roots = other.resolve(), this
         own = other / ".venv" / "bin" / "python"
         self._pythons = python or (str(own.absolute()) if own.exists() else sys.executable), sys.executable
         self._processes, self._rounds = processes, rounds
@@ -96,7 +96,7 @@ class Comparison:
                 for engine in engines:
                     if engine not in notes:
                         self._measure(engine, (a, b), number, pairs, notes)
-        names = [f"{letter}: {root.name} ({commit(root)})" for letter, root in zip("AB", self._roots, strict=True)]
+        names = [f"{letter}: {root} ({commit(root)})" for letter, root in zip("AB", self._roots, strict=True)]
         table = Table(
             "engine", "what", "A", "B", "B / A", "noise", "verdict", title=f"{title}, {count:,} subscriptions"
         )

@@ -58,7 +58,7 @@ class Timed:
 
     def build(self, engine: str) -> dict[str, Any]:
         """Seconds to build an engine once. The engine that was built before is dropped first."""
-        self._reader = None
+        self._reader: Any = None
         gc.collect()
         begin = time.perf_counter()
         built = self._create(engine, self._store)

@@ -1,4 +1,4 @@
-"""A workload -> a store that engines can index, and its events as arrays."""
+"""How does a workload become a store that engines can index, and its events become arrays?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, joined, take
 
 
 def stored(work: Workload, count: int) -> tuple[Store, I32]:
-    """The first `count` subscriptions in a new store, and their slots. Arrays make no detour through text."""
+    """The first `count` subscriptions in a new store, and their slots. Arrays are stored without parsing."""
     store = Store()
     if not isinstance(work, ArrayWorkload):
         texts = taken(work, count)
@@ -28,5 +28,5 @@ def stored(work: Workload, count: int) -> tuple[Store, I32]:
 
 
 def encoded(work: Workload, count: int, store: Store) -> Events:
-    """The first `count` events, as the store's attributes read them."""
+    """The first `count` events, encoded with the attributes of the store."""
     return encode(taken_events(work, count), store.attributes, Schema())[0]

@@ -1,7 +1,7 @@
-"""One point of an experiment, measured in a process of its own: `python -m bench.point`, told in JSON.
+"""How is one point of an experiment measured? `python -m bench.point JSON`, a process of its own.
 
-It prints a line of JSON when it begins with something, so that its parent knows what was under way when time or memory
-ran out, and a line for every engine at the end.
+It prints a line of JSON at the start of every step, so that its parent knows which engine exceeded its time or memory,
+and at the end a line for every engine.
 """
 
 from __future__ import annotations
@@ -30,32 +30,35 @@ from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 EVENTS = 64
-"""Events that are measured, one by one and together."""
+"""Events that are timed, one by one and in a batch."""
 
-SLICE, ROUND = 0.06, 1.0
-"""Seconds that an engine is timed at a stretch, at least, before it is another one's turn; and about at most."""
+SLICE_SECONDS = 0.06
+"""An engine is timed for at least this long before the next one has its turn."""
 
-BUILDS, LONG = 3, 10.0
-"""An engine is built so often, or once if that takes so many seconds."""
+ROUND_SECONDS = 1.0
+"""A slow engine is timed on fewer events, so that a round takes about this long."""
+
+BUILDS_MAX, BUILDS_SECONDS = 3, 10.0
+"""An engine is built this often, or until its builds have taken this long."""
 
 Row = dict[str, Any]
 
 
 def main() -> None:
-    told = json.loads(sys.argv[1])
-    # What engines print goes elsewhere: the lines here are for the parent alone.
+    given = json.loads(sys.argv[1])
+    # What engines print goes to stderr: stdout is for the parent.
     protocol = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-    for module in told["load"]:  # engines that are not part of the package
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for module in given["load"]:  # engines that are not part of the package
         __import__(module)
-    experiment = EXPERIMENTS[told["experiment"]]
-    point = next(point for point in experiment.points(told["scale"]) if point.key == told["point"])
-    for line in measure(point, told["engines"], told["repeat"]):
+    experiment = EXPERIMENTS[given["experiment"]]
+    point = next(point for point in experiment.points(given["scale"]) if point.key == given["point"])
+    for line in measure(point, given["engines"], given["repeat"]):
         print(json.dumps(line), file=protocol, flush=True)
 
 
-def _leave_with_parent() -> None:
+def _end_with_parent() -> None:
     parent = os.getppid()
     while os.getppid() == parent:
         time.sleep(1)
@@ -63,7 +66,7 @@ def _leave_with_parent() -> None:
 
 
 def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
-    """What is being done, and at the end a row for each engine."""
+    """Yield the steps as they begin, and at the end a row for each engine."""
     yield _doing("the workload")
     store, slots = stored(point.work, point.count)
     events = encoded(point.work, EVENTS, store)
@@ -84,7 +87,7 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
                 index = engine.stats()["bytes"]
                 row |= {"index": index / point.count, "bytes": (index + shared) / point.count}
                 built[name], some[name] = engine, _affordable(engine.reader(), events)
-        except Exception as error:  # whatever an engine does, the others are still measured
+        except Exception as error:  # a fault of one engine does not stop the others
             row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
         rows[name] = row
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
@@ -106,14 +109,17 @@ def _doing(what: str, engine: str | None = None) -> dict[str, Any]:
 
 
 def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
-    """The engine, and the time it took to build, several times over."""
+    """The engine, and the time to build it, over several builds."""
     refused = slots[~create(name, store).takes(slots)]
     if len(refused):
-        return {"status": "over budget", "detail": f"{len(refused)} subscriptions are too complex"}, None
-    create(name, store).insert(slots[:100])  # compiles, if it must
+        return {
+            "status": "over budget",
+            "detail": f"{len(refused)} subscriptions have a normal form that is too large",
+        }, None
+    create(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
     engine: Engine | None = None
     times: list[float] = []
-    while not times or (len(times) < BUILDS and sum(times) < LONG):
+    while not times or (len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
         engine = None
         gc.collect()
         begin = time.perf_counter()
@@ -126,7 +132,7 @@ def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
 
 
 def _checked(engine: Engine, events: Events, known: Truth) -> Row:
-    """Are its answers right, in a batch and one by one? Then also what it looked at, and what it found."""
+    """Are the matches right, in a batch and one by one? If so, the numbers of candidates and of matches."""
     reader = engine.reader()
     found = reader.match(events)
     wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in one_by_one(events)]))
@@ -141,10 +147,10 @@ def _joined(found: list[Matches]) -> Matches:
 
 
 def _affordable(reader: Reader, events: Events) -> Events:
-    """All events, or as many as an engine that is very slow can match in a round."""
+    """The events that an engine can match in one round."""
     begin = time.perf_counter()
     reader.match(first(events, 1))
-    return first(events, int(min(EVENTS, max(2, ROUND / (time.perf_counter() - begin)))))
+    return first(events, int(min(EVENTS, max(2, ROUND_SECONDS / (time.perf_counter() - begin)))))
 
 
 def _timed(reader: Reader, events: Events) -> tuple[float, float]:
@@ -159,9 +165,9 @@ def _timed(reader: Reader, events: Events) -> tuple[float, float]:
 
 
 def _per_event(run: Callable[[], object], count: int) -> float:
-    """Over as many rounds as fit into a slice of time."""
+    """Seconds per event, over the runs that fit into a slice."""
     begin, rounds = time.perf_counter(), 0
-    while rounds == 0 or time.perf_counter() - begin < SLICE:
+    while rounds == 0 or time.perf_counter() - begin < SLICE_SECONDS:
         run()
         rounds += 1
     return (time.perf_counter() - begin) / rounds / count

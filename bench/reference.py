@@ -1,4 +1,4 @@
-"""The two loops that an engine has to beat: what a good programmer writes in twenty domains for this one workload."""
+"""What does an engine have to beat? Two loops that a good programmer would write for this one workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tellwhen.kernels.jit import kernel
 
 @kernel
 def plain_scan(start, attribute, mask, event, out):
-    """Look at every subscription; a predicate is a set of values, as a bit mask."""
+    """Test every subscription; a predicate is a bit mask of values."""
     found = 0
     for s in range(start.size - 1):
         hit = True
@@ -26,7 +26,7 @@ def plain_scan(start, attribute, mask, event, out):
 
 @kernel
 def expand_values(start, attribute, mask, attributes, cardinality):
-    """For every attribute and value the subscriptions with a predicate that it satisfies."""
+    """For every attribute and value, the subscriptions that have a predicate which the value satisfies."""
     offset = np.zeros(attributes * cardinality + 1, dtype=np.int64)
     for placing in range(2):
         if placing == 1:

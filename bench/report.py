@@ -1,4 +1,4 @@
-"""Results -> one page that opens offline: for every experiment the plot, the paper's claim, our finding, a verdict."""
+"""How are results shown? On one page: for every experiment a plot, the paper's claim, our finding and a verdict."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 from bench import results
 from bench.claims import Finding, Row, judged
-from bench.experiment import METRICS, SMALLEST, Experiment, Metric
+from bench.experiment import COUNT_MIN, METRICS, Experiment, Metric
 from bench.registry import EXPERIMENTS
 from bench.results import Results
 from tellwhen.report import Page, bars, lines
 
 
 def report(folder: Path, target: Path) -> Path:
-    """Write the page of all results in a folder."""
+    """Write a page with all results of a folder."""
     found = {name: results.load(folder, name) for name in EXPERIMENTS}
     measured = {name: result for name, result in found.items() if result is not None and result.rows}
     page = Page("tellwhen: the papers' experiments, run again")
@@ -36,7 +36,7 @@ def _verdict(experiment: Experiment, result: Results | None) -> str:
 
 
 def finding(experiment: Experiment, result: Results) -> Finding:
-    """What was found of the paper's claim."""
+    """Does the paper's claim hold in these results?"""
     absent = {engine for claim in experiment.claims for engine in claim.engines} & set(experiment.missing)
     if experiment.also or absent:
         return Finding("not comparable", f"waits for {', '.join(sorted(absent)) or experiment.also}")
@@ -50,8 +50,8 @@ def _section(page: Page, experiment: Experiment, result: Results) -> None:
     page.heading(f"{experiment.name}: {experiment.title}")
     page.text(f"The paper: {experiment.says}")
     page.text(
-        f"Here: {outcome.verdict}; {outcome.text}. Sizes are {result.scale:g} of the paper's, at least {SMALLEST:,} "
-        f"subscriptions; points that were too large are left out."
+        f"Here: {outcome.verdict}; {outcome.text}. Sizes are {result.scale:g} of the paper's, but at least "
+        f"{COUNT_MIN:,} subscriptions; points that were too large are left out."
     )
     good = [row for row in result.rows if row["status"] == "ok"]
     for metric in (experiment.metric, *experiment.more):

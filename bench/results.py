@@ -1,4 +1,4 @@
-"""Measured rows on disk: a JSON file for each experiment, written anew after every point, so that a run can go on."""
+"""How are results kept? A JSON file per experiment, saved after every point, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.claims import Row
 
 @dataclass
 class Results:
-    """What one experiment has measured."""
+    """The rows of one experiment, and how they were measured."""
 
     experiment: str
     scale: float
@@ -26,20 +26,20 @@ class Results:
         return [row for row in self.rows if row["variant"] == variant and row["x"] == x]
 
     def replace(self, variant: str, x: Any, rows: list[Row]) -> None:
-        """The rows of a point, instead of any there were."""
+        """Replace the rows of a point."""
         kept = [row for row in self.rows if row["variant"] != variant or row["x"] != x]
         self.rows = kept + [{"variant": variant, "x": x, **row} for row in rows]
 
 
 def load(folder: Path, name: str) -> Results | None:
-    """The results of an experiment, if there are any."""
+    """The results of an experiment; None if there are none."""
     file = folder / f"{name}.json"
     try:
         return Results(**json.loads(file.read_text()))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{file} holds no results of an experiment: {error}") from None
+        raise ValueError(f"{file} does not contain results of an experiment: {error}") from None
 
 
 def load_all(folder: Path) -> Iterator[Results]:
@@ -50,7 +50,7 @@ def load_all(folder: Path) -> Iterator[Results]:
 
 
 def save(folder: Path, results: Results) -> None:
-    """Whole, or not at all."""
+    """Write the file: all of it, or nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     aside = folder / f".{results.experiment}.new"
     aside.write_text(json.dumps(vars(results), indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Experiments -> results. Every point is measured in a process of its own, watched for the time and memory it takes."""
+"""How is an experiment run? Point by point, each in a process of its own with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ from bench.experiment import Experiment, Point
 from bench.results import Results
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 10
-"""So many times as long may those steps take that are no engine's fault: imports, the workload, the truth."""
+SETUP_PATIENCE = 10
+"""Steps before an engine (imports, the workload, the truth) may take this many times the limit of an engine."""
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
+"""Called with what is measured next."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: sizes as a share of the papers', rounds, caps on one step of one engine, and on subscriptions."""
+    """How to run: sizes as a share of the papers', rounds, limits on one step of an engine, and on subscriptions."""
 
     scale: float = 0.1
     repeat: int = 5
     seconds: float = 120
     megabytes: float = 6_000
     most: int = 1_000_000
-    load: tuple[str, ...] = ()  # modules with further engines
+    load: tuple[str, ...] = ()  # modules that register further engines
 
 
 class OtherSettings(Exception):
-    """There are results that were measured in another way."""
+    """The folder has results that were measured with other settings."""
 
 
 def run(
-    experiment: Experiment, folder: Path, settings: Settings, told: Told, engines: list[str] | None = None
+    experiment: Experiment, folder: Path, settings: Settings, progress: Progress, engines: list[str] | None = None
 ) -> Results:
-    """Measure the points that are not measured yet, and save after each."""
+    """Measure the points without results, and save after each."""
     found = results.load(folder, experiment.name) or Results(experiment.name, settings.scale, settings.repeat)
     if (found.scale, found.repeat) != (settings.scale, settings.repeat):
         raise OtherSettings(
@@ -55,31 +56,31 @@ def run(
     facts = machine.facts()
     found.machine = facts
     if experiment.rows is not None and not found.rows:
-        told(experiment.name)
+        progress(experiment.name)
         found.rows = experiment.rows(settings.scale)
         results.save(folder, found)
     for point in experiment.points(settings.scale):
         known = {row["engine"]: row for row in found.of(point.variant, point.x)}
-        # All engines again, not only those that are new: what is compared is measured together.
+        # With a new engine all are measured again: only times from one process are comparable.
         wanted = [*known, *(name for name in engines or experiment.present if name not in known)]
         stale = set(wanted) > known.keys() or any(_again(row, settings) for row in known.values())
         if stale and point.count <= settings.most:
-            told(f"{experiment.name} {point.variant} {point.x}")
-            caps = {"commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes}
+            progress(f"{experiment.name} {point.variant} {point.x}")
+            limits = {"commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes}
             rows = measure(experiment, point, wanted, settings)
-            found.replace(point.variant, point.x, [row | caps for row in rows])
+            found.replace(point.variant, point.x, [row | limits for row in rows])
             results.save(folder, found)
     return found
 
 
 def _again(row: Row, settings: Settings) -> bool:
-    """Did it take too much, and may take more now?"""
-    more = row.get("seconds", 0) < settings.seconds or row.get("megabytes", 0) < settings.megabytes
-    return row["status"] in OVER and more
+    """Did the engine exceed a limit that is higher now?"""
+    is_higher = row.get("seconds", 0) < settings.seconds or row.get("megabytes", 0) < settings.megabytes
+    return row["status"] in OVER and is_higher
 
 
 def measure(experiment: Experiment, point: Point, engines: list[str], settings: Settings) -> list[Row]:
-    """A row for each engine, also for one that fails or takes too much: then the others start again without it."""
+    """A row for each engine. If one fails or exceeds a limit, the process starts again without it."""
     rows: list[Row] = []
     left = list(engines)
     while left:
@@ -89,7 +90,7 @@ def measure(experiment: Experiment, point: Point, engines: list[str], settings: 
             break
         engine, row = child.failure
         known = {row["engine"] for row in rows}
-        if engine is None:  # the workload itself, or the very end: no engine's fault
+        if engine is None:  # the workload itself, or the end: not the fault of an engine
             rows += [{"engine": name, **row} for name in left if name not in known]
             break
         if engine not in known:
@@ -99,18 +100,18 @@ def measure(experiment: Experiment, point: Point, engines: list[str], settings: 
 
 
 class _Child:
-    """A process that measures one point; `failure` names the engine that stopped it, and how."""
+    """A process that measures one point; `failure` is the engine that ended it, and its row."""
 
     def __init__(self, experiment: Experiment, point: Point, engines: list[str], settings: Settings) -> None:
         self.rows: list[Row] = []
         self.failure: tuple[str | None, Row] | None = None
-        told = {
+        given = {
             "experiment": experiment.name, "point": point.key, "scale": settings.scale, "engines": engines,
             "repeat": settings.repeat, "load": settings.load,
         }  # fmt: skip
         with tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "bench.point", json.dumps(told)],
+                [sys.executable, "-m", "bench.point", json.dumps(given)],
                 stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT,
             )  # fmt: skip
             try:
@@ -124,7 +125,7 @@ class _Child:
                 process.wait()
 
     def _watch(self, process: subprocess.Popen[str], settings: Settings) -> dict[str, Any]:
-        """Until it ends or takes too much; returns what it was doing then."""
+        """Wait until the process ends or exceeds a limit; returns its last step."""
         lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_pump, args=(process.stdout, lines.put), daemon=True).start()
         doing: dict[str, Any] = {"doing": "start", "engine": None, "resident": 0}
@@ -137,7 +138,7 @@ class _Child:
                 line = ""
             step = doing["doing"], doing["engine"]
             spent[step] = spent.get(step, 0.0) + time.monotonic() - begin
-            patience = settings.seconds * (1 if doing["engine"] else PATIENCE)
+            patience = settings.seconds * (1 if doing["engine"] else SETUP_PATIENCE)
             if line is None:
                 return doing
             if line:
@@ -150,7 +151,7 @@ class _Child:
             elif spent[step] > patience:
                 self.failure = doing["engine"], _over("time", f"{doing['doing']}: more than {patience:g} s")
                 return doing
-            # What an engine has taken since its step began: the others' memory is not its fault.
+            # Only what was allocated since its step began: the rest belongs to the other engines.
             elif machine.resident(process.pid) - doing["resident"] > settings.megabytes * 1e6:
                 detail = f"{doing['doing']}: more than {settings.megabytes:,.0f} MB"
                 self.failure = doing["engine"], _over("memory", detail)

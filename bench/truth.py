@@ -1,4 +1,4 @@
-"""Which subscriptions does an event satisfy? Found by NumPy on the store; or by a scan that the oracle confirms."""
+"""Which subscriptions does an event satisfy? Found with NumPy, or with `scan` where the oracle confirms it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches
 from tellwhen.lang.parser import parse
 from tellwhen.workloads import Workload, taken, taken_events
 
-SAMPLE = 200
-"""Subscriptions that the oracle looks at, which is slow, where NumPy cannot."""
+ORACLE_SUBSCRIPTIONS = 200
+"""Subscriptions that the oracle evaluates, which is slow, where NumPy cannot be used."""
 
 
 class Truth(NamedTuple):
-    """For every event the slots it satisfies."""
+    """For every event, the slots it satisfies."""
 
     of: list[frozenset[int]]
 
     def disagreement(self, found: Matches) -> str:
-        """What is wrong with an engine's answer; empty if nothing is."""
+        """What is wrong with the matches of an engine; empty if nothing is."""
         for e, wanted in enumerate(self.of):
             got = found.slot[found.start[e] : found.start[e + 1]].tolist()
             if len(set(got)) < len(got):
@@ -36,7 +36,7 @@ class Truth(NamedTuple):
 
 
 def truth(work: Workload, count: int, store: Store, events: Events) -> Truth:
-    """By NumPy if subscriptions are conjunctions and events are plain; else by `scan`, if the oracle finds no fault."""
+    """With NumPy for conjunctions and single-valued events; else with `scan`, checked by the oracle."""
     if (store.snapshot().subscriptions.kind == CONJUNCTION).all() and events.single_valued.all():
         return Truth(_by_arrays(store, events))
     scan = create("scan", store)
@@ -69,8 +69,8 @@ def _by_arrays(store: Store, events: Events) -> list[frozenset[int]]:
 
 
 def _by_oracle(work: Workload, count: int, events: int) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
-    """For every event a sample of subscriptions, and which of these it satisfies."""
+    """For every event, a sample of subscriptions, and those of the sample that it satisfies."""
     texts = taken(work, count)
-    parsed = {slot: parse(texts[slot]) for slot in range(0, count, max(1, count // SAMPLE))}
+    parsed = {slot: parse(texts[slot]) for slot in range(0, count, max(1, count // ORACLE_SUBSCRIPTIONS))}
     for event in taken_events(work, events):
         yield frozenset(parsed), frozenset(slot for slot, one in parsed.items() if one.evaluate(event) is True)

@@ -1,4 +1,4 @@
-"""BEGen as hand-written loops and queries read it: every predicate a set of values, every event a row of a table."""
+"""How do hand-written loops and queries read BEGen? A predicate is a set of values, an event a row of a table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CARDINALITY = 48
 
 
 class Plain(NamedTuple):
-    """Bit v of `mask` says that v satisfies a predicate; one that is not IN is also low..high."""
+    """Bit v of `mask` is set if the value v satisfies the predicate. All predicates but IN are also low..high."""
 
     work: BEGen
     made: Conjunctions
     mask: U64
     low: I64
     high: I64
-    events: np.ndarray  # int32[events, attributes], -1 for an attribute that is missing
+    events: np.ndarray  # int32[events, attributes], -1 for a missing attribute
 
     @property
     def size(self) -> int:
@@ -34,7 +34,7 @@ class Plain(NamedTuple):
 
 
 def make(subscriptions: int, events: int, attributes: int, present: int, share: float) -> Plain:
-    """So many subscriptions of 7 predicates; an event has `present` of the attributes."""
+    """Subscriptions of 7 predicates on average; an event has `present` of the attributes, and matches a `share`."""
     work = BEGen(dimensions=attributes, event_size=present, match=share, cardinality=CARDINALITY)
     made = joined([work.conjunctions(block) for block in range(-(-subscriptions // BLOCK))], subscriptions)
     interval = made.literals()

@@ -1,1 +1,1 @@
-"""The figures and tables of the five papers, each as an experiment named after it."""
+"""What do the papers measure? Their figures and tables, each an experiment that is named after it."""

@@ -1,4 +1,4 @@
-"""A-Tree (SIGMOD 2021), section 6."""
+"""The experiments of A-Tree (SIGMOD 2021), section 6."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from bench.claims import Claim, Grows, Leads, Row
+from bench.engines import engines_of
 from bench.experiment import Experiment, Metric, Point, scaled
 from tellwhen.lang.parser import parse
 from tellwhen.profile import Profile
 from tellwhen.workloads import ABEGen, Ads, taken
 
 OTHERS = ("interval-id", "bop", "bdd", "translation")
-ALL = ("atree", *OTHERS, "scan")
+ALL = engines_of("atree")
 MILLION, ADS = 1_000_000, 1_392_196
 Parameters = Mapping[str, tuple[str, tuple[float, ...]]]
 COUNTS = (100_000, 300_000, MILLION, 3_000_000, 10_000_000, 30_000_000)
@@ -34,7 +35,7 @@ MATCHING: Parameters = {
 
 
 def _several(parameters: Parameters, scale: float) -> list[Point]:
-    """A sub-figure for each parameter. Sharing is a matter of the total, so that goes down with the scale."""
+    """A sub-figure for each parameter. Sharing depends on the total, which is scaled too."""
     found = []
     for variant, (name, values) in parameters.items():
         for value in values:
@@ -56,11 +57,11 @@ def _sharing_and_ads(scale: float) -> list[Point]:
     return [*_several({"a: sharing (Zipf)": GROWING["d: sharing (Zipf)"]}, scale), *_ads(scale)]
 
 
-MADE = "Ads, as made here"
+GENERATED = "Ads, as generated here"
 
 
 def _sharing(scale: float) -> list[Row]:
-    """Figure 7: by level, how often a sub-expression occurs; and the predicates by rank."""
+    """Figure 7: how often sub-expressions of each level occur, and how often predicates do, by rank."""
     count = scaled(ADS, scale)
     profile, times = Profile(), Counter[str]()
     for text in taken(Ads(total=count), count):
@@ -71,7 +72,8 @@ def _sharing(scale: float) -> list[Row]:
     ranked = sorted(times.values(), reverse=True)
     found += [("b: rank of a predicate", 10**k, float(ranked[10**k - 1])) for k in range(6) if 10**k <= len(ranked)]
     return [
-        {"variant": variant, "x": x, "engine": MADE, "status": "ok", "sharing": value} for variant, x, value in found
+        {"variant": variant, "x": x, "engine": GENERATED, "status": "ok", "sharing": value}
+        for variant, x, value in found
     ]
 
 
@@ -83,18 +85,18 @@ def _figure(name: str, title: str, says: str, metric: Metric, parameters: Parame
 EXPERIMENTS = [
     Experiment(
         "atree-fig7",
-        "A-Tree: how much is shared",
-        "A predicate occurs 68.76 times on average, a whole of 9 levels 2.88 times; the distribution is Zipf.",
+        "A-Tree: sharing in the Ads data",
+        "A predicate occurs 68.76 times on average, an expression of 9 levels 2.88 times; the distribution is Zipf.",
         "see the variant",
         "sharing",
         (),
         rows=_sharing,
-        note="the generator was made for these numbers: that they come out proves nothing",
+        note="the generator is tuned to these numbers, so finding them again proves nothing",
     ),
     Experiment(
         "atree-fig8",
         "A-Tree: sharing and the multi-tree",
-        "Sharing in a tree of many roots is best; without sharing it is still far better than a scan.",
+        "A tree with many roots and sharing is best; even without sharing it is far better than a scan.",
         "Zipf of sub-expressions",
         "match",
         ("atree", "scan"),
@@ -125,7 +127,7 @@ EXPERIMENTS = [
     _figure(
         "atree-fig11",
         "A-Tree: memory",
-        "A-Tree needs least: 71 % less than the next best at 30 million expressions.",
+        "A-Tree needs the least memory: 71 % less than the next best at 30 million expressions.",
         "index",
         GROWING,
         Leads("atree", OTHERS),
@@ -133,7 +135,7 @@ EXPERIMENTS = [
     _figure(
         "atree-fig12",
         "A-Tree: matching time",
-        "A-Tree is fastest everywhere; only it and BDD gain from sharing; depth and children ruin the others.",
+        "A-Tree is fastest everywhere; only it and BDD gain from sharing; the others suffer from depth and children.",
         "match",
         MATCHING,
         Leads("atree", (*OTHERS, "scan")),
@@ -142,7 +144,7 @@ EXPERIMENTS = [
     _figure(
         "atree-fig13",
         "A-Tree: building time",
-        "A-Tree builds fastest, the more so the more is shared.",
+        "A-Tree builds fastest; its lead grows with the sharing.",
         "build",
         GROWING,
         Leads("atree", OTHERS),

@@ -1,4 +1,7 @@
-"""BE-Tree (SIGMOD 2011), section 7.3. Left sub-figures draw attributes uniformly, right ones by Zipf."""
+"""The experiments of BE-Tree (SIGMOD 2011), section 7.3.
+
+The left sub-figures draw attributes uniformly, the right ones by Zipf.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,20 @@ from functools import partial
 from typing import Any
 
 from bench.claims import Below, Grows, Leads, Row
+from bench.engines import engines_of
 from bench.experiment import Experiment, Point, scaled, vary
 from tellwhen.workloads import BEGen, QGrams
 
 BOTH: dict[str, dict[str, Any]] = {"a: uniform": {"skew": 0.0}, "b: Zipf": {"skew": 1.0}}
-ALL = ("scan", "counting", "kindex", "gryphon", "propagation", "betree", "betree-batch")
+ALL = engines_of("betree")
 OTHERS = ("scan", "counting", "kindex", "gryphon", "propagation")
-EXPRESSIVE = ("scan", "gryphon", "betree", "betree-batch")
 CAPACITIES = ("betree:max_cap=5", "betree:max_cap=20", "betree:max_cap=160")
 MILLION = 1_000_000
 CARDINALITY = {"a: cardinality, uniform": {"skew": 0.0}, "b: cardinality, Zipf": {"skew": 1.0}}
 
 
 def _matching(scale: float) -> list[Point]:
-    """Figure 11: three levels of expressiveness, two distributions, and the probability of a match."""
+    """Figure 11: three levels of expressiveness, two distributions, five match probabilities."""
     found = []
     for letter, operators, skew in zip("abcdef", ("low", "low", "med", "med", "high", "high"), (0, 1) * 3, strict=True):
         for match in (0.0001, 0.001, 0.01, 0.03, 0.09):
@@ -39,7 +42,7 @@ def _sizes(scale: float) -> list[Point]:
 
 
 def _real(scale: float) -> list[Point]:
-    """Figure 12."""
+    """Figure 12: names and titles as sets of 3-grams."""
     sizes = {"names": (100_000, 250_000, 500_000, 760_000), "titles": (50_000, 100_000, 150_000, 250_000)}
     return [
         Point(f"{letter}: {of}", scaled(count, scale), QGrams(of=of), scaled(count, scale))  # type: ignore[arg-type]
@@ -61,7 +64,7 @@ def _table5(scale: float) -> list[Point]:
 
 
 def _changing(scale: float) -> list[Row]:
-    """Figure 13: half of the events are uniform, half Zipf; subscriptions go from one to the other and back."""
+    """Figure 13: half of the events are uniform, half Zipf; the subscriptions change from one to the other and back."""
     from bench.adaptation import swapped  # here, since only this figure needs it
 
     uniform, zipf = (BEGen(match=0.001, skew=skew) for skew in (0.0, 1.0))
@@ -76,7 +79,7 @@ EXPERIMENTS = [
     figure(
         "betree-fig4",
         "BE-Tree: leaf capacity",
-        "The capacity of leaves matters little; Table 4 says which to take.",
+        "The capacity of leaves has little influence; Table 4 gives the best ones.",
         "match probability",
         engines=CAPACITIES,
         points=vary(BEGen, "match", (0.001, 0.01, 0.1), {"": {}}, 100_000),
@@ -97,7 +100,7 @@ EXPERIMENTS = [
     figure(
         "betree-fig6",
         "BE-Tree: number of dimensions",
-        "Dimensions matter to k-index and counting only, which suffer where there are few.",
+        "Only k-index and counting depend on the number of dimensions; few dimensions slow them down.",
         "dimensions",
         engines=ALL,
         points=vary(BEGen, "dimensions", (50, 100, 400, 1000, 1400), BOTH, MILLION),
@@ -115,7 +118,7 @@ EXPERIMENTS = [
     figure(
         "betree-fig8",
         "BE-Tree: cardinality, and the width of ranges",
-        "BE-Tree and Propagation do not mind large domains; enumerating ranges fails at 6,000 values and more.",
+        "BE-Tree and Propagation are not affected by large domains; enumerating ranges fails from 6,000 values on.",
         "see the variant",
         log_x=True,
         engines=ALL,
@@ -134,7 +137,7 @@ EXPERIMENTS = [
     figure(
         "betree-fig9",
         "BE-Tree: selectivity of dimensions",
-        "Fewer values to a dimension cost Propagation and k-index dearly, BE-Tree and Gryphon at most 1 %.",
+        "Fewer values per dimension slow Propagation and k-index down much, BE-Tree and Gryphon by at most 1 %.",
         "cardinality",
         engines=ALL,
         points=vary(BEGen, "cardinality", (10, 8, 6, 4, 2), BOTH, 100_000, operators="min", equality=1.0),
@@ -143,7 +146,7 @@ EXPERIMENTS = [
     figure(
         "betree-fig10",
         "BE-Tree: share of equality",
-        "More equality helps all; specialised Gryphon and Propagation most.",
+        "More equality helps all engines, most of all Gryphon and Propagation, which are specialised for it.",
         "share of =",
         engines=ALL,
         points=vary(BEGen, "equality", (0.2, 0.4, 0.6, 0.8, 1.0), BOTH, MILLION),
@@ -171,7 +174,7 @@ EXPERIMENTS = [
     Experiment(
         "betree-fig13",
         "BE-Tree: a workload that changes",
-        "After subscriptions were replaced and came back, matching costs what it did before.",
+        "Once the replaced subscriptions are back, matching costs as much as at the start.",
         "replaced",
         "predicates",
         ("betree",),
@@ -182,7 +185,7 @@ EXPERIMENTS = [
     Experiment(
         "betree-table5",
         "BE-Tree: building time and size",
-        "Building takes under 5 s for a million, which need 84 bytes each.",
+        "Building takes less than 5 s for a million subscriptions, and 84 bytes each.",
         "data",
         "build",
         ("betree", "counting", "scan"),

@@ -1,24 +1,26 @@
-"""PS-Tree (VLDB 2018), section 7: dense is 100 dimensions, sparse 30,000."""
+"""The experiments of PS-Tree (VLDB 2018), section 7. Dense is 100 dimensions, sparse 30,000."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from bench.claims import Claim, Grows, Leads, Row
+from bench.engines import engines_of
 from bench.experiment import Experiment, Metric, Point, Points, scaled, vary
 from bench.measure import interleaved
 from tellwhen.workloads import Ads, BEGen, Keywords, Workload
 
-ALL = ("pstbloom", "psthash", "betree", "opindex", "propagation", "kindex", "counting", "scan")
+ALL = engines_of("pstree")
 OTHERS = ("betree", "opindex", "propagation", "kindex", "scan")
 BUT_HASH, BUT_BLOOM = ("pstbloom", *OTHERS), ("psthash", *OTHERS)
 MILLION = 1_000_000
 COUNTS = (300_000, MILLION, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
 DENSE, SPARSE = {"dimensions": 100}, {"dimensions": 30_000}
 BOTH = {"a: dense": DENSE, "b: sparse": SPARSE}
-# The defaults of Table 1. The one of the matching probability is lost with the bold type.
+# The defaults of Table 1, which marks them in bold type. That of the match probability is lost: 1 % is our choice.
 Made = partial(BEGen, cardinality=100, size=5, event_size=30, equality=0.2, match=0.01)
 
 
@@ -39,7 +41,7 @@ def _fig5(scale: float) -> list[Point]:
 
 
 def _fig8(scale: float) -> list[Point]:
-    """The number of subscriptions fixed, and that of subscriptions per dimension fixed."""
+    """A fixed number of subscriptions, and a fixed number of subscriptions per dimension."""
     values = (100, 300, 1_000, 3_000)
     return [
         *vary(Made, "dimensions", (*values, 10_000, 30_000), {"a: subscriptions fixed": {}}, MILLION)(scale),
@@ -59,15 +61,17 @@ def _one(work: Workload, name: str, count: int, scale: float) -> list[Point]:
 
 
 OVERLAP = 30
-"""Intervals that contain a point, on average. The paper does not say; its 54 MB are twice what this makes here."""
+"""Intervals that contain a point, on average. The paper does not say; its 54 MB are twice what 30 needs here."""
 
 
 def _stabbed(scale: float) -> list[Row]:
-    """Table 3, twice: how many intervals contain each point, and which. The paper's 7 ns for a point of a PS-Tree are
-    enough to find its list, and not to go through it."""
+    """Table 3, twice: how many intervals contain each point, and which ones.
+
+    The paper's 7 ns per point of a PS-Tree are enough to find a list, but not to read it.
+    """
     from bench.intervals import structures  # here, since only this table needs it
 
-    of_name = {
+    of_name: dict[str, Any] = {
         "ps-tree": structures.SpaceLists,
         "segment-tree": structures.SegmentTree,
         "interval-tree": structures.IntervalTree,
@@ -84,7 +88,7 @@ def _stabbed(scale: float) -> list[Row]:
             made = structure(low, high)
             ask = made.count if variant == "counted" else made.stab
             build = interleaved({"": partial(structure, low, high)}, 5)[""]
-            few = points if name != "scan" else points[:1_000]  # it takes the same for every point
+            few = points if name != "scan" else points[:1_000]  # every point takes the same time
             match = interleaved({"": partial(ask, few)}, 5)[""]
             row = {"match": match.median / len(few) * 1e6, "noise": match.noise, "build": build.median}
             found.append(
@@ -107,7 +111,7 @@ EXPERIMENTS = [
     _figure(
         6,
         "number of subscriptions",
-        "All grow linearly; dense and many, PSTHash is best; sparse, PSTBloom always.",
+        "All grow linearly; PSTHash is best for many dense subscriptions, PSTBloom always for sparse ones.",
         "subscriptions",
         "match",
         vary(Made, "count", COUNTS, BOTH, 0),
@@ -117,7 +121,7 @@ EXPERIMENTS = [
     _figure(
         7,
         "skew of attributes",
-        "Under Zipf PSTHash is best, dense or sparse; k-index falls behind a scan.",
+        "With Zipf PSTHash is best, dense or sparse; k-index is slower than a scan.",
         "Zipf",
         "match",
         vary(Made, "skew", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), BOTH, MILLION),
@@ -127,7 +131,7 @@ EXPERIMENTS = [
     _figure(
         8,
         "number of dimensions",
-        "PSTBloom, OpIndex and k-index gain from dimensions, if subscriptions stay as many.",
+        "PSTBloom, OpIndex and k-index gain from dimensions if the number of subscriptions is fixed.",
         "dimensions",
         "match",
         _fig8,
@@ -147,7 +151,7 @@ EXPERIMENTS = [
     _figure(
         10,
         "size of subscriptions",
-        "Larger ones help all that choose selective predicates; OpIndex alone loses.",
+        "Larger ones help every engine that chooses selective predicates; only OpIndex becomes slower.",
         "size",
         "match",
         vary(Made, "size", (5, 10, 15, 20, 25, 30), BOTH, MILLION),
@@ -158,7 +162,7 @@ EXPERIMENTS = [
     _figure(
         11,
         "size of events",
-        "Larger ones cost all; dense, PSTHash stays best, sparse, PSTBloom.",
+        "Larger ones slow all engines down; PSTHash remains best for dense events, PSTBloom for sparse ones.",
         "event size",
         "match",
         vary(Made, "event_size", (30, 42, 54, 66, 78, 90), BOTH, MILLION),
@@ -168,7 +172,7 @@ EXPERIMENTS = [
     _figure(
         12,
         "match probability",
-        "At 50 % PSTBloom and PSTHash need a quarter of a scan's time, the others all of it.",
+        "At 50 % PSTBloom and PSTHash need a quarter of a scan's time, the others as much as a scan.",
         "match probability",
         "match",
         vary(Made, "match", (0.001, 0.005, 0.01, 0.05, 0.1, 0.5), BOTH, MILLION),
@@ -178,7 +182,7 @@ EXPERIMENTS = [
     _figure(
         13,
         "share of equality",
-        "More equality helps all; dense, PSTHash is always first.",
+        "More equality helps all engines; PSTHash is always first in dense spaces.",
         "share of =",
         "match",
         vary(Made, "equality", (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), BOTH, MILLION),
@@ -188,7 +192,7 @@ EXPERIMENTS = [
     _figure(
         14,
         "memory",
-        "PSTBloom and PSTHash grow more slowly than OpIndex and BE-Tree; Propagation needs least.",
+        "PSTBloom and PSTHash grow more slowly than OpIndex and BE-Tree; Propagation needs the least.",
         "see the variant",
         "index",
         _fig14,
@@ -198,7 +202,7 @@ EXPERIMENTS = [
     _figure(
         15,
         "query logs",
-        "PSTBloom is far ahead of OpIndex, PSTHash and BE-Tree, which are alike; then k-index, Propagation, scan.",
+        "PSTBloom is far ahead of OpIndex, PSTHash and BE-Tree, which are similar; then k-index, Propagation, scan.",
         "workload",
         "match",
         partial(_one, Keywords(form="split", length=93), "queries", 2_100_000),
@@ -218,8 +222,8 @@ EXPERIMENTS = [
     Experiment(
         "pstree-table3",
         "PS-Tree: stabbing 100,000 intervals",
-        "100,000 points are found in 0.71 ms by a PS-Tree, 6.27 by a segment tree, 2,520 by an interval tree, and "
-        "23,110 by a scan; to build takes 92, 30 and 16 ms, and 54, 7 and 2 MB.",
+        "100,000 points take 0.71 ms with a PS-Tree, 6.27 with a segment tree, 2,520 with an interval tree, and 23,110 "
+        "with a scan; building takes 92, 30 and 16 ms; the size is 54, 7 and 2 MB.",
         "intervals",
         "match",
         (),

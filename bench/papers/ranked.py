@@ -1,15 +1,16 @@
-"""Scalable Ranked Publish/Subscribe (VLDB 2008), section 4: the best k of one-dimensional indexes."""
+"""The experiments of Scalable Ranked Publish/Subscribe (VLDB 2008), section 4: the best k matches."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bench.claims import Grows, Leads
+from bench.engines import engines_of
 from bench.experiment import Experiment, vary
 from tellwhen.workloads import Ranked
 
-ALL = ("scored-interval-tree", "scored-segment-tree", "scored-r-tree", "ir-tree", "sopt-r-tree")
-OTHERS = ALL[:3]
+ALL = engines_of("ranked")
+OTHERS = ("scored-interval-tree", "scored-segment-tree", "scored-r-tree")
 MILLION = 1_000_000
 TOP = "the best k"
 ONE: dict[str, dict[str, Any]] = {"": {}}
@@ -18,7 +19,7 @@ EXPERIMENTS = [
     Experiment(
         "ranked-table2",
         "Ranked: memory",
-        "A segment tree needs ten times as much; an IR-tree twice an interval tree.",
+        "A segment tree needs ten times as much as an IR-tree, which needs twice as much as an interval tree.",
         "subscriptions",
         "index",
         ALL,
@@ -28,8 +29,8 @@ EXPERIMENTS = [
     ),
     Experiment(
         "ranked-fig6",
-        "Ranked: how many are asked for",
-        "A SOPT-R-tree is always fastest, by up to 2.",
+        "Ranked: the number k of results",
+        "A SOPT-R-tree is always fastest, by a factor of up to 2.",
         "k",
         "match",
         ALL,
@@ -40,7 +41,7 @@ EXPERIMENTS = [
     Experiment(
         "ranked-fig7",
         "Ranked: number of dimensions",
-        "All converge; up to 4 dimensions SOPT-R-trees gain 1.5 to 16 times.",
+        "All become alike; up to 4 dimensions a SOPT-R-tree is 1.5 to 16 times as fast.",
         "dimensions",
         "match",
         ALL,
@@ -50,7 +51,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         "ranked-fig8",
-        "Ranked: the same, relative to SOPT-R-trees",
+        "Ranked: number of dimensions, relative to SOPT-R-trees",
         "The advantage shrinks as dimensions are added.",
         "dimensions",
         "match",

@@ -34,6 +34,7 @@ from tellwhen.persistence import directory
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
+from tellwhen.warehouse.opening import open_any
 
 EVENTS_PER_BATCH = 16_384
 """Events matched at a time: bounds the memory that a large batch takes."""
@@ -344,9 +345,13 @@ class Index(Mapping[Id, Expr]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
-        """Open a saved index, mapped into memory; `verify=False` skips the checksums."""
+        """Open a saved index, mapped into memory; `verify=False` skips the checksums.
+
+        Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
+        then an index in this process: `tellwhen.spark.update` changes the one on disk.
+        """
         index = cls.__new__(cls)
-        index._open(Shard.of_parts(*directory.load(path, verify)))
+        index._open(open_any(path, verify))
         return index
 
     def __getstate__(self) -> dict[str, Any]:

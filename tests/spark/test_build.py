@@ -5,12 +5,12 @@ import shutil
 from importlib import import_module
 
 import pytest
+from tellwhen.spark.warehouse import current, located, pinned, staging
 
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.profile import Profile
 from tellwhen.spark.placing import balanced
-from tellwhen.spark.warehouse import current, located, pinned, staging
 from tellwhen.workloads import BEGen, taken, taken_events
 
 pytestmark = pytest.mark.spark

@@ -6,12 +6,12 @@ from importlib import import_module
 
 import pyarrow as pa
 import pytest
+from tellwhen.spark.warehouse import fresh
 
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
 from tellwhen.persistence import attributes as saved
-from tellwhen.spark.warehouse import fresh
 
 pytestmark = pytest.mark.spark
 

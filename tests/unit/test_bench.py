@@ -1,18 +1,22 @@
-"""Does the harness measure what it says, notice what is wrong, go on where it stopped, and tell noise from change?"""
+"""Does the harness measure correctly, notice faults, resume where it stopped, and tell a change from noise?"""
 
 import json
 
 import pytest
 from bench import results
+from bench.against import Comparison
 from bench.claims import Below, Grows, Leads, Scales, judged
 from bench.commands import app
-from bench.compare import compare, machines
-from bench.papers.betree import ALL
+from bench.compare import compare, processors
+from bench.engines import ENTRIES, chosen, engines_of, overview
 from bench.registry import EXPERIMENTS
 from bench.report import finding, report
 from bench.results import Results
 from bench.runner import OtherSettings, Settings, run
 from typer.testing import CliRunner
+
+import tellwhen as tw
+from tellwhen.workloads import BEGen
 
 LISTED = [
     *(f"betree-fig{n}" for n in range(4, 14)), "betree-table5",
@@ -32,6 +36,17 @@ def test_every_figure_and_table_is_an_experiment():
         assert all(point.count >= 1000 for point in points)
         assert one.rows or {engine for claim in one.claims for engine in claim.engines} <= set(one.engines), name
         assert not any(engine.startswith("test-") for engine in one.engines)
+
+
+def test_every_engine_has_a_bench_entry():
+    """One line in bench/engines.py. auto is a choice among the others."""
+    names = [entry.name for entry in ENTRIES]
+    assert len(set(names)) == len(names)
+    assert {info.name for info in tw.list_engines()} - {"auto"} <= set(names)
+    assert {"scan", "counting"} <= set(overview())
+    assert chosen("scan, counting,") == ["scan", "counting"]
+    with pytest.raises(ValueError, match="there is no engine fast; there are auto"):
+        chosen("scan,fast")
 
 
 QUICK = Settings(scale=0.001, repeat=2, seconds=20, megabytes=1_500, load=("tests.broken_engines",))
@@ -145,7 +160,7 @@ def test_compare_tells_change_from_noise(tmp_path):
     assert found["betree-fig5", "match", "betree"].verdict == "only in B"
     assert found["betree-table5", "build", "scan"].verdict == "slower"
     assert found["betree-table5", "match", "scan"].verdict == "same"
-    assert machines(old, new) == ""
+    assert processors(old, new) == ""
     made(new, "betree-fig5", [row("scan", 115)], scale=1.0)
     assert next(iter(compare(old, new))).verdict == "not comparable"
 
@@ -214,7 +229,8 @@ def test_the_report_tells_all(tmp_path):
     assert EXPERIMENTS["betree-fig5"].says in text
     assert all(name in text for name in LISTED)
     assert text.count("not run") == len(LISTED) - 1
-    every = [row(engine, 10 + 9 * (engine != "betree"), x, **rest) for engine in ALL for x in (100, 200)]
+    shown = engines_of("betree")
+    every = [row(engine, 10 + 9 * (engine != "betree"), x, **rest) for engine in shown for x in (100, 200)]
     assert finding(EXPERIMENTS["atree-fig9"], Results("atree-fig9", 1, 2, {}, every)).text.startswith("waits for")
     assert "proves nothing" in finding(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
 
@@ -247,3 +263,78 @@ def test_the_command_line(tmp_path):
         assert runner.invoke(app, wrong).exit_code == 2
     waiting = runner.invoke(app, ["run", "ranked-fig7", "--folder", str(tmp_path)])
     assert "ranked-fig7: waits for scored-interval-tree" in waiting.output.replace("\n", " ")
+
+
+# two checkouts
+
+
+FAKE = """
+import time
+import numpy as np
+
+class Reader:
+    def match(self, events):
+        time.sleep({seconds} * len(events))
+        return np.arange(len(events) + 1), np.array(events)
+
+class Engine:
+    def insert(self, slots):
+        print("engines may print")
+    def reader(self):
+        return Reader()
+
+def create(name, store):
+    if name != "scan":
+        raise ValueError("no such engine")
+    return Engine()
+"""
+FILES = {
+    "older": ("tellwhen/engines/planner.py", "tellwhen/workloads/loading.py", "tellwhen/compile/batch.py"),
+    "newer": ("tellwhen/engines/__init__.py", "bench/loading.py", "tellwhen/containers/batches.py"),
+}
+
+
+def checkout(root, layout, seconds, first=0):
+    """A checkout that has what the comparison asks for, and nothing else."""
+    engines, loading, batches = FILES[layout]
+    texts = {
+        engines: FAKE.format(seconds=seconds),
+        loading: "stored = lambda work, count: (None, [0] * count)\n"
+        f"encoded = lambda work, count, store: range({first}, count)",
+        batches: "one_by_one = lambda events: [[event] for event in events]",
+        "tellwhen/workloads/__init__.py": "BEGen = dict",
+    }
+    for name, text in texts.items():
+        file = root / "src" / name
+        for folder in file.relative_to(root / "src").parents:
+            (root / "src" / folder).mkdir(parents=True, exist_ok=True)
+            if folder.name:
+                (root / "src" / folder / "__init__.py").touch()
+        file.write_text(text)
+    return root
+
+
+def compared(a, b, engines=("scan",)):
+    table = Comparison(a, None, 2, 4, b).table("t", BEGen(), 1_000, 3, list(engines))
+    return list(zip(*(column.cells for column in table.columns), strict=True))
+
+
+def test_two_checkouts_are_compared_alternately(tmp_path):
+    old, new = checkout(tmp_path / "a", "older", 0.005), checkout(tmp_path / "b", "newer", 0.03)
+    build, singly, together = compared(old, new)
+    assert [row[:2] for row in (build, singly, together)] == [
+        ("scan", "build"), ("scan", "one by one"), ("scan", "in a batch"),
+    ]  # fmt: skip
+    for row in (singly, together):
+        assert 2 < float(row[4]) < 10
+        assert row[6] == "slower"
+    assert compared(new, old)[1][6] == "faster"
+
+
+def test_checkouts_that_cannot_be_compared(tmp_path):
+    old, new = checkout(tmp_path / "a", "older", 0), checkout(tmp_path / "b", "newer", 0, first=1)
+    assert compared(old, new) == [("scan", "the matches differ", "", "", "", "", "")]
+    assert compared(old, old, ["kindex"])[0][1] == "A: ValueError: no such engine"
+    (tmp_path / "c").mkdir()
+    with pytest.raises(RuntimeError, match="the process of .* ended with 1"):
+        compared(tmp_path / "c", new)

@@ -1,15 +1,17 @@
 """BE-Tree: the paper's examples, its rules, and how it adjusts itself."""
 
 import time
-from importlib import import_module
 
 import numpy as np
 import pytest
 from bench.adaptation import swapped
+from bench.loading import encoded, stored
 
 import tellwhen as tw
 from tellwhen.checks import check_engine
 from tellwhen.compile.store import Store
+from tellwhen.containers.batches import Typical
+from tellwhen.containers.named import flatten
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.betree.engine import capacity_for
@@ -226,7 +228,7 @@ def test_a_covered_predicate_is_tested():
 @pytest.mark.parametrize(("later", "inside", "outside"), [("a >= 25", 30, 22), ("a <= 5", 3, 7), ("a = 15", 15, 14)])
 def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, monkeypatch):
     """It lies within a space, and a bucket is no smaller than that."""
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
+    monkeypatch.setattr("tellwhen.engines.shared.conjunctions.PENDING_MIN", 0)
     index = tw.Index("betree:max_cap=1,min_size=1")
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
     known = index._shard.engine._tree.known
@@ -260,13 +262,115 @@ def test_typical_events_choose_the_capacity():
     assert index.stats()["betree"]["max_cap"] == 7
 
 
+def test_frequent_events_weigh_more():
+    store, engine = made("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
+    events, _ = encode([{"a": 3}, {"b": 1}], store.attributes, Schema())
+    for weight, capacity in (([99, 1], 20), ([1, 99], 160)):
+        store.expect(Typical(events, np.array(weight, dtype=np.float64)))
+        engine.insert(np.arange(100, dtype=np.int32)[len(engine) :])
+        engine.rebuild()
+        assert engine.stats()["max_cap"] == capacity
+
+
+def test_of_many_typical_events_some_are_drawn_by_weight():
+    store, engine = made("betree", ["b = 1"] * 100)
+    events, _ = encode([{"b": k} for k in range(1000)], store.attributes, Schema())
+    engine.insert(np.arange(100, dtype=np.int32))
+    for weight, capacity in ((1, 5), (100, 20), (1000, 160)):
+        weights = np.ones(1000)
+        weights[1] = weight
+        store.expect(Typical(events, weights))
+        engine.rebuild()
+        assert engine.stats()["max_cap"] == capacity
+
+
+def arrays_of(engine):
+    """What is saved, without the hash table, whose layout depends on how often it was filled again."""
+    return {name: array.tolist() for name, array in engine.arrays().items() if name != "tree.nodes.table"}
+
+
+@pytest.mark.parametrize("spec", ["betree:max_cap=2,min_size=1", "betree-batch:max_cap=3"])
+def test_a_tree_without_room_goes_on_where_it_stopped(spec, monkeypatch):
+    """Nodes get room when a kernel asks for it: what it has begun by then is neither lost nor done twice."""
+    indexes = []
+    for nodes in (1, 1 << 12):
+        monkeypatch.setattr("tellwhen.engines.betree.tree.INITIAL_NODES", nodes)
+        work = BEGen(dimensions=20, seed=5)
+        store, slots = stored(work, 600)
+        engine = create(spec, store)
+        engine.insert(slots[:400])
+        engine.verify()
+        store.remove(slots[:60])
+        engine.delete(slots[:60])
+        engine.insert(slots[400:])
+        engine.merge()
+        engine.verify()
+        indexes.append({name: array.tolist() for name, array in flatten(engine._index).items()})
+    assert indexes[0] == indexes[1]
+
+
+def test_a_tree_comes_back_and_goes_on():
+    store, slots = stored(BEGen(dimensions=20, seed=6), 600)
+    engine = create("betree:max_cap=3,min_size=2", store)
+    engine.insert(slots[:400])
+    engine.reader().match(encoded(BEGen(dimensions=20, seed=6), 50, store))
+    other = create("betree:max_cap=3,min_size=2", store)
+    other.restore({name: array.copy() for name, array in engine.arrays().items()})
+    assert arrays_of(other) == arrays_of(engine)
+    store.remove(slots[:60])
+    for one in (engine, other):
+        one.delete(slots[:60])
+        one.insert(slots[400:])
+        one.merge()
+        one.verify()
+    assert arrays_of(other) == arrays_of(engine)
+    assert other.recycled == engine.recycled > 0
+
+
+BROKEN = [
+    ("cnodes", "size", "conjunctions below"),
+    ("cnodes", "count", "overflows, or has lost count"),
+    ("cnodes", "capacity", "has an odd capacity"),
+    ("cnodes", "whole", "does not know its parent"),
+    ("cnodes", "pnode", "does not know its parent"),
+    ("cnodes", "high", "is not a half of"),
+    ("pnodes", "top", "not the whole domain"),
+    ("pnodes", "parent", "does not know its parent"),
+    ("state", "waiting", "still to be relieved"),
+]
+
+
+@pytest.mark.parametrize(("array", "field", "message"), BROKEN)
+def test_verify_notices(array, field, message):
+    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    add(engine, *range(1, 10))
+    nodes = engine._tree.nodes
+    half = next(c for c in engine._index.cnode if nodes.cnodes["whole"][c] >= 0)
+    broken = {"cnodes": half, "pnodes": nodes.cnodes["directory"][0], "state": 0}[array]
+    getattr(nodes, array)[field][broken] += 1
+    with pytest.raises(AssertionError, match=message):
+        engine.verify()
+
+
+def test_verify_notices_what_was_not_laid_out():
+    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    add(engine, *range(1, 10))
+    engine._index.words[1] += 1
+    with pytest.raises(AssertionError, match="has another slot"):
+        engine.verify()
+    engine._index.words[1] -= 1
+    engine._tree.nodes.table[:] = 0
+    with pytest.raises(AssertionError, match="is not found"):
+        engine.verify()
+
+
 SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_cap=2,min_size=2,window=1"]
 
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
+    monkeypatch.setattr("tellwhen.engines.shared.conjunctions.PENDING_MIN", 0)
     check_engine(spec, seed=seed, rounds=6)
 
 
@@ -289,11 +393,11 @@ def test_batch_knows_all_before_it_cuts():
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
-def note(engine, conjunctions, visits, lost):
+def note(engine, conjunctions, visits, failed):
     """As if matching had counted this at the nodes of some conjunctions."""
     index = engine._index
     there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
-    index.visits[there], index.lost[there] = visits, lost
+    index.visits[there], index.failed[there] = visits, failed
 
 
 def test_nodes_of_false_candidates_are_recycled():
@@ -301,11 +405,11 @@ def test_nodes_of_false_candidates_are_recycled():
     _, engine = made("betree:max_cap=3,min_size=2,window=300", texts)
     add(engine, *range(8))
     assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    note(engine, range(4), visits=1, lost=100)  # where the conjunctions with a are
+    note(engine, range(4), visits=1, failed=100)  # where the conjunctions with a are
     engine.merge()
     assert engine.recycled == 0  # one event is not yet a window
     assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    note(engine, range(4), visits=9, lost=900)
+    note(engine, range(4), visits=9, failed=900)
     engine.merge()
     engine.verify()
     assert engine.recycled == 4
@@ -322,7 +426,7 @@ def test_matching_counts_what_it_discards():
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
     assert engine._index.visits.tolist() == [3]
-    assert engine._index.lost.tolist() == [1 + 2 + 3]  # b is tested first
+    assert engine._index.failed.tolist() == [1 + 2 + 3]  # b is tested first
     assert engine.reader().effort(events) == (9, 4 + 3 + 3)
 
 
@@ -335,9 +439,7 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr(
-        import_module("tellwhen.engines.betree.engine"), "REBUILD_FACTOR", 1_000
-    )  # adjust, do not rebuild
+    monkeypatch.setattr("tellwhen.engines.betree.engine.REBUILD_FACTOR", 1_000)  # adjust, do not rebuild
     rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000

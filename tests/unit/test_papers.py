@@ -10,12 +10,13 @@ from bench.loading import encoded, stored
 
 import tellwhen as tw
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import first
+from tellwhen.containers.batches import Typical, first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY
 from tellwhen.engines.kindex.engine import KIndex, KIndexWeak
-from tellwhen.engines.opindex.kernels import AT_LEAST, AT_MOST, EQUAL, segment_of, share_of, signature_bit
+from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL
+from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.workloads import ABEGen, BEGen
 
 # OpIndex
@@ -68,7 +69,7 @@ def predicate_list(index, pivot, operator):
     mine = slice(lists.segments[begin, 0], lists.segments[end - 1, 0])
     # The integer v is the point 2v.
     return [
-        (names[lists.key_domain[rank]], int(lists.keys[rank]) // 2, index._shard.ids[slots[conjunction]])
+        (names[lists.operands.domain[rank]], int(lists.operands.keys[rank]) // 2, index._shard.ids[slots[conjunction]])
         for rank, conjunction in zip(lists.ranks[mine], lists.conjunctions[mine], strict=True)
     ]
 
@@ -100,11 +101,11 @@ def test_opindex_example_3(segments):
     begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
     assert end - begin - 1 == segments
     for name in "ABCDE":
-        segment = begin + segment_of(share_of(names.index(name), len(names)), segments)
+        segment = begin + segment_of(domain_share(names.index(name), len(names)), segments)
         inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
         ranks = lists.ranks[inside].tolist()
-        assert [lists.key_domain[rank] for rank in ranks].count(names.index(name)) == 8
-        bits = {signature_bit(EQUAL, int(lists.key_domain[rank]), rank) for rank in ranks}
+        assert [lists.operands.domain[rank] for rank in ranks].count(names.index(name)) == 8
+        bits = {signature_bit(EQUAL, int(lists.operands.domain[rank]), rank) for rank in ranks}
         assert lists.segments[segment, 1] == sum(bits)
         assert index.match({name: 3, "Z": 1}) == [f"{name}3"]
         assert index.match({name: 9, "Z": 1}) == []
@@ -190,7 +191,8 @@ def test_opindex_keeps_its_structure_and_answers(spec, work):
             for rival in rivals:
                 rival.delete(gone)
         elif choice < 0.85:
-            store.history = first(events, rng.randint(1, 40))
+            known = rng.randint(1, 40)
+            store.expect(Typical(first(events, known), np.ones(known)))
         else:
             rivals[0].rebuild()
         rivals[0].verify()
@@ -216,6 +218,29 @@ def test_opindex_of_several_values_and_intervals(spec):
         assert index.match({"Y": 1, "a": [8, 2], **extra}) == ["not"]
         assert index.match({"Z": 1, "a": tw.Interval(2, 10), **extra}) == ["z7", "z9"]
         assert index.match({"Z": 1, "a": [2, 13], **extra}) == ["z13"]
+
+
+def test_opindex_cnf_has_a_bit_for_each_of_64_clauses():
+    pairs = [f"p{k} = 1 AND q{k} = 1" for k in range(6)]
+    index = tw.Index("opindex-cnf").add("64 clauses", " OR ".join(pairs)).rebuild()
+    assert index.match({"p0": 1, "q1": 1, "p2": 1, "q3": 1, "p4": 1, "q5": 1}) == []
+    assert index.match({"p5": 1, "q5": 1}) == ["64 clauses"]
+    with pytest.raises(tw.BudgetError):
+        index.add("65 clauses", f"a = 1 AND ({' OR '.join(pairs)})")
+    assert index.rebuild().match({"a": 2}) == []
+
+
+def test_opindex_of_long_events():
+    """Working arrays grow with the longest event, in a batch and alone."""
+    index = tw.Index("opindex").add_many({k: f"a = {k} AND b <= {k}" for k in range(0, 3000, 7)}).rebuild()
+    long = {"a": list(range(2000)), "b": 1400}
+    right = list(range(1400, 2000, 7))
+    assert index.match(long) == right
+    found = index.match_many([{"a": 7, "b": 3}, long, {"a": 14, "b": 3}, {}]).to_pydict()
+    assert found["subscription"][0] == 7
+    assert sorted(found["subscription"][1:-1]) == right
+    assert found["event"] == [0, *[1] * len(right), 2]
+    index._shard.engine.verify()
 
 
 # k-index

@@ -140,8 +140,8 @@ class Store:
         `start` and `code` are overwritten.
         """
         numbers = self._intern(literals)
-        longest = np.diff(start).max(initial=0)
-        marks = np.zeros(self._predicates.domain.count if longest > LONG_CONJUNCTION else 0, dtype=np.int32)
+        has_long = len(code) > LONG_CONJUNCTION and np.diff(start).max() > LONG_CONJUNCTION
+        marks = np.zeros(self._predicates.domain.count if has_long else 0, dtype=np.int32)
         length = link(kind, start, code, numbers, marks)
         first, stored = len(self), self._subscriptions
         stored.start.extend(start[1:] + stored.code.count)

@@ -53,7 +53,9 @@ class Typical:
         is_first[1:] = (owner[1:] != owner[:-1]) | (self._events.domain[1:] != self._events.domain[:-1])
         share = self._weight[owner] / max(1.0, self._weight.sum())
         known = self._events.domain < domains
-        carried = np.bincount(self._events.domain[known & is_first], share[known & is_first], domains)
+        carried = np.bincount(self._events.domain[known & is_first], share[known & is_first], domains).astype(
+            np.float64
+        )
         return Marginals(
             carried, *by_domain(self._events.domain[known], self._events.low[known], share[known], domains)
         )

@@ -168,7 +168,8 @@ class _TableEncoder:
         self._add(rows, attribute.time, time_points(ticks.to_numpy(), multiply, divide))
 
     def _add(self, rows: I64, domain: Any, points: I64) -> None:
-        self._entries.append(Entries(rows, domain, points))
+        if not (isinstance(domain, int) and domain < 0):  # dropped just now: another thread has undone a change
+            self._entries.append(Entries(rows, domain, points))
 
     def _coded(self, attribute: Attribute, distinct: list[Any], codes: I64, rows: I64, read: Any) -> None:
         """Encode each distinct value the slow way, with every reading of it; then all values by their codes."""

@@ -49,7 +49,7 @@ def save(
         try:
             root.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise FormatError(f"{root} is no directory, or lies in a file; choose another path") from None
+            raise FormatError(f"{root} is a file, or lies below one; choose another path") from None
     with _locked(root) as is_locked:
         if any(root.iterdir()) and not _is_ours(root):
             raise FormatError(f"{root} exists and is not a saved index; choose another path")
@@ -65,7 +65,7 @@ def save(
 
 @contextmanager
 def _locked(root: Path) -> Iterator[bool]:
-    """One at a time saves to a directory; gives False where the file system has no locks for directories."""
+    """Only one saves to a directory at a time. Gives False where the file system has no locks for directories."""
     directory = os.open(root, os.O_RDONLY)
     is_locked = False
     try:
@@ -218,7 +218,8 @@ def _is_ours(root: Path) -> bool:
     try:
         manifest = json.loads((root / MANIFEST).read_bytes())
     except FileNotFoundError:
-        return all(_is_part(path) for path in root.iterdir())
+        # The first manifest may have come meanwhile, where there are no locks.
+        return all(_is_part(path) or path.name == MANIFEST for path in root.iterdir())
     except (ValueError, RecursionError):
         return any(DATA.fullmatch(path.name) for path in root.iterdir())
     return isinstance(manifest, dict) and {"format", "crc32"} <= manifest.keys()

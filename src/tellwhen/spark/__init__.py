@@ -1,11 +1,13 @@
-"""The data pipeline: DataFrames of subscriptions and events in, DataFrames of matches out, at any size.
+"""RAW ROWS -> ingest -> profile -> build -> VERSION -> match -> MATCHES: the pipeline on Spark, at any size.
 
-from tellwhen import spark as tws
+    from tellwhen import spark as tws
 
-spark = tws.session("demo")
-subs, quarantined = tws.ingest(raw)
-version = tws.build(subs, "warehouse/index")
-matches = tws.match(events, "warehouse/index")
+    spark = tws.session("demo")
+    subs, quarantined = tws.ingest(raw)
+    version = tws.build(subs, "warehouse/index")
+    matches = tws.match(events, "warehouse/index")
+
+Every stage takes and returns DataFrames. `docs/SPARK.md` describes them one by one.
 """
 
 from importlib.util import find_spec
@@ -19,18 +21,20 @@ if find_spec("pyspark") is None:
 from tellwhen.spark.building import build
 from tellwhen.spark.generating import generate
 from tellwhen.spark.ingesting import ingest
-from tellwhen.spark.matcher import match, matching
+from tellwhen.spark.matcher import explain, match, matching
 from tellwhen.spark.profiling import frames, profile
 from tellwhen.spark.sessions import session
 from tellwhen.spark.sql import register
 from tellwhen.spark.stream import follow
 from tellwhen.spark.updating import update
-from tellwhen.spark.warehouse import ShardInfo, Version, rollback, versions
+from tellwhen.warehouse.commits import rollback
+from tellwhen.warehouse.versions import ShardInfo, Version, versions
 
 __all__ = [
     "ShardInfo",
     "Version",
     "build",
+    "explain",
     "follow",
     "frames",
     "generate",

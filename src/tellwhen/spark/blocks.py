@@ -1,38 +1,47 @@
 """A partition of subscriptions -> a block: parsed and compiled once, in numbers of its own, written to staging.
 
-Blocks do not know of each other. The dictionary is made of all of them, and shards pick from all of them.
+Blocks do not know each other. The dictionary is made of all of them, and every shard takes its subscriptions from all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.compile.needs import Needs, pivots
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import ExpressionError
+from tellwhen.errors import ExpressionError, SchemaError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32, I64, NEVER
 from tellwhen.lang.ast import Expr
-from tellwhen.persistence import attributes as saved
+from tellwhen.persistence import directory
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.schema import Schema
 from tellwhen.shard import read_subscription
-from tellwhen.spark.tasks import rows
-from tellwhen.spark.warehouse import fresh
+from tellwhen.spark.columns import id_type, parsed_column, subscription_columns
+from tellwhen.spark.parsed import decode
+from tellwhen.spark.tasks import mapped, partitions, rows
+from tellwhen.warehouse.commits import fresh
 
-SIZE = 250_000
+MAX_SUBSCRIPTIONS = 250_000
 """Subscriptions in a block: bounds the memory of a task."""
 
-BLOCKS = "block string"
+BLOCK = "name string, subscriptions long, entries long"
 
 NOWHERE = -2
-"""The pivot of what can never match."""
+"""The pivot of a subscription that can never match."""
+
+Row = tuple[Id, str | None, bytes | None]
+"""Id, expression, and the parsed expression where there is one."""
 
 
 class Block(NamedTuple):
@@ -41,7 +50,7 @@ class Block(NamedTuple):
     store: Store
     ids: Ids
     texts: Texts
-    names: list[str]  # attributes by number, as in `needs`
+    names: list[str]  # of the attributes, by their number in `need`
     need_start: I64
     need: I32
 
@@ -53,65 +62,101 @@ class Block(NamedTuple):
         return found
 
 
-class Compiling:
-    """For mapInArrow: batches of (id, expression) in, names of blocks out."""
+@dataclass(frozen=True)
+class Blocks:
+    """All blocks of a build, in its staging directory."""
+
+    staged: Path
+    names: list[str]
+    subscriptions: int = 0
+    entries: int = 0  # domains and string constants; those that several blocks have are counted several times
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def read(self, number: int) -> Block:
+        """Open a block, mapped into memory."""
+        return read_block(self.staged / self.names[number])
+
+
+def compiled(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
+    """Compile the subscriptions (id, expression) in parallel; what `ingest` has parsed is not parsed again."""
+    ids = id_type(subscription_columns(subs))
+    chosen = subs.select(F.col("id").cast(ids), "expression", parsed_column(subs))
+    # Many small partitions would make many small blocks.
+    few = chosen.coalesce(partitions(subs.sparkSession))
+    found = sorted(mapped(few, _Compiling(staged, schema), BLOCK).collect())
+    names = [row.name for row in found]
+    return Blocks(staged, names, sum(row.subscriptions for row in found), sum(row.entries for row in found))
+
+
+class _Compiling:
+    """For `mapped`: batches of subscriptions in, a row for every block out."""
 
     def __init__(self, staged: Path, schema: Schema) -> None:
         self._staged, self._types = staged, schema.types
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pairs = (
-            pair
-            for batch in batches
-            for pair in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+        subscriptions = (
+            row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         )
-        while chunk := list(islice(pairs, SIZE)):
-            directory = fresh(self._staged, "block")
-            write_block(directory, chunk, Schema(self._types))
-            yield rows(BLOCKS, [directory.name])
+        while chunk := list(islice(subscriptions, MAX_SUBSCRIPTIONS)):
+            folder = fresh(self._staged, "block")
+            entries = write_block(folder, chunk, Schema(self._types))
+            yield rows(BLOCK, [folder.name], [len(chunk)], [entries])
 
 
-def write_block(directory: Path, pairs: Iterable[tuple[Id, str | None]], schema: Schema) -> None:
-    """Parse, compile and save."""
+def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> int:
+    """Compile and save; returns how many domains and string constants the subscriptions have."""
     store, ids, texts, needs = Store(schema), Ids(), Texts(), Needs()
-    pairs = iter(pairs)
-    while few := list(islice(pairs, COMPILE_BATCH)):
-        expressions, plain = zip(*[_read(id_, text, schema) for id_, text in few], strict=True)
+    subscriptions = iter(subscriptions)
+    while few := list(islice(subscriptions, COMPILE_BATCH)):
+        expressions, plain = zip(*[_read(*row, schema) for row in few], strict=True)
         slots, _ = store.append(store.compile(expressions))
         needs.note(store, slots, list(expressions))
-        ids.extend([id_ for id_, _ in few])
+        ids.extend([id_ for id_, *_ in few])
         texts.extend(plain)
+    attributes = store.attributes
+    dictionaries = dictionary_arrays(attributes)
     need_start, need = needs.arrays(store)
     start, data = texts.arrays()
     parts: dict[str, dict[str, np.ndarray]] = {
         "store": store.arrays(),
         "ids": ids.arrays(),
         "texts": {"start": start, "data": data},
-        "dictionaries": saved.dictionary_arrays(store.attributes),
+        "dictionaries": dictionaries,
         "needs": {"start": need_start, "attribute": need},
     }
     meta = {
-        "attributes": saved.attributes_meta(store.attributes),
+        "attributes": attributes_meta(attributes),
         "schema": schema.types,
         "registers": store.registers,
         "version": store.version,
         "names": list(needs.names),
     }
-    directory.save(directory, parts, meta, make=False)
+    directory.save(folder, parts, meta, make=False, durable=False)
+    return len(attributes.domains) + len(dictionaries["domain"])
 
 
-def _read(id_: Id, text: str | None, schema: Schema) -> tuple[Expr, str]:
+def _read(id_: Id, text: str | None, parsed: bytes | None, schema: Schema) -> tuple[Expr, str]:
     checked(id_)
     if text is None:
         raise ExpressionError(f"subscription {id_!r}: the expression is missing")
-    return read_subscription(id_, text, schema)
+    expression = decode(parsed, text)
+    if expression is None:
+        return read_subscription(id_, text, schema)
+    try:
+        schema.check(expression)  # it may not be the schema of `ingest`
+    except SchemaError as error:
+        raise SchemaError(f"subscription {id_!r}: {error}") from None
+    return expression, text
 
 
-def read_block(directory: Path) -> Block:
+def read_block(folder: Path) -> Block:
     """Open a block, mapped into memory."""
-    parts, meta = directory.load(directory, verify=False)
+    parts, meta = directory.load(folder, verify=False)
     store = Store(Schema(meta["schema"]))
-    attributes = saved.restored_attributes(meta["attributes"], parts["dictionaries"])
+    attributes = restored_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])
     texts = Texts(parts["texts"]["start"], parts["texts"]["data"])
     needs = parts["needs"]

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
-from pyspark.sql.types import DataType, IntegerType, LongType, ShortType, StringType
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, ShortType, StringType
 
 from tellwhen.errors import SchemaError
 from tellwhen.ids import Ids, IdType
 from tellwhen.kernels.arrays import I32
+from tellwhen.schema import Schema
 
 INTEGERS = (ShortType, IntegerType, LongType)
 ADD, REMOVE = "add", "remove"
 
+PARSED = "parsed"
+"""The column in which `ingest` leaves the parsed expressions, as `parsed.encode` writes them."""
+
+DECLARED = "tellwhen.schema"
+"""The entry in the metadata of the column `expression` in which `ingest` leaves the schema."""
+
 
 def column(name: str) -> Column:
-    """The column of exactly this name, whatever is in it."""
+    """The column of exactly this name, whatever characters are in it."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -39,6 +48,18 @@ def subscription_columns(frame: DataFrame, id: str = "id", expression: str = "ex
     return "str" if isinstance(kind, StringType) else "int"
 
 
+def parsed_column(frame: DataFrame) -> Column:
+    """The parsed expressions; null where the DataFrame does not come from `ingest`."""
+    if PARSED in frame.columns and isinstance(frame.schema[PARSED].dataType, BinaryType):
+        return F.col(PARSED)
+    return F.lit(None).cast(BinaryType()).alias(PARSED)
+
+
+def declared_schema(frame: DataFrame, given: Schema | dict[str, Any] | None) -> Schema:
+    """The schema that is given, or else the one that the expressions were ingested with."""
+    return Schema.of(frame.schema["expression"].metadata.get(DECLARED, {}) if given is None else given)
+
+
 def unique(names: list[str]) -> list[str]:
     """The names, if each occurs once."""
     for name in names:
@@ -53,11 +74,11 @@ def id_type(ids: IdType) -> DataType:
 
 
 def operation_column(name: str) -> Column:
-    """What a change does, however it is written."""
+    """The operation of a change, in lower case and without blanks around it."""
     return F.lower(F.trim(column(name)))
 
 
 def id_column(ids: Ids, type: IdType, slots: I32 | None = None) -> pa.Array:
-    """The ids of the slots, or of all, as Spark takes them: its strings are not large ones."""
+    """The ids of some slots, or of all, as Spark takes them: as strings with 32-bit offsets, not 64-bit ones."""
     found = ids.column(np.arange(len(ids), dtype=np.int32) if slots is None else slots, type)
     return found.cast(pa.string()) if type == "str" else found

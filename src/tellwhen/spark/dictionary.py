@@ -1,76 +1,110 @@
-"""Blocks -> the dictionary: every domain and every string constant of all of them, found and sorted by Spark."""
+"""Blocks -> the dictionary: every domain and every string constant of all blocks, found and sorted by Spark.
+
+blocks   sorted: attribute  kind    pattern  text       a file per task, and its runs      dictionary
+  o --.          genre      string           null  --.
+  o ---+-->      genre      string           crime ---+-->  genre string: 2 texts  ------>     o
+  o --'          genre      string           travel  '      price int
+                 price      int              null
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, DomainKey
 from tellwhen.compile.dictionary import Moved, spread
 from tellwhen.containers.texts import Texts
-from tellwhen.persistence import attributes as saved
 from tellwhen.persistence import directory
-from tellwhen.spark.blocks import read_block
-from tellwhen.spark.tasks import Task, rows, run
-from tellwhen.spark.warehouse import fresh
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays
+from tellwhen.profile import Profile
+from tellwhen.spark.blocks import Blocks
+from tellwhen.spark.tasks import Task, mapped, rows, run
+from tellwhen.warehouse.commits import fresh
+from tellwhen.warehouse.opening import read_dictionary, read_profile
 
-LINE = ["attribute", "kind", "pattern"]
-CONSTANT = "attribute string, kind string, pattern string, zero boolean, text string"
-RUN = "part int, place int, file string, attribute string, kind string, size long"
-"""Constants of one domain that lie together in a file."""
+ENTRIES_PER_TASK = 1_000_000
+"""Entries of the dictionary that one task sorts, about."""
+
+ENTRY = "attribute string, kind string, pattern string, text string, zero boolean, needed long"
+"""A domain, with `text` null; a constant of it; or, with `kind` empty, how many subscriptions need an attribute."""
+
+ORDER = ["attribute", "kind", "pattern", "text"]
+
+RUN = "part int, number int, file string, attribute string, kind string, pattern string, zero boolean, " + (
+    "needed long, size long"
+)
+"""Entries of one domain: `size` constants that lie one after the other in a file. Or an attribute, as in ENTRY."""
 
 
-def make_dictionary(spark: SparkSession, staged: Path, blocks: list[str]) -> tuple[str, Attributes]:
-    """Write the dictionary of the blocks; returns the name of its directory, and the attributes in it."""
-    found = run(spark, len(blocks), _Constants(staged, blocks), CONSTANT)
-    # Where text is null, the row stands for the domain itself.
-    distinct = found.groupBy(*LINE, "text").agg(F.max("zero").alias("zero")).persist()
-    try:
-        domains = [
-            DomainKey(row.attribute, row.kind, row.pattern, row.zero)
-            for row in distinct.where(F.col("text").isNull()).collect()
-        ]
-        constants = distinct.where(F.col("text").isNotNull()).select(*LINE[:2], "text")
-        ordered = constants.repartitionByRange("attribute", "kind", "text").sortWithinPartitions(
-            "attribute", "kind", "text"
-        )
-        runs = ordered.mapInArrow(_Writing(staged), RUN).collect()
-    finally:
-        distinct.unpersist()
+class Made(NamedTuple):
+    """A dictionary: the directory, what is in it, and how many subscriptions need each attribute."""
+
+    name: str
+    attributes: Attributes
+    needed: dict[str, int]
+
+
+def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> Made:
+    """Write the dictionary of the blocks to their staging directory, and the profile beside it."""
+    found = run(spark, len(blocks), _Entries(blocks), ENTRY)
+    tasks = -(-blocks.entries // ENTRIES_PER_TASK)
+    # One task needs no bounds, which Spark would have to sample.
+    ordered = found.repartitionByRange(tasks, *ORDER) if tasks > 1 else found.repartition(1)
+    runs = sorted(mapped(ordered.sortWithinPartitions(*ORDER), _Writing(blocks.staged), RUN).collect())
+    needed: dict[str, int] = {}
+    zeros: dict[tuple[str, Any, str], bool] = {}
+    for row in runs:
+        if not row.kind:
+            needed[row.attribute] = needed.get(row.attribute, 0) + row.needed
+        else:
+            key = row.attribute, row.kind, row.pattern
+            zeros[key] = zeros.get(key, False) or row.zero
     attributes = Attributes()
-    for key in sorted(domains):
-        attributes.add(key)
-    arrays = _assembled(
-        staged, attributes, sorted((r.part, r.place, r.file, r.attribute, r.kind, r.size) for r in runs)
-    )
-    directory = fresh(staged, "dictionary")
-    directory.save(directory, {"dictionaries": arrays}, {"attributes": saved.attributes_meta(attributes)}, make=False)
-    return directory.name, read_dictionary(directory)
+    for key, zero in sorted(zeros.items()):
+        attributes.add(DomainKey(*key, zero))
+    folder = _written(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile)
+    return Made(folder.name, read_dictionary(folder), needed)
 
 
-class _Constants(Task):
-    """The domains and constants of blocks."""
+class _Entries(Task):
+    """The domains and constants of a block, and how many of its subscriptions need each attribute."""
 
-    def __init__(self, staged: Path, blocks: list[str]) -> None:
-        self._staged, self._blocks = staged, blocks
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        attributes = read_block(self._staged / self._blocks[number]).store.attributes
+        block = self._blocks.read(number)
+        count = len(block.names)
+        needed = np.bincount(block.need, minlength=count)
+        yield rows(ENTRY, block.names, [""] * count, [""] * count, [None] * count, [False] * count, needed)
+        attributes = block.store.attributes
         for domain, key in enumerate(attributes.domain_keys()):
             texts: list[str | None] = [None]
             if key.kind in LABELLED_KINDS:
                 texts += attributes.dictionary(domain).keys
-            yield rows(CONSTANT, *([part] * len(texts) for part in key), texts)
+            count = len(texts)
+            same = ([part] * count for part in (key.attribute, key.kind, key.pattern))
+            yield rows(ENTRY, *same, texts, [key.zero] * count, [0] * count)
+
+
+class _Run:
+    """Entries of one domain that lie together: as a row of RUN."""
+
+    __slots__ = ("needed", "size", "zero")
+
+    def __init__(self) -> None:
+        self.zero, self.needed, self.size = False, 0, 0
 
 
 class _Writing:
-    """Sorted constants into a file; out come its runs of one domain each."""
+    """Sorted entries in; distinct constants into a file, and a row for every domain out."""
 
     def __init__(self, staged: Path) -> None:
         self._staged = staged
@@ -78,42 +112,42 @@ class _Writing:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        directory = fresh(self._staged, "constants")
         texts = Texts()
-        runs: list[tuple[tuple[str, str], int]] = []
+        runs: dict[tuple[str, str, str], _Run] = {}
+        last = None
         for batch in batches:
-            names, kinds, values = (column.to_pylist() for column in batch.columns)
-            texts.extend(values)
-            for domain in zip(names, kinds, strict=True):
-                if runs and runs[-1][0] == domain:
-                    runs[-1] = domain, runs[-1][1] + 1
-                else:
-                    runs.append((domain, 1))
-        if runs:
-            start, data = texts.arrays()
-            directory.save(directory, {"texts": {"start": start, "data": data}}, {}, make=False)
-            count = len(runs)
-            domains = [domain for domain, _ in runs]
-            yield rows(
-                RUN, [context.partitionId()] * count, range(count), [directory.name] * count,
-                [name for name, _ in domains], [kind for _, kind in domains], [length for _, length in runs],
-            )  # fmt: skip
+            new: list[str] = []
+            for *key, text, zero, needed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                found = runs.setdefault(tuple(key), _Run())
+                found.zero |= zero
+                found.needed += needed
+                if text is not None and (found, text) != last:
+                    last = found, text
+                    found.size += 1
+                    new.append(text)
+            texts.extend(new)
+        if not runs:
+            return
+        folder = fresh(self._staged, "constants")
+        start, data = texts.arrays()
+        directory.save(folder, {"texts": {"start": start, "data": data}}, {}, make=False, durable=False)
+        count = len(runs)
+        names, kinds, patterns = zip(*runs, strict=True)
+        facts = zip(*((found.zero, found.needed, found.size) for found in runs.values()), strict=True)
+        yield rows(
+            RUN, [context.partitionId()] * count, range(count), [folder.name] * count, names, kinds, patterns, *facts
+        )
 
 
-def _assembled(
-    staged: Path, attributes: Attributes, runs: list[tuple[int, int, str, str, str, int]]
-) -> dict[str, np.ndarray]:
-    """The files of all parts in order, as one; the driver holds them only as mapped pages."""
-    files = list(dict.fromkeys(file for _, _, file, _, _, _ in runs))
+def _assembled(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dict[str, np.ndarray]:
+    """The files of all tasks as one, in order; the driver has them as mapped pages only."""
+    files = list(dict.fromkeys(row.file for row in runs))
     parts = [directory.load(staged / file, verify=False)[0]["texts"] for file in files]
-    totals: dict[tuple[str, str], int] = {}
-    for _, _, _, attribute, kind, count in runs:
-        totals[attribute, kind] = totals.get((attribute, kind), 0) + count
-    numbers: dict[tuple[str, str], int] = {
-        (name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS
-    }
-    # The domains were sorted as the constants are, so both come in the same order.
-    domains = sorted((numbers[key], count) for key, count in totals.items())
+    numbers = {(name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS}
+    sizes = dict.fromkeys(numbers.values(), 0)  # ascending, and the constants come in the order of their domains
+    for row in runs:
+        if row.size:
+            sizes[numbers[row.attribute, row.kind]] += row.size
     joined = _mapped(staged / "text.npy", np.uint8, sum(len(part["data"]) for part in parts))
     start = _mapped(staged / "start.npy", np.int64, sum(len(part["start"]) - 1 for part in parts) + 1)
     at = size = 0
@@ -123,8 +157,8 @@ def _assembled(
         joined[size : size + len(part["data"])] = part["data"]
         at, size = at + count, size + len(part["data"])
     return {
-        "domain": np.repeat(np.array([domain for domain, _ in domains], np.int32), [count for _, count in domains]),
-        "label": np.concatenate([np.zeros(0, np.int64), *(spread(count) for _, count in domains)]),
+        "domain": np.repeat(np.array(list(sizes), np.int32), list(sizes.values())),
+        "label": np.concatenate([np.zeros(0, np.int64), *(spread(count) for count in sizes.values())]),
         "start": start,
         "text": joined,
     }
@@ -136,18 +170,12 @@ def _mapped(file: Path, dtype: type, size: int) -> np.ndarray:
     return np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(size,))
 
 
-def read_dictionary(directory: Path) -> Attributes:
-    """The attributes of an index, mapped into memory."""
-    parts, meta = directory.load(directory)
-    return saved.restored_attributes(meta["attributes"], parts["dictionaries"])
-
-
-def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple[str, Attributes, dict[int, Moved]]:
-    """The dictionary with what new blocks need besides; labels stay, except on the domains given back as moved."""
-    attributes = read_dictionary(directory)
+def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, Attributes, dict[int, Moved]]:
+    """The dictionary with what new blocks need besides; labels stay, except on the domains returned as moved."""
+    attributes = read_dictionary(before)
     moved: dict[int, Moved] = {}
-    for block in blocks:
-        own = read_block(staged / block).store.attributes
+    for block in range(len(blocks)):
+        own = blocks.read(block).store.attributes
         for number, key in enumerate(own.domain_keys()):
             domain = attributes.add(key)
             if key.kind in LABELLED_KINDS:
@@ -158,7 +186,12 @@ def extend_dictionary(directory: Path, staged: Path, blocks: list[str]) -> tuple
                     attributes = attributes.with_dictionary(after)
                     earlier = moved.get(domain)
                     moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
-    after_directory = fresh(staged, "dictionary")
-    parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    directory.save(after_directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
-    return after_directory.name, read_dictionary(after_directory), moved
+    folder = _written(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
+    return folder.name, read_dictionary(folder), moved
+
+
+def _written(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:
+    folder = fresh(staged, "dictionary")
+    parts = {"dictionaries": arrays, "profile": {"json": np.frombuffer(profile.to_bytes(), dtype=np.uint8)}}
+    directory.save(folder, parts, {"attributes": attributes_meta(attributes)}, make=False)
+    return folder

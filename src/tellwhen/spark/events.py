@@ -1,4 +1,4 @@
-"""A DataFrame of events, in whatever form -> batches that the encoder reads.
+"""A DataFrame of events, in any of these forms -> batches that the encoder reads.
 
 | the column `attributes` is | attributes are |
 |---|---|
@@ -41,14 +41,14 @@ from tellwhen.schema import FAMILIES, Schema
 from tellwhen.spark.columns import require, unique
 
 MALFORMED = ""
-"""Under this name, which no attribute has, events that are no object at all are counted."""
+"""Events that are not an object are counted under this name, which no attribute has."""
 
 
 class Form(NamedTuple):
     """How the attributes lie in a batch, after the event's id."""
 
     kind: Literal["columns", "struct", "map", "json"]
-    names: list[str]  # of columns or fields: Spark would take some of them apart, or for one another
+    names: list[str]  # of columns or fields: kept here, because Spark splits names at dots and ignores case
 
     def table(self, batch: pa.RecordBatch) -> pa.Table:
         """The attributes under their names, if they are not JSON."""
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
 def prepare(
     events: DataFrame, event_id: str, attributes: str | Sequence[str] | None, types: Mapping[str, Any]
 ) -> Prepared:
-    """Select what matching needs, the event id first; columns by their places, since names may be odd."""
+    """Select the event id and then the attributes; columns by their positions, because names may hold anything."""
     require(events, event_id, *([attributes] if isinstance(attributes, str) else attributes or []))
     if event_id == "subscription_id":
         raise SchemaError("the events' ids are in a column 'subscription_id', which the matches need; rename it")
@@ -75,9 +75,9 @@ def prepare(
         names = [attributes]
     else:
         names = unique([name for name in given if name != event_id] if attributes is None else list(attributes))
-    places = [given.index(name) for name in [event_id, *names]]
-    chosen = events.toDF(*(f"c{place}" for place in range(len(given)))).select(*(f"c{place}" for place in places))
-    kinds = [fields[place].dataType for place in places[1:]]
+    positions = [given.index(name) for name in [event_id, *names]]
+    chosen = events.toDF(*(f"c{n}" for n in range(len(given)))).select(*(f"c{n}" for n in positions))
+    kinds = [fields[n].dataType for n in positions[1:]]
     if not isinstance(attributes, str):
         refuse_clashes(names, kinds, types)
         return Prepared(chosen, Form("columns", names))
@@ -98,7 +98,7 @@ def prepare(
 
 
 def refuse_clashes(names: Sequence[str], kinds: Sequence[DataType], types: Mapping[str, Any]) -> None:
-    """A column whose values could never be of the declared type is a mistake, not a mismatch."""
+    """Raises SchemaError for a column whose values can never be of the declared type."""
     for name, kind in zip(names, kinds, strict=True):
         if isinstance(kind, VariantType):
             raise SchemaError(f"the column {name!r} is a variant; cast it, or put all attributes into one variant")
@@ -143,7 +143,7 @@ def _encoded_json(column: pa.Array, attributes: Attributes, schema: Schema) -> t
 
 
 def objects(column: pa.Array) -> Iterator[dict[str, Any] | None]:
-    """Events written as JSON, with dotted names; a null has no attributes, and None stands for what is no object."""
+    """Events written as JSON, with dotted names. A null has no attributes; None stands for what is not an object."""
     for text in column.to_pylist():
         try:
             yield {} if text is None else flatten(json.loads(text))

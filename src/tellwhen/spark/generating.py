@@ -1,4 +1,4 @@
-"""A workload -> DataFrames of any size: every task makes its own blocks, the driver holds nothing."""
+"""A workload -> DataFrames of any size: every task generates its own rows, and the driver holds none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def generate(
 ) -> DataFrame:
     """The first `count` subscriptions (id, expression) or events (event_id, attributes as JSON) of a workload.
 
-    The rows are those that the workload makes in one process, whatever the partitions are.
+    The rows are the same as in one process, however they are partitioned.
     """
     if count < 0:
         raise TellwhenError(f"there are at least 0 rows, not {count}")
@@ -35,6 +35,8 @@ def generate(
 
 
 class _Making(Task):
+    """A block of a workload, as rows."""
+
     def __init__(self, workload: Workload, count: int, is_events: bool) -> None:
         self._workload, self._count, self._is_events = workload, count, is_events
 

@@ -1,21 +1,38 @@
-"""Raw rows -> subscriptions that parse, and a quarantine for all others. Nothing is lost between the two."""
+"""Raw rows -> subscriptions that parse, and a quarantine for all others. Every row is in exactly one of the two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
+from tellwhen.compile.store import COMPILE_BATCH, Store
+from tellwhen.engines import create
 from tellwhen.errors import ParseError, TellwhenError, shown
 from tellwhen.ids import checked
 from tellwhen.lang.read import read
 from tellwhen.schema import Schema
-from tellwhen.spark.columns import ADD, REMOVE, column, id_type, operation_column, require, subscription_columns
+from tellwhen.spark.columns import (
+    ADD,
+    DECLARED,
+    PARSED,
+    REMOVE,
+    column,
+    id_type,
+    operation_column,
+    parsed_column,
+    require,
+    subscription_columns,
+)
+from tellwhen.spark.parsed import decode, encode, read_parsed
+from tellwhen.spark.tasks import mapped, partitions
 
-EXPRESSION, REASON, POSITION = "_expression", "_reason", "_position"
+PREFER, GIVEN, PLACE = "_prefer", "_given", "_place"
 
 
 def ingest(
@@ -27,92 +44,159 @@ def ingest(
     operation: str | None = None,
     prefer: str | None = None,
     schema: Schema | dict[str, str] | None = None,
+    engine: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """Subscriptions (id, expression[, score]), and the quarantine (id, expression, position, reason).
+    """Subscriptions (id, expression[, score], parsed), and the quarantine (id, expression, position, reason).
 
-    Expressions are text, or JSON objects as text. Of several rows with one id the one with the greatest value in the
-    column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
-    quarantine. With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs
-    no expression. Both results are cached by Spark when first computed: `unpersist()` either when done.
+    Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
+    the column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
+    quarantine. So do expressions that contradict the `schema`, or that are too complex for the `engine`.
+
+    With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs no
+    expression. Both results then begin with this column.
+
+    `parsed` holds the expressions in a form that `profile`, `build` and `update` read instead of parsing the text
+    again. It may be dropped: they then parse. The schema travels with the column `expression`, and `build` finds it.
+
+    Spark caches the parsed rows when either result is first computed; `unpersist()` on either frees them.
     """
     types = Schema.of(schema)
+    if engine is not None and "expressions" in create(engine, Store(types)).supports:
+        engine = None  # it takes any expression
     ids = subscription_columns(raw, id, expression)
     require(raw, score, operation, prefer)
+    more = [
+        *([] if score is None else [column(score).try_cast("double").alias("score")]),
+        *([] if prefer is None else [column(prefer).alias(PREFER)]),
+    ]
     chosen = raw.select(
         column(id).cast(id_type(ids)).alias("id"),
         column(expression).alias("expression"),
         (F.lit(ADD) if operation is None else operation_column(operation)).alias("operation"),
-        *([] if score is None else [column(score).try_cast("double").alias("score")]),
-        *([] if prefer is None else [column(prefer).alias("_prefer")]),
+        parsed_column(raw),
+        *more,
     )
-    parsed = chosen.mapInArrow(_Parsing(types), _with_verdict(chosen.schema))
-    # Only among those that parse: a broken row never pushes out a good one.
-    order = [F.col("_prefer").desc_nulls_last()] if prefer is not None else []
-    place = F.row_number().over(
-        Window.partitionBy("id", F.col(REASON).isNull()).orderBy(*order, F.col(EXPRESSION).asc_nulls_last())
-    )
-    judged = parsed.withColumn("_place", F.when(F.col(REASON).isNull(), place).otherwise(1)).withColumn(
-        REASON,
-        F.when(F.col("_place") > 1, F.lit("another subscription with this id is taken")).otherwise(F.col(REASON)),
-    )
+    judged = _one_of_each(mapped(chosen, _Reading(types, engine), _judged(chosen.schema)), prefer is not None)
     judged = judged.persist()
-    taken = judged.where(F.col(REASON).isNull()).select(
-        *([] if operation is None else ["operation"]),
+    first = [] if operation is None else ["operation"]
+    text = F.col("expression")
+    taken = judged.where(F.col("reason").isNull()).select(
+        *first,
         "id",
-        F.col(EXPRESSION).alias("expression"),
+        text.alias("expression", metadata={DECLARED: types.types}),
         *([] if score is None else ["score"]),
+        PARSED,
     )
-    quarantined = judged.where(F.col(REASON).isNotNull()).select(
-        "id", "expression", F.col(POSITION).alias("position"), F.col(REASON).alias("reason")
+    quarantined = judged.where(F.col("reason").isNotNull()).select(
+        *first, "id", F.coalesce(GIVEN, text).alias("expression"), "position", "reason"
     )
+    for frame in (taken, quarantined):
+        _free_with(frame, judged)
     return taken, quarantined
 
 
-def _with_verdict(schema: StructType) -> StructType:
-    return StructType([
-        *schema.fields,
-        StructField(EXPRESSION, StringType()),
-        StructField(POSITION, IntegerType()),
-        StructField(REASON, StringType()),
-    ])  # fmt: skip
+def _one_of_each(judged: DataFrame, has_preference: bool) -> DataFrame:
+    """Take one row of each id; give the others a reason. A broken row never pushes out a good one."""
+    is_good = F.col("reason").isNull()
+    order = [F.col(PREFER).desc_nulls_last()] if has_preference else []
+    by_id = Window.partitionBy("id", is_good).orderBy(*order, F.col("expression").asc_nulls_last())
+    # The window needs equal ids in one partition; it adds no shuffle of its own to this one.
+    together = judged.repartition(partitions(judged.sparkSession), "id")
+    is_extra = is_good & (F.col(PLACE) > 1)
+    reason = F.when(is_extra, F.lit("another subscription with this id is taken")).otherwise(F.col("reason"))
+    return together.withColumn(PLACE, F.row_number().over(by_id)).withColumn("reason", reason).drop(PLACE, PREFER)
 
 
-class _Parsing:
-    """Adds the expression as text, or where and why it is none."""
+def _free_with(frame: DataFrame, cached: DataFrame) -> None:
+    """Let `unpersist()` on a frame free the cached one that it was made of: Spark would find nothing to free."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._types = schema.types
+    def unpersist(blocking: bool = False) -> DataFrame:
+        cached.unpersist(blocking)
+        return frame
+
+    frame.unpersist = unpersist  # type: ignore[method-assign]
+
+
+class _Verdict(NamedTuple):
+    """The expression of a row as text, or where and why it is none."""
+
+    expression: str | None = None
+    parsed: bytes | None = None
+    given: str | None = None  # the expression as it came, where that is not the text
+    position: int | None = None
+    reason: str | None = None
+
+
+VERDICT = [
+    StructField("expression", StringType()),
+    StructField(PARSED, BinaryType()),
+    StructField(GIVEN, StringType()),
+    StructField("position", IntegerType()),
+    StructField("reason", StringType()),
+]
+ARROW = [pa.string(), pa.binary(), pa.string(), pa.int32(), pa.string()]
+REPLACED = ("expression", PARSED)
+
+
+def _judged(schema: StructType) -> StructType:
+    return StructType([field for field in schema.fields if field.name not in REPLACED] + VERDICT)
+
+
+class _Reading:
+    """For `mapped`: the columns expression and parsed are replaced by a verdict."""
+
+    def __init__(self, schema: Schema, engine: str | None) -> None:
+        self._types, self._engine = schema.types, engine
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = Schema(self._types)
         for batch in batches:
-            given = zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True)
-            verdicts = [_verdict(id_, text, operation, schema) for id_, text, operation in given]
-            good, positions, reasons = zip(*verdicts, strict=True) if verdicts else ((), (), ())
-            columns = [pa.array(good, pa.string()), pa.array(positions, pa.int32()), pa.array(reasons, pa.string())]
+            given = zip(*(batch.column(i).to_pylist() for i in range(4)), strict=True)
+            verdicts = [_verdict(id_, text, operation, parsed, schema) for id_, text, operation, parsed in given]
+            if self._engine is not None:
+                _refuse_too_complex(verdicts, self._engine, schema)
+            columns = list(zip(*verdicts, strict=True)) or [()] * len(ARROW)
+            kept = batch.drop_columns(list(REPLACED))
             yield pa.RecordBatch.from_arrays(
-                [*batch.columns, *columns], [*batch.schema.names, EXPRESSION, POSITION, REASON]
+                [*kept.columns, *(pa.array(*column) for column in zip(columns, ARROW, strict=True))],
+                [*kept.schema.names, *(field.name for field in VERDICT)],
             )
 
 
 def _verdict(
-    id_: str | int | None, text: str | None, operation: str | None, schema: Schema
-) -> tuple[str | None, int | None, str | None]:
+    id_: str | int | None, text: str | None, operation: str | None, parsed: bytes | None, schema: Schema
+) -> _Verdict:
     try:
         if id_ is None:
-            return None, None, "the id is missing"
+            return _Verdict(given=text, reason="the id is missing")
         checked(id_)
         if operation == REMOVE:
-            return None, None, None
+            return _Verdict(given=text)
         if operation != ADD:
-            return None, None, f"the operation is add or remove, not {shown(operation)}"
+            return _Verdict(given=text, reason=f"the operation is add or remove, not {shown(operation)}")
         if text is None:
-            return None, None, "the expression is missing"
-        # JSON becomes text here, so that all that follows reads one form.
-        expression, plain = read(text)
-        schema.check(expression)
-        return plain, None, None
+            return _Verdict(reason="the expression is missing")
+        tree, plain = decode(parsed, text), text
+        if tree is None:
+            tree, plain = read(text)  # JSON becomes text here, so that all later stages read one form
+            parsed = encode(tree, plain)
+        schema.check(tree)
+        return _Verdict(plain, parsed, None if plain == text else text)
     except ParseError as error:
-        return None, error.position, error.message
+        return _Verdict(given=text, position=error.position, reason=error.message)
     except TellwhenError as error:
-        return None, None, str(error)
+        return _Verdict(given=text, reason=str(error))
+
+
+def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -> None:
+    """Give a reason to every expression whose normal form is too large for the engine."""
+    good = [number for number, verdict in enumerate(verdicts) if verdict.expression is not None]
+    reason = f"too complex for {engine}: its normal form is too large"
+    for first in range(0, len(good), COMPILE_BATCH):
+        few = good[first : first + COMPILE_BATCH]
+        store = Store(schema)
+        trees = [read_parsed(verdicts[number].parsed, verdicts[number].expression) for number in few]
+        slots, _ = store.append(store.compile(trees))
+        for slot in np.flatnonzero(~create(engine, store).takes(slots)).tolist():
+            refused = verdicts[few[slot]]
+            verdicts[few[slot]] = _Verdict(given=refused.given or refused.expression, reason=reason)

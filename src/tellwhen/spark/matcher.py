@@ -1,4 +1,4 @@
-"""Events x an index -> (event, subscription), on executors that map the shards into memory.
+"""Events x an index -> (event_id, subscription_id), on executors that map the shards into memory.
 
 Two plans with equal results:
 
@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StructField, StructType
 
 from tellwhen.containers.batches import chosen, single_valued
 from tellwhen.errors import TellwhenError
@@ -30,18 +30,27 @@ from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.events import Form, encoded, prepare
 from tellwhen.spark.serving import Served, serve, task_version
-from tellwhen.spark.tasks import cores
-from tellwhen.spark.warehouse import Version, lease, located, read_version
+from tellwhen.spark.tasks import cores, mapped
+from tellwhen.warehouse.leases import lease
+from tellwhen.warehouse.versions import Version, located, read_version
 
 Plan = Literal["auto", "local", "routed"]
-LOCAL = 8 << 30
-"""Bytes of an index that every machine is trusted to hold in its page cache."""
 
-ROWS = 1 << 20
+LOCAL_MAX_BYTES = 8 << 30
+"""The size of an index that every machine is trusted to hold in its page cache."""
+
+MATCHES_PER_BATCH = 1 << 20
 """Matches handed to Spark at a time, or those of a single event if it has more."""
+
+ENTRIES_PER_BATCH = 1 << 22
+"""Entries of events sent at a time: the bytes of one Arrow column must stay below 2 GiB."""
 
 ENTRY = np.dtype([("domain", "<i4"), ("point", "<i8")])
 """An entry of an event on its way to a shard. DataFrames have no intervals, so a point is all there is."""
+
+SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
+
+PACKED = ["shard", "event", "entries", UNDEFINED]
 
 log = logging.getLogger("tellwhen.spark")
 
@@ -55,60 +64,67 @@ def match(
     plan: Plan = "auto",
     version: int | None = None,
     observe: str | Observation | None = None,
-    explain: bool = False,
 ) -> DataFrame:
     """The matches of all events, as (event_id, subscription_id); `attributes` as in `tellwhen.spark.events`.
 
     A batch is matched with the version that is current now, or the one given. A stream takes the version that is
     current at the start of each micro-batch. Values of a wrong type are undefined; they are counted in the observed
-    metric `undefined`, under the name `observe` ("tellwhen" for a stream). With `explain` the plan is printed.
+    metric `undefined`, under the name `observe` ("tellwhen" for a stream). The plan and why it was chosen are logged;
+    `explain` returns them.
     """
     root = located(path)
     found = read_version(root, version)
     name, why = choose(found, plan)
-    text = f"{name} plan, {why}: {described(found)}"
-    log.info("%s", text)
-    if explain:
-        print(text)
+    log.info("%s", _told(found, name, why))
     frame, form = prepare(events, event_id, attributes, found.schema)
     number = None if events.isStreaming and version is None else found.version
     if number is not None:
-        lease(root, number)  # until the first task is there to renew it
+        lease(root, number)  # until the first task renews it
     if observe is None:  # a name may occur once in a query, which may match several times
         observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
-    # A row for an event and all it satisfies in a shard: far fewer rows to hand over and to observe than matches.
     kind = frame.schema[0].dataType
-    schema = StructType([
-        StructField(event_id, kind),
-        StructField(SUBSCRIPTIONS, ArrayType(id_type(found.ids))),
-        StructField(UNDEFINED, IntegerType()),
-    ])  # fmt: skip
+    worker = root, number, form, event_id
+    schema = _matched(event_id, kind, found)
     if name == "local":
-        matched = frame.mapInArrow(_Local(root, number, form, event_id), schema)
+        matched = mapped(frame, _Local(*worker), schema)
     else:
-        packed = StructType([
-            StructField("shard", IntegerType()),
-            StructField("event", kind),
-            StructField("entries", BinaryType()),
-            StructField(UNDEFINED, IntegerType()),
-        ])  # fmt: skip
         count = max(len(found.shards), cores(events.sparkSession))
-        sent = frame.mapInArrow(_Sending(root, number, form, event_id), packed).repartition(count, "shard")
-        matched = sent.mapInArrow(_Arriving(root, number, form, event_id), schema)
+        sent = mapped(frame, _Sending(*worker), _packed_event(kind)).repartition(count, "shard")
+        matched = mapped(sent, _Arriving(*worker), schema)
     counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
     return counted.select(column(event_id), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
 
 
+def _matched(event_id: str, kind: DataType, version: Version) -> StructType:
+    """A row for an event and all that it satisfies in a shard: far fewer rows to hand over than matches."""
+    return StructType([
+        StructField(event_id, kind),
+        StructField(SUBSCRIPTIONS, ArrayType(id_type(version.ids))),
+        StructField(UNDEFINED, IntegerType()),
+    ])  # fmt: skip
+
+
+def _packed_event(kind: DataType) -> StructType:
+    kinds = [IntegerType(), kind, BinaryType(), IntegerType()]
+    return StructType([StructField(name, type_) for name, type_ in zip(PACKED, kinds, strict=True)])
+
+
 def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
-    """For `events.transform(matching(path))`."""
+    """`match` for `events.transform(matching(path))`."""
     return lambda events: match(events, path, **options)  # type: ignore[arg-type]
+
+
+def explain(path: str | os.PathLike[str], *, plan: Plan = "auto", version: int | None = None) -> str:
+    """In one line: how `match` would match with this index, and why."""
+    found = read_version(path, version)
+    return _told(found, *choose(found, plan))
 
 
 def choose(version: Version, plan: Plan) -> tuple[str, str]:
     """The plan, and why."""
     if plan == "auto":
         size = f"the index has {version.bytes / 1e6:,.0f} MB"
-        if version.bytes <= LOCAL:
+        if version.bytes <= LOCAL_MAX_BYTES:
             return "local", f"because {size}, which every machine can hold"
         return "routed", f"because {size}, too much for every machine to hold"
     if plan not in ("local", "routed"):
@@ -124,17 +140,12 @@ def described(version: Version) -> str:
     )
 
 
-ENTRIES = 1 << 22
-"""Entries of events sent at a time."""
-
-SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
-
-
-PACKED = ["shard", "event", "entries", UNDEFINED]
+def _told(version: Version, plan: str, why: str) -> str:
+    return f"{plan} plan, {why}: {described(version)}"
 
 
 class _Worker(ABC):
-    """A callable for mapInArrow that has the index at hand."""
+    """A function for `mapped` that has the index open."""
 
     def __init__(self, root: Path, number: int | None, form: Form, event_id: str) -> None:
         self._root, self._number = root, number
@@ -153,13 +164,13 @@ class _Worker(ABC):
         """The rows that come of a batch."""
 
     def undefined(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
-        """A row without a match that carries the count of undefined values; the explosion leaves nothing of it."""
+        """A row without a match that carries the count of undefined values; exploding it leaves nothing."""
         lists = pa.nulls(1, pa.list_(pa.string() if served.version.ids == "str" else pa.int64()))
         columns = [pa.nulls(1, kind), lists, pa.array([count], pa.int32())]
         return pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
 
     def matches(self, served: Served, shard: int, events: Events, ids: pa.Array) -> Iterator[pa.RecordBatch]:
-        """The events that match anything in a shard, with all that they match there."""
+        """The events that match anything in a shard, each with all its matches there."""
         start, slots = served.match(shard, events)
         for first, last in pieces(start):
             some = first + np.flatnonzero(np.diff(start[first : last + 1]))
@@ -171,6 +182,8 @@ class _Worker(ABC):
 
 
 class _Local(_Worker):
+    """Events matched with all shards they concern."""
+
     def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
         ids = batch.column(0)
@@ -191,9 +204,8 @@ class _Sending(_Worker):
             note.append(pa.array([sum(mismatches.values())], pa.int32()))
             yield pa.RecordBatch.from_arrays(note, PACKED)
         positions, shards = served.routed(events)
-        # In pieces: the bytes of one column must stay below 2 GiB, whatever the events are like.
         total = np.cumsum(np.diff(events.start)[positions])
-        cuts = np.searchsorted(total, np.arange(ENTRIES, total[-1] if len(total) else 0, ENTRIES))
+        cuts = np.searchsorted(total, np.arange(ENTRIES_PER_BATCH, total[-1] if len(total) else 0, ENTRIES_PER_BATCH))
         for mine, numbers in zip(np.split(positions, cuts), np.split(shards, cuts), strict=True):
             columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
             columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
@@ -209,20 +221,24 @@ class _Arriving(_Worker):
         if noted:
             yield self.undefined(noted, batch.column(1).type, served)
         for shard in np.unique(shards).tolist():
+            # The row that carries the count has no entries.
             mine = pa.array(np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False)))
             events = unpacked(batch.column(2).take(mine))
             yield from self.matches(served, shard, events, batch.column(1).take(mine))
 
 
 def pieces(start: I64) -> Iterator[tuple[int, int]]:
-    """Events in runs of at most ROWS matches, or of a single event that has more; those without any left out.
+    """Events in runs of at most MATCHES_PER_BATCH matches, or of a single event that has more.
 
-    >>> list(pieces(np.array([0, 0, 3, 3, ROWS, ROWS + 5])))
+    A run without any match is left out.
+
+    >>> full = MATCHES_PER_BATCH
+    >>> list(pieces(np.array([0, 0, 3, 3, full, full + 5])))
     [(0, 4), (4, 5)]
     """
     first, count = 0, len(start) - 1
     while first < count and start[first] < start[count]:
-        last = max(first + 1, int(np.searchsorted(start, start[first] + ROWS, side="right")) - 1)
+        last = max(first + 1, int(np.searchsorted(start, start[first] + MATCHES_PER_BATCH, side="right")) - 1)
         if start[last] > start[first]:
             yield first, last
         first = last
@@ -240,7 +256,7 @@ def packed(events: Events, positions: I64) -> pa.Array:
 
 
 def unpacked(column: pa.BinaryArray) -> Events:
-    """The events back."""
+    """The events that `packed` made these bytes of."""
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)

@@ -1,4 +1,4 @@
-"""DataFrames of subscriptions and events -> one small `Profile`: each is read once, and merged on the way."""
+"""DataFrames of subscriptions and events -> one small `Profile`: a partial one per partition, then merged."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
-from tellwhen.errors import SchemaError, TellwhenError
-from tellwhen.lang.ast import Expr
-from tellwhen.lang.read import read
+from tellwhen.errors import SchemaError
 from tellwhen.profile import Profile, Side
+from tellwhen.spark.columns import parsed_column
 from tellwhen.spark.events import Form, objects, prepare
+from tellwhen.spark.parsed import read_parsed
+from tellwhen.spark.tasks import mapped, own_errors, partitions
 
-PARTIALS = 16
-"""Partial profiles that reach the driver; before that, those of all partitions are merged into so many."""
+MAX_PARTIALS = 16
+"""Partial profiles that reach the driver; more of them are merged into this number before."""
 
 BATCHES = 5
-"""Batches looked at together: in one, the work for each attribute may cost more than that for its few values."""
+"""Batches profiled together: with one alone, the work per attribute may cost more than the work for its few values."""
 
 SIDES: tuple[Side, ...] = ("events", "subscriptions")
 
@@ -37,15 +38,17 @@ def profile(
 ) -> Profile:
     """The statistics of subscriptions (a column `expression`), of events, or of both.
 
-    Events come in any form that `match` takes; with `event_id` its column is not taken for an attribute. The text of
-    a map<string,string> stays text: only histograms read numbers from it, where all of it is numbers. An event that
-    is no object counts as one without attributes, and as malformed. A subscription that does not parse is an error.
+    Expressions that come from `ingest` are not parsed again; one that does not parse is an error. Events come in any
+    form that `match` takes; with `event_id` its column is not taken for an attribute. The text of a map<string,string>
+    stays text: only histograms read numbers from it, where all of it is numbers. An event that is not an object counts
+    as one without attributes, and as malformed.
     """
     found = Profile()
     if subs is not None:
         if "expression" not in subs.columns or not isinstance(subs.schema["expression"].dataType, StringType):
             raise SchemaError("subscriptions have a column 'expression' of strings; ingest() makes it")
-        found.add(_collected(subs.select("expression"), _subscriptions))
+        with own_errors():
+            found.add(_collected(subs.select("expression", parsed_column(subs)), _subscriptions))
     if events is not None:
         if event_id is None:
             event_id = "_event"
@@ -58,28 +61,28 @@ def profile(
 
 
 def _collected(frame: DataFrame, profiled: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Profile:
-    schema = "profile binary"
-    merged = frame.mapInArrow(profiled, schema).repartition(PARTIALS).mapInArrow(_merging, schema)
-    return Profile.merged(_unpacked(bytes(row.profile)) for row in merged.collect())
+    schema, limit = "profile binary", partitions(frame.sparkSession)
+    partials = mapped(frame.coalesce(limit), profiled, schema)
+    if limit > MAX_PARTIALS:
+        partials = mapped(partials.repartition(MAX_PARTIALS), _merging, schema)
+    return Profile.merged(_unpacked(bytes(row.profile)) for row in partials.collect())
 
 
 def _subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found = Profile()
-    found.add_subscriptions(_read(text) for batch in batches for text in batch.column(0).to_pylist())
+    found.add_subscriptions(
+        read_parsed(parsed, text)
+        for batch in batches
+        for text, parsed in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+    )
     yield _packed(found)
-
-
-def _read(text: str | None) -> Expr:
-    if text is None:
-        raise TellwhenError("an expression is missing; ingest() sorts such subscriptions out")
-    return read(text)[0]
 
 
 def _tables(form: Form, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events as columns, after that of their ids."""
     found = Profile()
     while some := list(islice(batches, BATCHES)):
-        if not form.names:  # without columns a table has no rows either
+        if not form.names:  # a table without columns has no rows either
             found.events += sum(batch.num_rows for batch in some)
         else:
             found.add_events(pa.concat_tables(form.table(batch) for batch in some))

@@ -1,4 +1,4 @@
-"""An index version in a worker: opened once, mapped into memory, kept for all later tasks of the process."""
+"""A version in a worker: opened once, mapped into memory, kept for all later tasks of the process."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.schema import Schema
 from tellwhen.spark.columns import id_column
-from tellwhen.spark.dictionary import read_dictionary
 from tellwhen.spark.placing import EVERY
-from tellwhen.spark.shards import read_shard
-from tellwhen.spark.warehouse import QUERY, Version, current, lease, pinned, read_version
+from tellwhen.warehouse.leases import QUERY, lease, pin
+from tellwhen.warehouse.opening import read_dictionary, read_shard
+from tellwhen.warehouse.versions import Version, current, read_version
 
-OPEN = 2
+MAX_OPEN = 2
 """Versions that a worker keeps open."""
 
 
@@ -38,12 +38,22 @@ class _Opened(NamedTuple):
 
 
 class _Routes(NamedTuple):
-    """By domain: its attribute's number, and whether it only tells of presence. By attribute: its shards, as lists."""
+    """Which shards does an attribute lead to?
+
+    attribute    |0|0|1|2|      by domain: the number of its attribute
+    is_presence  |0|1|0|0|      by domain: does it only say whether the attribute is there?
+    start        |0|1|3|4|      the shards of attribute a are shard[start[a]:start[a+1]]
+    shard        |2|0 1|0|
+    """
 
     attribute: I64
     is_presence: NDArray[np.bool_]
     start: I64
     shard: I64
+
+
+SHARD_BITS = 40
+"""A pair of a shard and an event is one number: the shard above this bit, the event's position below."""
 
 
 class Served:
@@ -56,12 +66,13 @@ class Served:
         self._shards: dict[int, _Opened] = {}
 
     def match(self, shard: int, events: Events) -> Matches:
-        """The slots of all that events satisfy in a shard."""
+        """The slots of all subscriptions in a shard that each event satisfies."""
         if shard not in self._shards:
-            shard = read_shard(self.root / self.version.shards[shard].name, self.attributes)
-            if shard.ids.type != self.version.ids and len(shard.ids):
-                raise FormatError(f"the ids of {self.version.shards[shard].name} are not of the index's type")
-            self._shards[shard] = _Opened(shard.engine.reader(), shard.ids)
+            name = self.version.shards[shard].name
+            found = read_shard(self.root / name, self.attributes)
+            if found.ids.type != self.version.ids and len(found.ids):
+                raise FormatError(f"the ids of {name} are not of the index's type")
+            self._shards[shard] = _Opened(found.engine.reader(), found.ids)
         return self._shards[shard].reader.match(events)
 
     def ids(self, shard: int, slots: I32) -> pa.Array:
@@ -77,17 +88,18 @@ class Served:
                 yield shard, positions[begin:end]
 
     def routed(self, events: Events) -> tuple[I64, I64]:
-        """Which events concern which shards: pairs of an event's position and a shard's number, by shard."""
+        """Which events concern which shards: the position of an event and the number of a shard, ordered by shard."""
         routes = self._routes
-        owner = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start))
-        # An attribute that is told to be absent is not carried.
+        count = len(events.start) - 1
+        owner = np.repeat(np.arange(count), np.diff(events.start))
+        # On a presence domain the point 0 says that the attribute is absent: then the event does not carry it.
         carried = ~(routes.is_presence[events.domain] & (events.high == 0))
         first, which = gather(routes.start, routes.attribute[events.domain[carried]])
-        pairs = routes.shard[which] << 40 | np.repeat(owner[carried], np.diff(first))
+        pairs = routes.shard[which] << SHARD_BITS | np.repeat(owner[carried], np.diff(first))
         always = np.array(self.version.pivots.get(EVERY, []), dtype=np.int64)
-        every = (always[:, None] << 40 | np.arange(len(events.start) - 1)[None, :]).ravel()
+        every = (always[:, None] << SHARD_BITS | np.arange(count)[None, :]).ravel()
         pairs = np.unique(np.concatenate([pairs, every]))
-        return pairs & ((1 << 40) - 1), pairs >> 40
+        return pairs & ((1 << SHARD_BITS) - 1), pairs >> SHARD_BITS
 
     @cached_property
     def _routes(self) -> _Routes:
@@ -102,7 +114,7 @@ class Served:
         )
 
     def renew(self) -> None:
-        """The version is still needed."""
+        """The version is still in use."""
         lease(self.root, self.version.version)
 
 
@@ -111,13 +123,13 @@ _served: OrderedDict[tuple[str, str, float], Served] = OrderedDict()
 
 def serve(root: Path, number: int) -> Served:
     """The version, opened now or before."""
-    # Read again every time: the index may have been deleted and built anew, with the same numbers.
+    # Read every time: the index may have been deleted and built again, with the same numbers.
     version = read_version(root, number)
     key = str(root), version.dictionary, version.created
     found = _served.get(key)
     if found is None:
         found = _served[key] = Served(root, version)
-        while len(_served) > OPEN:
+        while len(_served) > MAX_OPEN:
             _served.popitem(last=False)
     _served.move_to_end(key)
     return found
@@ -130,6 +142,6 @@ def task_version(root: Path) -> int:
         return current(root)
     stream, batch = (context.getLocalProperty(name) for name in ("sql.streaming.queryId", "streaming.sql.batchId"))
     if stream is not None and batch is not None:
-        return pinned(root, stream, int(batch))
+        return pin(root, stream, int(batch))
     tags = context.getLocalProperty("spark.job.tags")  # they name the session and the query
-    return current(root) if tags is None else pinned(root, QUERY + hashlib.sha256(tags.encode()).hexdigest(), 0)
+    return current(root) if tags is None else pin(root, QUERY + hashlib.sha256(tags.encode()).hexdigest(), 0)

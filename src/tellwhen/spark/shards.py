@@ -8,64 +8,46 @@ from typing import Any
 
 import pyarrow as pa
 
-from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.unify import translated
-from tellwhen.kernels.arrays import I32
+from tellwhen.persistence import directory
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
-from tellwhen.spark.blocks import Block, read_block
-from tellwhen.spark.dictionary import read_dictionary
+from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.placing import slots_for
 from tellwhen.spark.tasks import Task, rows
-from tellwhen.spark.warehouse import ShardInfo, fresh
+from tellwhen.warehouse.commits import fresh
+from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_profile
+from tellwhen.warehouse.versions import ShardInfo
 
 SHARD = "number int, name string, subscriptions long, bytes long"
 
 
 class Building(Task):
-    """Shards built and saved."""
+    """A shard, built and saved."""
 
-    def __init__(
-        self, staged: Path, dictionary: Path, blocks: list[str], places: list[str], engine: str, schema: Schema
-    ) -> None:
-        self._staged, self._dictionary, self._blocks = staged, dictionary, blocks
-        self._places, self._engine, self._types = places, engine, schema.types
+    def __init__(self, dictionary: Path, blocks: Blocks, placed: list[str], engine: str, schema: Schema) -> None:
+        self._dictionary, self._blocks, self._placed = dictionary, blocks, placed
+        self._engine, self._types = engine, schema.types
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        shard = Shard.empty(self._engine, Schema(self._types))
+        shard = Shard.empty(self._engine, Schema(self._types), read_profile(self._dictionary))
         shard.store.attributes = read_dictionary(self._dictionary)
-        for name, places in zip(self._blocks, self._places, strict=True):
-            take_from(shard, read_block(self._staged / name), slots_for(self._staged, places, number))
+        staged = self._blocks.staged
+        for block, placed in enumerate(self._placed):
+            slots = slots_for(staged, placed, number)
+            if len(slots):
+                copy_subscriptions(shard, self._blocks.read(block), slots)
         shard.index_all()
-        yield saved_shard(self._staged, number, shard)
+        yield save_shard(staged, number, shard)
 
 
-def take_from(shard: Shard, source: Block | Shard, slots: I32) -> None:
-    """Store subscriptions from elsewhere, in the numbers of the shard's attributes; not indexed yet."""
-    if len(slots):
-        extract = source.store.extract(slots)
-        if source.store.attributes is not shard.store.attributes:
-            literals = translated(extract.literals, source.store.attributes, shard.store.attributes)
-            extract = extract._replace(literals=literals)
-        shard.store.adopt(extract)
-        shard.ids.adopt(source.ids, slots)
-        shard.texts.adopt(source.texts, slots)
-
-
-def saved_shard(staged: Path, number: int, shard: Shard) -> pa.RecordBatch:
+def save_shard(staged: Path, number: int, shard: Shard) -> pa.RecordBatch:
     """Write a shard; returns the row that describes it."""
-    directory = fresh(staged, "shard")
-    directory.save(directory, shard.arrays(), shard.meta(), make=False)
-    size = sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
-    return rows(SHARD, [number], [directory.name], [len(shard.engine)], [size])
-
-
-def read_shard(directory: Path, attributes: Attributes) -> Shard:
-    """Open a shard, mapped into memory, every byte checked."""
-    parts, meta = directory.load(directory)
-    return Shard.restored(parts, meta, attributes)
+    folder = fresh(staged, "shard")
+    directory.save(folder, shard.arrays(), shard.meta(), make=False)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return rows(SHARD, [number], [folder.name], [len(shard.engine)], [size])
 
 
 def shards_of(found: Iterable[Any]) -> list[ShardInfo]:
-    """The rows of a build, in order."""
+    """The shards that the rows of a build describe, in order."""
     return [ShardInfo(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]

@@ -1,4 +1,4 @@
-"""The same in SQL: `SELECT * FROM tellwhen_match(TABLE(events), 'warehouse/index')`."""
+"""Matching in SQL: `SELECT * FROM tellwhen_match(TABLE(events), 'warehouse/index')`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tellwhen.errors import EventError, FormatError
 from tellwhen.spark.events import Form, encoded, refuse_clashes
 from tellwhen.spark.matcher import pieces
 from tellwhen.spark.serving import serve, task_version
-from tellwhen.spark.warehouse import located
+from tellwhen.warehouse.versions import located
 
 NAME = "tellwhen_match"
 
@@ -26,14 +26,17 @@ def register(spark: SparkSession, name: str = NAME) -> None:
     """Make the table function known to the session.
 
     It takes a table with a column `event_id`, and either a column `attributes` (a map, a struct or JSON) or a column
-    for each attribute; and the path of an index, an absolute one on a cluster. Both ids come back as strings, as a
-    table function has one type for all. Values of a wrong type are undefined, and not counted: nothing could tell.
+    for each attribute; and the path of an index, an absolute one on a cluster. Both ids are returned as strings,
+    because a table function has one result type. Values of a wrong type are undefined; a table function cannot report
+    how many there were.
     """
     function: Any = arrow_udtf(_Match, returnType="event_id string, subscription_id string")
     spark.udtf.register(name, function)
 
 
 class _Match:
+    """The table function: Spark calls `eval` with batches of the table."""
+
     def eval(self, events: pa.RecordBatch, path: Any) -> Iterator[pa.Table]:
         given = path[0].as_py() if isinstance(path, pa.Array | pa.ChunkedArray) else path
         if not isinstance(given, str):
@@ -73,7 +76,7 @@ def _selected(events: pa.RecordBatch, types: Mapping[str, Any]) -> tuple[pa.Reco
 
 
 def _form(kind: pa.DataType) -> Form:
-    """How a column of attributes is read."""
+    """How to read a column of attributes of this type."""
     inner = kind.item_type if pt.is_map(kind) else kind
     if pt.is_struct(inner) and {field.name for field in inner} == {"value", "metadata"}:
         raise EventError(

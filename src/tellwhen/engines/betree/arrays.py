@@ -1,19 +1,24 @@
 """The arrays of `betree`, drawn: the tree that grows, and the tree that is matched.
 
-The growing tree, as in Figure 1 of the paper. A c-node and its bucket are one record, as are a p-node and its
-p-directory entry. The conjunctions of a c-node are its l-node:
+The growing tree, in the paper's words (Figure 1): a *p-node* partitions by attribute, a *c-node* clusters by value.
+A c-node and its bucket are one record. The conjunctions that are in it, not further below, are its *l-node*:
 
-    cnodes[0], the root: bucket of everything          conjunctions 4 -> 9
-      | directory
-    pnodes[0], domain 7   --next-->   pnodes[1], domain 2   --next-->   -1
-      | top                             | top
-    cnodes[1], spaces 30..37          cnodes[2], spaces 10..12
-      | left         | right
-    cnodes[3]      cnodes[4]
-    30..33         34..37             (30 + 37) // 2 = 33 ends the left half
+    cnodes[0], the root
+      | first                           | directory
+      conjunctions 9 -> 4 -> -1         pnodes[0], domain 7   --next-->   pnodes[1], domain 2   --next-->   -1
+                                          | top                             | top
+                                        cnodes[1], spaces 30..37          cnodes[2], spaces 10..12
+                                          | left           | right          | first
+                                        cnodes[3]        cnodes[4]          conjunctions 5 -> 1 -> -1
+                                        30..33           34..37
 
 Bounds of buckets are numbers of predicate spaces (`engines/shared/spaces.py`), so every domain is discrete and finite,
-whatever its type. Domain d has the spaces cut_start[d] + d .. cut_start[d+1] + d.
+whatever its type. Domain d has the spaces cut_start[d] + d to cut_start[d+1] + d. The left half of low..high ends with
+(low + high) // 2.
+
+Invariants (`verify.py` checks them): on a path from the root an attribute is used once; a conjunction has a predicate
+inside every bucket of its path, and is in the smallest bucket that encloses it; `size` is the number of conjunctions in
+the subtree, never 0 below the root, and at least min_size below a p-node.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from numpy.typing import NDArray
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Runs, Stabbing
 
 NO_DOMAIN, FREED = -1, -2
-"""Instead of a domain: of the root, and of a c-node that is not in use."""
+"""In place of a domain: for the root, and for a c-node that is not in use."""
 
 CNODE = np.dtype(
     [
@@ -35,7 +40,7 @@ CNODE = np.dtype(
         ("high", np.int32),
         ("left", np.int32),  # its halves: -1 while nothing is in them
         ("right", np.int32),
-        ("is_split", np.int32),  # halves take what they enclose
+        ("is_split", np.int32),  # 1 if what fits into a half goes there
         ("whole", np.int32),  # the bucket that it is a half of, -1 for none; of a freed c-node: the next freed one
         ("pnode", np.int32),  # the p-node that it is below, -1 for the root
         ("first", np.int32),  # l-node: its first conjunction, -1 for none
@@ -43,8 +48,8 @@ CNODE = np.dtype(
         ("capacity", np.int32),  # l-node: conjunctions that it may have, a multiple of max_cap
         ("directory", np.int32),  # its first p-node, -1 for none
         ("size", np.int32),  # conjunctions in its whole subtree
-        ("visits", np.int32),  # in the current window: events that tested the l-node,
-        ("failed", np.int32),  # and predicates that they tested for conjunctions that did not match
+        ("visits", np.int32),  # in the current window: events that tested the l-node
+        ("failed", np.int32),  # predicates that these tested for conjunctions that did not match
         ("unused", np.int32),  # a c-node is one cache line
     ]
 )
@@ -55,7 +60,7 @@ PNODE = np.dtype(
         ("parent", np.int32),  # its c-node, -1 for a freed p-node
         ("top", np.int32),  # the c-node whose bucket is the whole domain
         ("next", np.int32),  # the next p-node of its c-node, or the next freed one; -1 at the end
-        ("loss", np.int32),  # failed tests below it for each event, as last measured
+        ("loss", np.int32),  # failed tests below it, for one event, as last measured
     ]
 )
 
@@ -64,29 +69,29 @@ STATE = np.dtype(
         ("max_cap", np.int64),  # conjunctions in an l-node before its bucket is split
         ("min_size", np.int64),  # conjunctions below a p-node, at least
         ("known", np.int64),  # predicates that the spaces were made of
-        ("cnodes", np.int64),  # records in use or freed
-        ("pnodes", np.int64),
-        ("freed_cnode", np.int64),  # the first of a list, -1 for none
+        ("cnodes", np.int64),  # c-nodes in use or freed; behind them is room
+        ("pnodes", np.int64),  # p-nodes in use or freed
+        ("freed_cnode", np.int64),  # the first freed one, -1 for none
         ("freed_pnode", np.int64),
         ("tabled", np.int64),  # entries of the table that are not 0
         ("waiting", np.int64),  # buckets on the stack
-        ("wanted", np.int64),  # p-nodes that there was no room for
+        ("wanted", np.int64),  # p-nodes that a kernel last asked room for
     ]
 )
 
 
 class Nodes(NamedTuple):
-    """The nodes of a growing tree. Python makes these arrays longer when a kernel finds them full."""
+    """The nodes of a growing tree. A kernel that finds an array full stops; Python makes it longer and calls again."""
 
     cnodes: NDArray[np.void]  # of CNODE; the root is 0
     pnodes: NDArray[np.void]  # of PNODE
-    table: I32  # |0|4|0|1|     p-node + 1, hashed by parent and domain, linear probing; a power of two long
-    stack: I32  # |5 9 ...|     c-nodes that may overflow: the first `waiting`
+    table: I32  # |0|4|0|1|     p-node + 1, hashed by parent and domain, with linear probing; a power of two long
+    stack: I32  # |5 9 ...|     c-nodes whose l-node may overflow: the first `waiting`
     state: NDArray[np.void]  # of STATE, one record
 
 
 class TreeConjunctions(NamedTuple):
-    """The conjunctions of a growing tree, numbered as they come. One that is taken out leaves its number behind."""
+    """The conjunctions of a growing tree, numbered as they come. The number of one that is taken out is not reused."""
 
     slot: I32  # |4|-8|-8|      -1 - slot for one of several
     start: I64  # |0|3|5|9|      predicates of conjunction k are predicate[start[k]:start[k+1]]
@@ -98,10 +103,10 @@ class TreeConjunctions(NamedTuple):
 class Bounds(NamedTuple):
     """What a growing tree knows of each predicate."""
 
-    low: I32  # |10|30|       the first space that it touches, and the last one
-    high: I32  # |11|37|
-    is_exact: U8  # |1|0|         1 if it is one interval, and consists of whole spaces: then its bounds say all
-    rank: I32  # |1|0|         by selectivity: the lowest is tested first
+    low: I32  # |10|30|    the first space that it touches
+    high: I32  # |11|37|    and the last one
+    is_exact: U8  # |1|0|      1 if it is one interval of whole spaces, so that low..high is all there is to it
+    rank: I32  # |1|0|      by selectivity: the lowest is tested first
 
 
 class TreePredicates(NamedTuple):
@@ -121,25 +126,27 @@ class TreeArrays(NamedTuple):
 
 
 DOMAIN, LOW, HIGH, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(8)
-"""Columns of a node that is matched: its bucket, its halves (-1 for none), and where its words and its p-nodes begin.
+"""Columns of `BETreeIndex.nodes`: the bucket, its halves (-1 for none), and where the node's words and p-nodes begin.
 They end where those of the next node begin."""
 
 
 class BETreeIndex(NamedTuple):
-    """A tree that is matched, laid out from a growing one: nodes depth first, the root is node 0."""
+    """A tree that is matched, laid out from a growing one. Nodes are numbered depth first; the root is node 0.
 
-    cut_start: I64  # |0|3|3|         cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
-    cuts: I64  # a space begins with its cut
-    nodes: I32Matrix  # [nodes + 1, columns]; of the last row only WORDS and DIRECTORY count
-    pnode_domain: I32  # |2 5 9|4|       domains of a node's p-nodes, ascending
-    pnode_top: I32  # |1 6 8|2|       the nodes that they lead to
-    words: (
-        I32  # |2 17 5 9|0 -6|...   a conjunction: number of predicates, slot (-1 - slot for one of several), predicates
-    )
+    A conjunction is some words: the number of its predicates, its slot (-1 - slot for one of several), its predicates.
+    Readers count in `visits` and `failed`; the growing tree adjusts itself by it.
+    """
+
+    cut_start: I64  # |0|3|3|            cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
+    cuts: I64  # |20 31 32|         a space begins with its cut
+    nodes: I32Matrix  # [nodes + 1, columns]; the last row only ends the words and the p-nodes of the one before
+    pnode_domain: I32  # |2 5 9|4|          by node: the domains of its p-nodes, ascending
+    pnode_top: I32  # |1 6 8|2|          and the nodes that these lead to
+    words: I32  # |2 17 5 9|0 -6|    conjunctions, node by node
     stabbing: Stabbing  # whose members are the predicates in `words`
-    cnode: I32  # |0|1|3|4|2|     the c-node that each node was laid out from
-    visits: I64  # |0|7|           by node: events that tested its conjunctions, and predicates that they tested for
-    lost: I64  # |0|3|           conjunctions that did not match; readers count, the tree adjusts itself by it
+    cnode: I32  # |0|1|3|4|2|        by node: the c-node that it was laid out from
+    visits: I64  # |0|7|3|            by node: events that tested its conjunctions
+    failed: I64  # |0|5|0|            by node: predicates that these tested for conjunctions that did not match
 
 
 class BETreeScratch(NamedTuple):
@@ -149,6 +156,6 @@ class BETreeScratch(NamedTuple):
     first_entry: I32  # zero between events
     truth: U64  # zero between events
     satisfied: I32
-    queue: I32  # nodes to visit, and those to test
+    queue: I32  # nodes to visit, and visited ones that have conjunctions
     stamps: I64
     effort: I64

@@ -1,20 +1,20 @@
-"""`betree`: space partitioned by attribute, then by value, again and again (BE-Tree, SIGMOD 2011).
+"""`betree`: space partitioned by attribute and clustered by value, again and again (BE-Tree, SIGMOD 2011).
 
-There are two forms of one tree. The growing one (`tree.py`) takes conjunctions in and out one by one. It splits and
-partitions l-nodes that overflow, and merges what has become too small. From it the one that is matched is laid out
-(`layout.py`), depth first, with the predicates of each conjunction that its path does not answer. So readers are never
-disturbed.
+There are two forms of one tree. The growing one (`tree.py`) takes conjunctions in and out one by one. It divides
+l-nodes that overflow, and merges what has become too small. The one that is matched is laid out from it (`layout.py`),
+depth first, with only those predicates of each conjunction that its path does not answer. So the growing tree never
+changes anything that a reader sees.
 
 Deviations, and what the paper leaves open:
-- The domain of an attribute is the spaces that all predicates on it make (`engines/shared/spaces.py`), as they were when
-  the tree was last built: discrete and finite for every type. A later predicate gets the bounds of the spaces that it
-  touches. It counts as subsumed only if it ends where they do.
+- The domain of an attribute is the spaces that all predicates on it make (`engines/shared/spaces.py`), as they were
+  when the tree was built: discrete and finite for every type. A later predicate gets the bounds of the spaces that it
+  touches. It counts as subsumed only if it begins and ends where they do.
 - Table 1 holds for every operator: a predicate's bounds are its least and its greatest value.
 - A half of a bucket is created when something goes into it.
 - An extended l-node gets half as much room again, where the paper adds `max_cap`. Otherwise n conjunctions that nothing
-  divides would be grouped n/max_cap times.
-- An l-node underflows when its p-node has fewer than `min_size` conjunctions: these are inserted again. Halves merge when
-  their bucket is not partitioned and the merged l-node is at most half full.
+  divides would be grouped n / max_cap times.
+- An l-node underflows when its p-node has fewer than `min_size` conjunctions; these are inserted again. Halves merge
+  when nothing divides their bucket or themselves further, and half an l-node is enough for all of it.
 - Loss is measured by matching, and starts at 0 (the paper's optimistic start). Windows end when subscriptions come and
   go. The root is not recycled: nothing above it could be adjusted.
 - True predicates are found once for an event, so that testing one is reading a bit.
@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tellwhen.containers.batches import first
+from tellwhen.containers.batches import Typical, chosen
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Option, Reader, Source
@@ -43,7 +43,7 @@ from tellwhen.engines.shared.stabbing import RUNS_SIZE
 from tellwhen.kernels.arrays import Snapshot
 
 CAPACITIES = ((0.01, 5), (0.1, 20), (1.0, 160))
-"""Table 4: the capacity of l-nodes, for a share of matches below each of these."""
+"""Table 4: for a share of matches below the first number, the capacity of l-nodes."""
 
 DEFAULT_CAPACITY = 20
 """The capacity while no typical events are known."""
@@ -52,7 +52,7 @@ REBUILD_FACTOR = 2
 """Rebuild when the predicates, or the conjunctions, have doubled since the tree was built."""
 
 SAMPLE_EVENTS = 64
-"""Typical events that the share of matches is estimated from."""
+"""Typical events that the share of matches is estimated from, at most."""
 
 
 class BETree(ConjunctionEngine):
@@ -67,7 +67,7 @@ class BETree(ConjunctionEngine):
         "min_size": Option(3, 1, 1 << 20, "conjunctions that must share an attribute to be partitioned by it"),
         "window": Option(10, 1, 1000, "events after which a leaf is judged, in percent of its conjunctions"),
         "threshold": Option(
-            0, -(1 << 20), 1 << 20, "useful minus wasted tests of a leaf: if less, its conjunctions are moved"
+            0, -(1 << 20), 1 << 20, "useful minus wasted tests; conjunctions of a leaf below that are inserted again"
         ),
     }
     index_kind = BETreeIndex
@@ -81,10 +81,10 @@ class BETree(ConjunctionEngine):
         super().__init__(source, **given)
 
     def _build(self) -> None:
-        capacity = self.option["max_cap"] or DEFAULT_CAPACITY
+        capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
         self._grow(capacity)
-        if not self.option["max_cap"] and self.source.typical().is_known and len(self):
-            suggested = capacity_for(self._share_of_matches())
+        if not self.option["max_cap"] and len(self) and len(typical.weight):
+            suggested = capacity_for(self._share_of_matches(typical))
             if suggested != capacity:
                 self._grow(suggested)
 
@@ -95,16 +95,18 @@ class BETree(ConjunctionEngine):
         self._tree.add(snapshot, conjunctions, self.at_once)
         self._index = self._tree.lay_out(snapshot)
 
-    def _share_of_matches(self) -> float:
-        """Of all subscriptions, those that a typical event matches."""
-        typical = self.source.typical()
+    def _share_of_matches(self, typical: Typical) -> float:
+        """The share of the subscriptions that a typical event matches."""
         events, weight = typical.events, typical.weight
-        sample = first(events, min(SAMPLE_EVENTS, len(weight)))
-        matches = np.diff(self.reader().match(sample).start)
-        return float(np.average(matches, weights=weight[: len(matches)])) / len(self)
+        if len(weight) > SAMPLE_EVENTS:  # systematic sampling: events at equal distances of weight
+            upto = np.cumsum(weight)
+            drawn = np.searchsorted(upto, upto[-1] * (np.arange(SAMPLE_EVENTS) + 0.5) / SAMPLE_EVENTS)
+            events, weight = chosen(events, drawn), np.ones(SAMPLE_EVENTS)
+        matches = np.diff(self.reader().match(events).start)
+        return float(np.average(matches, weights=weight)) / len(self)
 
     def merge(self) -> None:
-        """Take conjunctions in and out one by one, and move those of leaves that matching has shown to be of no use."""
+        """Take conjunctions in and out one by one, and recycle nodes that matching has shown to be of no use."""
         snapshot, tree = self.source.snapshot(), self._tree
         if self._is_stale(snapshot):
             self.rebuild()
@@ -112,7 +114,7 @@ class BETree(ConjunctionEngine):
         died, version = snapshot.subscriptions.died, snapshot.version
         numbers = tree.alive()
         slot = tree.conjunctions.slot[numbers]
-        tree.note(self._index)  # first: records of freed nodes become other nodes
+        tree.note(self._index)  # before nodes are freed: their records will be other nodes
         tree.remove(snapshot, numbers[died[np.where(slot < 0, -1 - slot, slot)] <= version])
         unfit = tree.unfit(self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, unfit)
@@ -126,7 +128,7 @@ class BETree(ConjunctionEngine):
         self._index = tree.lay_out(snapshot)
 
     def _is_stale(self, snapshot: Snapshot) -> bool:
-        """Are there too many predicates that the spaces do not know, or numbers of conjunctions that are gone?"""
+        """Are too many predicates newer than the spaces, or too many numbers those of conjunctions taken out?"""
         tree = self._tree
         return (
             len(snapshot.predicates.domain) > REBUILD_FACTOR * tree.known
@@ -170,13 +172,11 @@ class BETree(ConjunctionEngine):
         check_index(self._index, self._tree)
         built = self.conjunctions(self._built).slot
         grown = self._tree.conjunctions.slot[self._tree.alive()]
-        assert sorted(grown.tolist()) == sorted(built.tolist()), (
-            "the tree does not have the conjunctions that were built"
-        )
+        assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree lacks conjunctions, or has too many"
 
 
 class BETreeBatch(BETree):
-    """Partitions the root by what all subscriptions have in common, not by what came first (BE-B)."""
+    """Partitions the root when it has all subscriptions, not when the first few have made it overflow (BE-B)."""
 
     name = "betree-batch"
     summary = "BE-Tree, built of all subscriptions at once (BE-B)"

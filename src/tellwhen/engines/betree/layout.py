@@ -58,7 +58,7 @@ def lay_out(
         stabbing=build_for(snapshot.predicates, snapshot.domains, np.flatnonzero(is_used).astype(np.int32)),
         cnode=cnode,
         visits=np.zeros(len(cnode), dtype=np.int64),
-        lost=np.zeros(len(cnode), dtype=np.int64),
+        failed=np.zeros(len(cnode), dtype=np.int64),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.containers.growing import Growing
+from tellwhen.containers.growing import growing, views
 from tellwhen.engines.betree.arrays import (
     CNODE,
     NO_DOMAIN,
@@ -37,13 +39,13 @@ INITIAL_NODES = 16
 
 
 class Tree:
-    """Conjunctions are numbered as they come; one that is taken out leaves its number behind."""
+    """A growing tree, and the conjunctions that it has had."""
 
     def __init__(self, arrays: TreeArrays, cut_start: I64, cuts: I64) -> None:
         self.nodes, conjunctions, bounds = arrays
         self.cut_start, self.cuts = cut_start, cuts
-        self._conjunctions = [Growing(array.dtype, array) for array in conjunctions]
-        self._bounds = [Growing(array.dtype, array) for array in bounds]
+        self._conjunctions: Any = growing(conjunctions)
+        self._bounds: Any = growing(bounds)
 
     @classmethod
     def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
@@ -62,7 +64,7 @@ class Tree:
 
     @property
     def max_cap(self) -> int:
-        """Conjunctions in an l-node before its bucket is split."""
+        """Conjunctions in an l-node before it is divided."""
         return int(self.nodes.state["max_cap"][0])
 
     @property
@@ -78,16 +80,16 @@ class Tree:
     @property
     def conjunctions(self) -> TreeConjunctions:
         """All conjunctions that ever came, by number."""
-        return TreeConjunctions(*(array.view for array in self._conjunctions))
+        return views(self._conjunctions)
 
     @property
     def bounds(self) -> Bounds:
-        """Where the predicates begin and end."""
-        return Bounds(*(array.view for array in self._bounds))
+        """What is known of each predicate."""
+        return views(self._bounds)
 
     @property
     def arrays(self) -> TreeArrays:
-        """All of it, without the room."""
+        """All arrays, without the room behind them."""
         nodes, state = self.nodes, self.nodes.state[0]
         trimmed = nodes._replace(
             cnodes=nodes.cnodes[: state["cnodes"]], pnodes=nodes.pnodes[: state["pnodes"]], stack=nodes.stack[:0]
@@ -101,15 +103,15 @@ class Tree:
     # growing
 
     def add(self, snapshot: Snapshot, conjunctions: Conjunctions, at_once: bool = False) -> None:
-        """Insert conjunctions one by one; or, into an empty tree, all at once."""
-        slot, start, predicate, node, following = self._conjunctions
-        first, count = slot.count, len(conjunctions.slot)
-        slot.extend(conjunctions.slot)
-        start.extend(conjunctions.start[1:] + predicate.count)
-        predicate.extend(conjunctions.predicate)
-        for array in (node, following):
-            array.extend(np.full(count, -1, dtype=np.int32))
-        self._insert(snapshot, np.arange(first, first + count, dtype=np.int32), at_once)
+        """Insert new conjunctions one by one; or all at once, into an empty tree."""
+        mine, count = self._conjunctions, len(conjunctions.slot)
+        numbers = np.arange(mine.slot.count, mine.slot.count + count, dtype=np.int32)
+        mine.slot.extend(conjunctions.slot)
+        mine.start.extend(conjunctions.start[1:] + mine.predicate.count)
+        mine.predicate.extend(conjunctions.predicate)
+        mine.node.extend(np.full(count, -1, dtype=np.int32))
+        mine.next.extend(np.full(count, -1, dtype=np.int32))
+        self._insert(snapshot, numbers, at_once)
 
     def _insert(self, snapshot: Snapshot, numbers: I32, at_once: bool = False) -> None:
         self._learn(snapshot)
@@ -127,7 +129,7 @@ class Tree:
             done = insert(self.nodes, *others, done)
 
     def _make_room(self) -> None:
-        """Longer arrays for the nodes, with room for what the kernel wanted."""
+        """Make the arrays of the nodes longer, so that there is room for what the kernel wanted."""
         nodes, state = self.nodes, self.nodes.state[0]
         pnodes = int(state["pnodes"] + state["wanted"])
         self.nodes = Nodes(
@@ -143,11 +145,11 @@ class Tree:
         return TreePredicates(snapshot.predicates.domain, self.cut_start, self.bounds)
 
     def _learn(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
-        """The bounds of predicates that have come since. Without a rank they rank behind all others."""
+        """Find the bounds of predicates that are new in the snapshot. Unless their rank is given, they come last."""
         fresh = snapshot.domains + 1 - len(self.cut_start)
         if fresh > 0:  # new domains have no cuts, and one space
             self.cut_start = np.append(self.cut_start, np.full(fresh, self.cut_start[-1]))
-        first, count = self._bounds[0].count, len(snapshot.predicates.domain)
+        first, count = self._bounds.low.count, len(snapshot.predicates.domain)
         if count > first:
             room = Bounds(*(array.reserve(count - first) for array in self._bounds))
             room.rank[first:count] = first if rank is None else rank
@@ -166,9 +168,9 @@ class Tree:
         self._insert(snapshot, np.union1d(numbers, self._take_out(numbers)).astype(np.int32))
 
     def _take_out(self, numbers: I32) -> I32:
-        """Take conjunctions out, and those of p-nodes that have too few left. Returns the latter, to be inserted again.
+        """Take conjunctions out, then those of p-nodes with too few left; returns the latter, to be inserted again.
 
-        P-nodes are judged again each time, since the one above may have too few then.
+        Dissolving a p-node may leave too few for the one above.
         """
         stranded = [numbers[:0]]
         while len(numbers):
@@ -184,7 +186,7 @@ class Tree:
         return np.concatenate(stranded)
 
     def _below(self, tops: I32) -> I32:
-        """The conjunctions in the subtrees of c-nodes."""
+        """The conjunctions in the subtrees of c-nodes, ascending."""
         found = np.empty(int(self.nodes.cnodes["size"][tops].sum()), dtype=np.int32)
         if len(found):
             conjunctions_below(self.nodes, self.conjunctions, tops, found)
@@ -193,8 +195,8 @@ class Tree:
     # adjusting
 
     def note(self, index: BETreeIndex) -> None:
-        """Add to the windows what matching has counted."""
-        for name, counted in (("visits", index.visits), ("failed", index.lost)):
+        """Add what matching has counted to the windows of the c-nodes."""
+        for name, counted in (("visits", index.visits), ("failed", index.failed)):
             window = self.nodes.cnodes[name]
             window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, MAX_COUNT), MAX_COUNT)
 

@@ -1,39 +1,104 @@
-"""The arrays of `opindex`, drawn."""
+"""The arrays of `opindex` and `opindex-cnf`, drawn."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix
+
+EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
+"""Operators. An entry for `= v` stands in the list EQUAL, one for `>= v` in AT_LEAST, one for `<= v` in AT_MOST."""
+
+
+class Operands(NamedTuple):
+    """The distinct operands of each operator on each of D domains. The *rank* of an operand is its index in `keys`."""
+
+    start: I64  # |0|3|3|7|    those of operator o on domain d are keys[start[o*D+d]:start[o*D+d+1]]
+    keys: I64  # |2 5 9|...   ascending for each operator and domain
+    domain: I32  # |0 0 0|...   by rank
+
+
+class Entries(NamedTuple):
+    """How predicates are written in the lists: an entry is an operator and an operand, as a rank."""
+
+    start: I64  # |0|1|3|    the entries of predicate p are rank[start[p]:start[p+1]]
+    rank: I32  # |5|0 4|
+    operands: Operands
 
 
 class PredicateLists(NamedTuple):
-    """A list of entries for every operator o and pivot P, number o * domains + P, cut into segments."""
+    """A list of entries for every operator o and pivot d. Its number is o * D + d. Lists are cut into segments."""
 
-    key_start: I64  # |0|3|3|7|      operands of operator o on domain L are those of key_start[o*domains+L] and on
-    keys: I64  # ascending for each; the place of an operand here is its rank
-    key_domain: I32  # by rank: the domain
-    segment_start: I64  # |0|3|3|5|      segments of list n begin here; the last only ends it, an empty list has none
-    segments: I64  # |0 sig|7 sig|12 0|12 sig|20 0|    where its entries begin, and their signature
-    ranks: I32  # |3 3 5|...       ascending in a list
-    conjunctions: I32  # whose entry it is, counted from the first of its pivot
+    operands: Operands
+    segment_start: I64  # |0|3|3|5|                     list n has segments[segment_start[n]:segment_start[n+1]]
+    segments: I64Matrix  # |0 sig|7 sig|12 0|12 sig|20 0|  first entry and signature; the last one only ends the list
+    ranks: I32  # |3 3 5|...   by entry, ascending in a list
+    conjunctions: I32  # |0 2 1|...   by entry: whose it is, numbered from the first conjunction of the pivot
 
 
 class OpIndexIndex(NamedTuple):
     """Conjunctions by pivot, and the lists of their predicates."""
 
     lists: PredicateLists
-    pivot_start: I64  # |0|4|4|9|       conjunctions with the pivot domain L are pivot_start[L]:pivot_start[L+1]; last those without
-    conjunction_slot: I32  # |1|-6|-6|       -1 - slot for one of several conjunctions
-    need: I32  # |7|3|5|         entries of a conjunction that must be true
+    pivot_start: (
+        I64  # |0|4|4|9|    those of pivot d are pivot_start[d]:pivot_start[d+1]; behind the last: without pivot
+    )
+    conjunction_slot: I32  # |1|-6|-6|    -1 - slot for one of several
+    need: I32  # |7|3|5|      entries of a conjunction that must be true
 
 
 class OpIndexCNFIndex(NamedTuple):
-    """Conjunctions by pivot, one for each pivot of a subscription, and the lists of their clauses' predicates."""
+    """Conjunctions of clauses by pivot, and the lists of their predicates.
+
+    A subscription is one conjunction of clauses. It stands here once for each of its pivots.
+    """
 
     lists: PredicateLists
     pivot_start: I64  # as in OpIndexIndex
-    conjunction_slot: I32
-    clauses: U64  # |0b111|0b1|     a bit for each clause of a conjunction
-    clause: U8  # by entry: the number of its bit
-    upto: I64  # by rank: where an interval that begins at the operand ends; beyond all values for other operands
+    conjunction_slot: I32  # |1|-6|-6|      -1 - slot for one of several pivots
+    clauses: U64  # |0b111|0b1|    a bit for each clause of a conjunction
+    clause: U8  # |2 0 1|...     by entry: the number of its clause
+    operand_end: I64  # by rank: the end of an interval that starts at the operand; HIGHEST for other operands
+
+
+class Located(NamedTuple):
+    """Scratch: where the entries of an event, n of them, lie among the operands.
+
+    Entry i makes the operands of operator o with the ranks low[o*n+i]:high[o*n+i] true.
+    """
+
+    low: I64
+    high: I64
+    domain_share: I64  # by entry: the position of its domain among all, as `domain_share` gives it
+
+
+class ListRuns(NamedTuple):
+    """Scratch: runs of a pivot's lists whose entries the event makes true."""
+
+    begin: I64
+    end: I64
+    entry: I64  # of the event: the one that makes the run true
+
+
+class OpIndexScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    located: Located
+    runs: ListRuns
+    remaining: I32  # by conjunction of the pivot: entries that must still become true
+    done: I32  # conjunctions of the pivot that match
+    first_entry: I32  # zero between events
+    stamps: I64
+    effort: I64
+
+
+class OpIndexCNFScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    located: Located
+    runs: ListRuns
+    remaining: U64  # by conjunction of the pivot: a bit for each clause that is not true yet
+    done: I32
+    first_entry: I32
+    stamps: I64
+    effort: I64

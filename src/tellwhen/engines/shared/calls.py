@@ -93,8 +93,20 @@ def _is_enough(arrays: Any, sizes: Any) -> bool:
     )
 
 
+def entries_max(events: Events) -> int:
+    """Entries of the longest event, rounded up so that only few different sizes are asked for."""
+    if len(events.single_valued) == 1:
+        most = len(events.domain)
+    else:
+        most = int(np.diff(events.start).max(initial=0))
+    return max(64, 1 << most.bit_length())
+
+
 class Call:
-    """A kernel, with the index and the snapshot that it reads."""
+    """A kernel, with the index and the snapshot that it reads.
+
+    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event.
+    """
 
     def __init__(self, kernel: Kernel, index: Any, snapshot: Snapshot, sizes: Any) -> None:
         self._kernel, self._sizes = kernel, sizes
@@ -109,10 +121,13 @@ class Call:
 
     def __call__(self, events: Events) -> Matches:
         """The matches of all events."""
-        scratch = take(self._sizes)
+        scratch = self._take(events)
         matches = self._fill(scratch, events)
         give(scratch)
         return matches
+
+    def _take(self, events: Events) -> Scratch:
+        return take(self._sizes(entries_max(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
@@ -138,7 +153,7 @@ class Call:
         A kernel to which counting costs time counts only if it finds a 1 in effort[0].
         """
         candidates = predicates = 0
-        scratch = take(self._sizes)
+        scratch = self._take(events)
         effort = scratch.arrays.effort
         for event in one_by_one(events):  # a kernel whose output is full starts again: only the last run counts
             room, done = 64, 0

@@ -88,3 +88,12 @@ def least(score: I64, start: I64) -> I64:
     if len(some):
         found[some] = np.minimum.reduceat(score << 36 | np.arange(len(score)), start[some]) & ((1 << 36) - 1)
     return found
+
+
+def rarity(source: Source, predicate: I32) -> F64:
+    """By domain: a weight by which pivots are chosen, the least first: the share of events that carry the domain.
+
+    Presence domains occur in every event, so they are the last resort and weigh 2.
+    """
+    is_presence = source.is_presence()[: source.snapshot().domains]
+    return np.where(is_presence, 2.0, frequency(source, predicate))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from tellwhen.engines.shared.calls import sizes_of
@@ -65,15 +67,25 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
-    # By key, then stably by domain. NumPy sorts 16 bits by radix: half the time of lexsort.
-    order = np.argsort(key)
-    order = order[np.argsort(domain[order].astype(np.uint16 if domains < 1 << 16 else np.int32), kind="stable")]
+    order = _order(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(fresh) - 1
     return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
+
+
+def _order(domain: I32, key: I64, domains: int) -> I64:
+    """What np.lexsort((key, domain)) gives, up to the order of equals. Three times as fast where domains are few."""
+    if domains > min(len(key) // 32, 1 << 16):
+        return np.lexsort((key, domain))
+    order = np.argsort(domain.astype(np.uint16), kind="stable")  # NumPy sorts 16 bits by radix
+    bounds = np.searchsorted(domain[order], np.arange(domains + 1)).tolist()
+    for begin, end in pairwise(bounds):
+        mine = order[begin:end]
+        mine[:] = mine[np.argsort(key[mine])]
+    return order
 
 
 def nothing(domains: int = 0) -> Stabbing:

@@ -8,12 +8,12 @@ from tellwhen.engines.betree.arrays import FREED
 from tellwhen.kernels.jit import inline, kernel
 
 MAX_LOSS = 1e9
-"""Where a loss is cut off, so that it fits into an int32."""
+"""A p-node's loss is at most this, so that it fits into an int32."""
 
 
 @inline
 def depth_of(nodes, c):
-    """The number of attributes on the path from the root."""
+    """The number of attributes on the path from the root to a c-node."""
     depth = 0
     while nodes.cnodes[c].pnode >= 0:
         depth += 1
@@ -23,9 +23,9 @@ def depth_of(nodes, c):
 
 @kernel
 def judge(nodes, window, threshold, is_unfit_cnode, is_unfit_pnode):
-    """Mark the l-nodes and p-nodes whose rank is below the threshold, and end their windows.
+    """Mark the l-nodes and p-nodes whose window is over and whose rank is below the threshold; new windows begin.
 
-    A window is over when as many events have visited as `window` percent of the conjunctions.
+    A window is over after a number of events that is `window` percent of the conjunctions.
     """
     state = nodes.state[0]
     rank, loss, visits = np.zeros(state.pnodes), np.zeros(state.pnodes), np.zeros(state.pnodes, dtype=np.int64)
@@ -34,7 +34,7 @@ def judge(nodes, window, threshold, is_unfit_cnode, is_unfit_pnode):
         if node.domain == FREED:
             continue
         node_loss = node.failed / node.visits if node.visits > 0 else 0.0
-        # Every conjunction here has a predicate for each attribute of the path: covered, or subsumed.
+        # Gain: each conjunction has a predicate, covered or subsumed, for every attribute of the path.
         node_rank = node.count * depth_of(nodes, c) - node_loss
         p = node.pnode
         while p >= 0:

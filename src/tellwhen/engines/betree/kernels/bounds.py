@@ -9,13 +9,14 @@ from tellwhen.kernels.spaces import space_of
 
 @kernel
 def find_bounds(cut_start, cuts, predicates, first, bounds):
-    """The bounds of all predicates from `first` on: the spaces of their least and of their greatest value."""
+    """The bounds of the predicates from `first` on: the spaces of their least and of their greatest value."""
     for p in range(first, predicates.domain.size):
         domain, begin, end = predicates.domain[p], predicates.start[p], predicates.start[p + 1]
         low, high = predicates.low[begin], predicates.high[end - 1]
         bounds.low[p] = space_of(cut_start, cuts, domain, low)
         bounds.high[p] = space_of(cut_start, cuts, domain, high)
-        # Space s begins with cuts[s - domain - 1], unless it is the domain's first, and ends before cuts[s - domain].
+        # Space s begins at cuts[s - domain - 1], unless it is the first of its domain. It ends before cuts[s - domain],
+        # unless it is the last.
         cut = bounds.low[p] - domain - 1
         begins = low == LOWEST or (cut >= cut_start[domain] and cuts[cut] == low)
         cut = bounds.high[p] - domain

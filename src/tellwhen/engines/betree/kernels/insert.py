@@ -1,4 +1,4 @@
-"""Where does a conjunction go, and what happens to a bucket that overflows? (BE-Tree, Algorithms 3, 4 and 6.)"""
+"""Where does a conjunction go, and what happens to an l-node that overflows? (BE-Tree, Algorithms 3, 4 and 6.)"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def half_that_encloses(nodes, c, low, high):
 
 @inline
 def split(nodes, conjunctions, predicates, c):
-    """Cut a bucket in halves, each of which takes the conjunctions that it encloses."""
+    """Split a bucket in halves, each of which takes the conjunctions that it encloses."""
     node, bounds = nodes.cnodes[c], predicates.bounds
     node.is_split, node.capacity = 1, nodes.state[0].max_cap
     conjunction = emptied(nodes, c)
@@ -52,7 +52,7 @@ def split(nodes, conjunctions, predicates, c):
 
 @inline
 def relieve(nodes, conjunctions, predicates, marks):
-    """Space clustering (Algorithm 6) of every bucket on the stack; returns False if there was no room for it.
+    """Space clustering (Algorithm 6) of every c-node on the stack; returns False if there is no room for that.
 
     The forced split rule: a bucket of several values is split before its c-node is partitioned.
     """
@@ -61,6 +61,7 @@ def relieve(nodes, conjunctions, predicates, marks):
         c = np.int64(nodes.stack[state.waiting - 1])
         node = nodes.cnodes[c]
         if node.count > node.capacity:
+            # Each new p-node takes at least min_size conjunctions, and has a domain of its own.
             if not has_room(nodes, min(node.count // state.min_size, marks.group.size)):
                 return False
             state.waiting -= 1
@@ -75,9 +76,10 @@ def relieve(nodes, conjunctions, predicates, marks):
 
 @inline
 def best_pnode(nodes, conjunctions, predicates, c, conjunction):
-    """Of a c-node's p-nodes on the conjunction's domains the one of the highest score; -1 if there is none.
+    """Of a c-node's p-nodes on domains of the conjunction, the one of the highest score; -1 if there is none.
 
-    A p-node is never on a domain of the path to its c-node, so the path need not be checked.
+    The score is what a p-node has, less what it costs. No p-node is on a domain of the path to its c-node, so a domain
+    that was used before is not found again.
     """
     best, highest = -1, 0
     if nodes.cnodes[c].directory >= 0:
@@ -93,7 +95,7 @@ def best_pnode(nodes, conjunctions, predicates, c, conjunction):
 
 @inline
 def smallest_bucket(nodes, c, low, high):
-    """The insertion rule: the smallest bucket that encloses low..high, c or below. All on the way get one larger."""
+    """The insertion rule: the smallest bucket that encloses low..high, from c down. The sizes there grow by one."""
     while True:
         nodes.cnodes[c].size += 1
         half = -1
@@ -108,8 +110,8 @@ def smallest_bucket(nodes, c, low, high):
 def insert(nodes, conjunctions, predicates, marks, numbers, done):
     """Insert the conjunctions numbers[done:] one by one; returns how many of `numbers` are in.
 
-    It stops early when the nodes' arrays are full: then not all are in, or some buckets are still on the stack. With
-    longer arrays it goes on from there.
+    It stops early when the arrays of the nodes are full. Then not all are in, or some c-nodes are still on the stack;
+    called again with longer arrays, it goes on from there.
     """
     bounds = predicates.bounds
     while relieve(nodes, conjunctions, predicates, marks) and done < numbers.size and has_room(nodes, 0):
@@ -130,7 +132,7 @@ def insert(nodes, conjunctions, predicates, marks, numbers, done):
 
 @kernel
 def fill_root(nodes, conjunctions, numbers):
-    """Put all conjunctions into the root, to be partitioned afterwards (BE-B)."""
+    """Put all conjunctions into the root of an empty tree; `insert` then partitions it (BE-B)."""
     for conjunction in numbers:
         put(nodes, conjunctions, 0, conjunction)
     nodes.cnodes[0].size += numbers.size

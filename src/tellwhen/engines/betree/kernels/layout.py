@@ -1,4 +1,4 @@
-"""In which order are nodes and conjunctions laid out for matching, and which predicates are left to test?"""
+"""In which order are nodes laid out for matching, and which predicates of their conjunctions are left to test?"""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 
 SORTED_MAX = 64
-"""Predicates of a conjunction that are sorted by rank, at most: an insertion sort takes their square."""
+"""Predicates of a conjunction that are sorted by rank, at most: insertion sort takes quadratic time."""
 
 
 @kernel
 def depth_first(nodes, directory_start, directory, order):
-    """List all c-nodes depth first: the node, what is below its p-nodes, then its left and its right half.
+    """List all c-nodes depth first: a c-node, then what is below its p-nodes, then its left and its right half.
 
     The p-nodes of c-node c are directory[directory_start[c]:directory_start[c+1]].
     """
@@ -35,7 +35,7 @@ def depth_first(nodes, directory_start, directory, order):
 
 @inline
 def find_path(nodes, c, path):
-    """The c-nodes whose buckets an event must fall into to reach a c-node, one for each attribute; returns how many."""
+    """The c-nodes whose buckets an event must touch to reach a c-node, one for each attribute; returns how many."""
     depth = 0
     while nodes.cnodes[c].pnode >= 0:
         path[depth] = c
@@ -46,7 +46,7 @@ def find_path(nodes, c, path):
 
 @inline
 def is_subsumed(nodes, predicates, p, path, depth):
-    """Does reaching the l-node say already that the predicate is true? Then one of the buckets on the path equals it."""
+    """Is the predicate true for every event that takes the path? It is if a bucket of the path equals it."""
     bounds = predicates.bounds
     if bounds.is_exact[p]:
         for k in range(depth):
@@ -58,10 +58,9 @@ def is_subsumed(nodes, predicates, p, path, depth):
 
 @kernel
 def write_words(nodes, conjunctions, predicates, order, begin, words, is_used):
-    """Write the conjunctions of all c-nodes in order, each as the words of `BETreeIndex`; returns how many words.
+    """Write the conjunctions of all c-nodes in this order, as words of a `BETreeIndex`, without subsumed predicates.
 
-    Subsumed predicates are left out. `begin` gets where the words of each c-node begin, and `is_used` which predicates
-    were written.
+    Fills `begin`, where the words of each c-node begin, and `is_used`, which predicates were written.
     """
     rank = predicates.bounds.rank
     path = np.empty(256, dtype=np.int32)
@@ -86,4 +85,3 @@ def write_words(nodes, conjunctions, predicates, order, begin, words, is_used):
             written = end
             conjunction = conjunctions.next[conjunction]
     begin[order.size] = written
-    return written

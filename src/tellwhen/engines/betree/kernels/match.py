@@ -5,6 +5,8 @@ Deviation: true predicates are found once for an event, so that testing one is r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tellwhen.engines.betree.arrays import (
@@ -18,7 +20,7 @@ from tellwhen.engines.betree.arrays import (
     BETreeIndex,
     BETreeScratch,
 )
-from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.arrays import I64, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, longest_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
@@ -34,22 +36,29 @@ CACHE_LINE_WORDS = 16
 """int32 words per cache line."""
 
 
+class EntrySpaces(NamedTuple):
+    """By entry of an event: the spaces of its least and of its greatest value."""
+
+    low: I64
+    high: I64
+
+
 @inline
-def find_spaces(index, events, event, low_space, high_space):
-    """By entry of the event: the spaces of its least and of its greatest value."""
+def find_spaces(index, events, event, spaces):
+    """Fill `spaces`, except for domains that are newer than the index."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
         if domain < index.cut_start.size - 1:
-            low_space[i - begin] = space_of(index.cut_start, index.cuts, domain, events.low[i])
-            high_space[i - begin] = space_of(index.cut_start, index.cuts, domain, events.high[i])
+            spaces.low[i - begin] = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            spaces.high[i - begin] = space_of(index.cut_start, index.cuts, domain, events.high[i])
 
 
 @inline
 def queue_pnodes(index, n, events, event, first_entry, queue, back):
-    """Queue the top buckets of a node's p-nodes on domains that the event has; returns the new end of the queue.
+    """Queue what is below a node's p-nodes on domains of the event (Algorithm 1); returns the new end of the queue.
 
-    The shorter list is walked: that of the p-nodes, or that of the event's entries.
+    Of the p-nodes and the event's entries, whichever are fewer are enumerated.
     """
     begin, end = events.start[event], events.start[event + 1]
     first, last = index.nodes[n, DIRECTORY], index.nodes[n + 1, DIRECTORY]
@@ -69,8 +78,8 @@ def queue_pnodes(index, n, events, event, first_entry, queue, back):
 
 
 @inline
-def queue_halves(index, n, events, event, first_entry, low_space, high_space, queue, back):
-    """Queue the halves of a node's bucket that some entry of the event touches; returns the new end of the queue."""
+def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
+    """Queue the halves of a node's bucket that the event touches (Algorithm 2); returns the new end of the queue."""
     nodes = index.nodes
     left, right = nodes[n, LEFT], nodes[n, RIGHT]
     if left >= 0 or right >= 0:
@@ -80,8 +89,8 @@ def queue_halves(index, n, events, event, first_entry, low_space, high_space, qu
         is_lower = is_higher = False
         i = first_entry[domain] - 1
         while i < end and events.domain[i] == domain:
-            is_lower |= low_space[i - begin] <= middle and high_space[i - begin] >= low
-            is_higher |= high_space[i - begin] > middle and low_space[i - begin] <= high
+            is_lower |= spaces.low[i - begin] <= middle and spaces.high[i - begin] >= low
+            is_higher |= spaces.high[i - begin] > middle and spaces.low[i - begin] <= high
             i += 1
         queue[back] = left
         back += is_lower and left >= 0
@@ -91,24 +100,28 @@ def queue_halves(index, n, events, event, first_entry, low_space, high_space, qu
 
 
 @inline
-def find_leaves(index, events, event, first_entry, low_space, high_space, queue):
-    """All nodes with conjunctions that the event reaches, level by level, in `queue`; returns how many."""
+def find_leaves(index, events, event, first_entry, spaces, queue):
+    """List the nodes with conjunctions that the event reaches in `queue`; returns how many.
+
+    Level by level, so that the loads of several nodes overlap. `queue` has two ends: nodes to visit at the back, and at
+    the front, where they were already visited, those with conjunctions.
+    """
     nodes = index.nodes
     queue[0] = 0
-    front, back, leaves = 0, np.int64(1), 0
+    front, back, leaves = 0, np.int64(1), 0  # a literal would compile queue_pnodes twice
     while front < back:
         n = queue[front]
         front += 1
         back = queue_pnodes(index, n, events, event, first_entry, queue, back)
-        back = queue_halves(index, n, events, event, first_entry, low_space, high_space, queue, back)
-        queue[leaves] = n  # overwrites nodes that have been visited
+        back = queue_halves(index, n, events, event, first_entry, spaces, queue, back)
+        queue[leaves] = n
         leaves += nodes[n, WORDS] < nodes[n + 1, WORDS]
     return leaves
 
 
 @inline
 def most_matches(index, queue, leaves):
-    """Matches that the leaves can have, at most: a conjunction has at least two words."""
+    """An upper limit on the matches in the leaves: a conjunction has at least two words."""
     words = 0
     for k in range(leaves):
         words += index.nodes[queue[k] + 1, WORDS] - index.nodes[queue[k], WORDS]
@@ -117,7 +130,7 @@ def most_matches(index, queue, leaves):
 
 @inline
 def prefetch(index, n):
-    """Load one word of every cache line of a leaf; returns their sum, which must be used, or LLVM drops the loads."""
+    """Load a word of every cache line of a leaf; returns their sum. Unless that is used, LLVM drops the loads."""
     loaded = 0
     for w in range(index.nodes[n, WORDS], index.nodes[n + 1, WORDS], CACHE_LINE_WORDS):
         loaded += index.words[w]
@@ -128,7 +141,7 @@ def prefetch(index, n):
 def test_leaf(index, n, snapshot, scratch, out, written):
     """Test the conjunctions of a leaf, and write those that are true; returns the new end of the output.
 
-    `visits` and `lost` count for the growing tree. Threads that count at the same time may lose a count, nothing else.
+    `visits` and `failed` are for the growing tree. Threads that count at the same time may lose counts, nothing else.
     """
     words = index.words
     at, end = index.nodes[n, WORDS], index.nodes[n + 1, WORDS]
@@ -147,7 +160,7 @@ def test_leaf(index, n, snapshot, scratch, out, written):
     scratch.effort[0] += conjunctions
     scratch.effort[1] += passed + failed
     index.visits[n] += 1
-    index.lost[n] += failed
+    index.failed[n] += failed
     return written
 
 
@@ -161,12 +174,12 @@ def match_tree(index, snapshot, scratch, events, out, event):
     scratch, events, out = unpack(scratch, BETreeScratch), borrow(events, Events), borrow(out, Matches)
     first_entry, queue = scratch.first_entry, scratch.queue
     longest = longest_event(events, event)
-    low_space, high_space = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
+    spaces = EntrySpaces(np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64))
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        find_spaces(index, events, e, low_space, high_space)
+        find_spaces(index, events, e, spaces)
         open_event(events, e, first_entry)
-        leaves = find_leaves(index, events, e, first_entry, low_space, high_space, queue)
+        leaves = find_leaves(index, events, e, first_entry, spaces, queue)
         close_event(events, e, first_entry)
         if most_matches(index, queue, leaves) > out.slot.size - written:
             return e

@@ -1,4 +1,4 @@
-"""How are the nodes of a growing tree found, created, filled and freed? What all kernels that change it share."""
+"""How are the nodes of a growing tree found, created, filled and freed? Shared by the kernels that change it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tellwhen.kernels.jit import inline, kernel
 
 @inline
 def table_position(nodes, cnode, domain):
-    """Where the table has the p-node of a c-node and a domain, or the empty entry where it belongs."""
+    """The table's entry for the p-node of a c-node on a domain, or the empty entry where it belongs."""
     table, pnodes = nodes.table, nodes.pnodes
     mask = table.size - 1
     key = np.uint64(cnode) << np.uint64(32) | np.uint64(domain)
     at = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    # The entry of a freed p-node stays until the table is filled again. The p-node's fields tell it from others.
+    # The entry of a freed p-node stays until the table is filled again. It does not match: a p-node knows its own key.
     while table[at] != 0 and (pnodes[table[at] - 1].parent != cnode or pnodes[table[at] - 1].domain != domain):
         at = (at + 1) & mask
     return at
@@ -47,7 +47,7 @@ def first_not_found(nodes):
 
 @inline
 def predicate_on(conjunctions, predicates, conjunction, domain):
-    """The first predicate of a conjunction on a domain, on which it has one."""
+    """The first predicate of a conjunction on a domain. There must be one."""
     i = conjunctions.start[conjunction]
     while predicates.domain[conjunctions.predicate[i]] != domain:
         i += 1
@@ -59,9 +59,9 @@ def predicate_on(conjunctions, predicates, conjunction, domain):
 
 @inline
 def has_room(nodes, pnodes):
-    """Is there room for so many new p-nodes with their top buckets, and for two halves of a bucket?
+    """Is there room for this many new p-nodes with their top buckets, and for two halves of a bucket?
 
-    If not, `wanted` notes it. Kernels ask before they begin to change something, so that they can stop there.
+    A kernel asks before each step, so that it stops between two steps. `wanted` tells Python what it asked for.
     """
     state = nodes.state[0]
     state.wanted = pnodes
@@ -75,7 +75,7 @@ def has_room(nodes, pnodes):
 
 @inline
 def new_cnode(nodes):
-    """An empty c-node, whose bucket and parent the caller sets."""
+    """Create an empty c-node; its bucket and its parent are for the caller to set."""
     state = nodes.state[0]
     c = state.freed_cnode
     if c >= 0:
@@ -92,7 +92,7 @@ def new_cnode(nodes):
 
 @inline
 def new_pnode(nodes, parent, domain, low, high):
-    """A p-node in the directory of a c-node, with a top bucket of all spaces of the domain, low..high."""
+    """Create a p-node in the directory of a c-node; its top bucket has all spaces of the domain, low..high."""
     state = nodes.state[0]
     p = state.freed_pnode
     if p >= 0:
@@ -135,7 +135,7 @@ def emptied(nodes, c):
 
 @inline
 def push(nodes, c):
-    """Note a bucket that may overflow."""
+    """Put a c-node whose l-node may overflow on the stack."""
     state = nodes.state[0]
     nodes.stack[state.waiting] = c
     state.waiting += 1
@@ -153,7 +153,7 @@ def capacity_for(nodes, count):
 
 @inline
 def free_cnode(nodes, c):
-    """Give the record back."""
+    """Free the record of a c-node."""
     node, state = nodes.cnodes[c], nodes.state[0]
     node.domain, node.directory, node.count, node.size = FREED, -1, 0, 0
     node.whole = state.freed_cnode
@@ -162,7 +162,7 @@ def free_cnode(nodes, c):
 
 @inline
 def free_pnode(nodes, p):
-    """Take a p-node out of its c-node's directory, and give the record back."""
+    """Take a p-node out of the directory of its c-node, and free its record."""
     pnode, state = nodes.pnodes[p], nodes.state[0]
     parent = nodes.cnodes[pnode.parent]
     if parent.directory == p:

@@ -1,4 +1,4 @@
-"""By which attributes is an l-node partitioned that is too full? (BE-Tree, section 4.2, Algorithm 5.)"""
+"""By which attributes is an overflowing l-node partitioned? (BE-Tree, section 4.2, Algorithm 5.)"""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class DomainMarks(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The conjunctions of an l-node by domain. An entry is a member and one of its domains.
+    """The conjunctions of an l-node, the *members*, by domain. An *entry* is a member and one of its domains.
 
-    They are grouped once, so that moving a group costs no more than what it moves.
+    Grouping is done once, so that moving a group costs no more than what is moved.
     """
 
-    member: I32  # |4|9|-1|2|    the conjunctions; -1 for one that has moved
-    entry_start: I32  # |0|2|...      entries of member m are entry_start[m]:entry_start[m+1]
-    entry_member: I32  # |0 0|1|...    by entry: its member, its group, and the next entry of that group, -1 at the end
-    entry_group: I32  # |0 1|1|...
-    entry_next: I32
-    domain: I32  # |7|2|          by group: its domain, its first entry, and its members that have not moved
-    first: I32
-    popularity: I32
+    member: I32  # |4|9|-1|     conjunctions; -1 for one that has moved
+    entry_start: I32  # |0|2|3|4|    entries of member m are entry_start[m]:entry_start[m+1]
+    entry_member: I32  # |0 0|1|2|    by entry: its member
+    entry_group: I32  # |0 1|1|0|    by entry: its group
+    entry_next: I32  # |-1 -1|1|0| by entry: the next one of its group, -1 at the end
+    domain: I32  # |7|2|        by group: its domain
+    first: I32  # |3|2|        by group: its first entry
+    popularity: I32  # |1|2|        by group: its members that have not moved
 
 
 @inline
 def mark_path(nodes, c, marks, mark):
-    """Mark the domains on the path from the root to a c-node: one attribute is used at most once on a path."""
+    """Mark the domains on the path from the root to a c-node."""
     while nodes.cnodes[c].pnode >= 0:
         marks.member[nodes.cnodes[c].domain] = mark
         c = nodes.pnodes[nodes.cnodes[c].pnode].parent
@@ -56,7 +56,10 @@ def members_of(nodes, conjunctions, c):
 
 @inline
 def group_by_domain(nodes, conjunctions, predicates, marks, c):
-    """The conjunctions of an l-node by domain, and the number of groups. Domains on the path are left out."""
+    """The conjunctions of an l-node by domain, and the number of groups.
+
+    Domains on the path are left out, since an attribute is used at most once on a path.
+    """
     member, most = members_of(nodes, conjunctions, c)
     groups = Groups(
         member,
@@ -93,7 +96,7 @@ def group_by_domain(nodes, conjunctions, predicates, marks, c):
 
 @inline
 def most_popular(groups, count):
-    """The group of the most members, of the lowest domain among equals; -1 if there are no groups."""
+    """The group of the most members, among equals that of the lowest domain; -1 if there are no groups."""
     best = min(0, count - 1)
     for g in range(1, count):
         if groups.popularity[g] > groups.popularity[best] or (
@@ -128,7 +131,8 @@ def partition(nodes, conjunctions, predicates, marks, c):
     while left > node.capacity:
         best = most_popular(groups, count)
         if best < 0 or groups.popularity[best] < nodes.state[0].min_size:
-            # An extended l-node. Half as much room again: what nothing divides would else be grouped again and again.
+            # An extended l-node. With less than half as much room again, conjunctions that nothing divides would be
+            # grouped too often.
             wanted = left + left // 2
             break
         domain = groups.domain[best]

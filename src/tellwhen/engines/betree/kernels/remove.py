@@ -1,4 +1,4 @@
-"""What happens to nodes whose conjunctions are taken out? (BE-Tree, section 4.3, the merge rule.)"""
+"""What happens to nodes when conjunctions are taken out of them? (BE-Tree, section 4.3, the merge rule.)"""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tellwhen.kernels.jit import inline, kernel
 
 @kernel
 def take_out(nodes, conjunctions, numbers, touched):
-    """Take conjunctions out of their l-nodes; returns how many c-nodes in `touched` have lost some. Nodes stay.
+    """Take conjunctions out of their l-nodes, and list these c-nodes in `touched`; returns how many. No node is freed.
 
-    `numbers` come sorted by c-node.
+    `numbers` are sorted by c-node.
     """
     count = 0
     for conjunction in numbers:
@@ -38,7 +38,7 @@ def take_out(nodes, conjunctions, numbers, touched):
 
 @inline
 def above(nodes, c):
-    """The bucket that it is a half of, or else the c-node of its p-node; -1 for the root."""
+    """The bucket that a c-node is a half of, or else the parent of its p-node; -1 for the root."""
     node = nodes.cnodes[c]
     if node.whole >= 0:
         return node.whole
@@ -55,7 +55,7 @@ def shrink(nodes, c, by):
 
 @kernel
 def mend(nodes, conjunctions, touched):
-    """After conjunctions were taken out of c-nodes: free what is empty and merge buckets, from there up to the root."""
+    """After conjunctions were taken out of c-nodes: free empty nodes and merge halves, from there up to the root."""
     for c in touched:
         while c > 0 and nodes.cnodes[c].domain != FREED:
             following = above(nodes, c)
@@ -68,13 +68,13 @@ def mend(nodes, conjunctions, touched):
 
 @inline
 def is_empty(node):
-    """Is there nothing in its subtree, and no node below?"""
+    """Has the c-node no conjunctions, and no nodes below?"""
     return node.size == 0 and node.directory < 0 and node.left < 0 and node.right < 0
 
 
 @inline
 def free(nodes, c):
-    """Free an empty c-node; if it is a top bucket, its p-node too."""
+    """Free an empty c-node, and its p-node if it is the top."""
     node = nodes.cnodes[c]
     if node.whole < 0:
         free_pnode(nodes, node.pnode)
@@ -87,7 +87,7 @@ def free(nodes, c):
 
 @inline
 def takes_halves_back(nodes, c):
-    """The merge rule: is the bucket not partitioned, nor its halves divided further, and would an l-node be half empty?"""
+    """The merge rule: are neither the bucket nor its halves divided further, and would one l-node be half empty?"""
     node = nodes.cnodes[c]
     for half in (node.left, node.right):
         if half >= 0 and (nodes.cnodes[half].is_split or nodes.cnodes[half].directory >= 0):
@@ -113,7 +113,7 @@ def take_halves_back(nodes, conjunctions, c):
 
 @kernel
 def conjunctions_below(nodes, conjunctions, tops, found):
-    """All conjunctions in the subtrees of some c-nodes; returns how many. Subtrees that are nested repeat them."""
+    """List the conjunctions in the subtrees of some c-nodes; returns how many. Nested subtrees repeat them."""
     stack = np.empty(nodes.cnodes.size + 1, dtype=np.int32)
     count = 0
     for top in tops:

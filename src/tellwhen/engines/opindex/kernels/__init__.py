@@ -1,0 +1,1 @@
+"""The loops of `opindex`: match, build, and the segments of lists."""

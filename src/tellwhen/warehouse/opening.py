@@ -1,0 +1,113 @@
+"""A directory -> a `Shard` to match with: a saved index, one shard of a version, or a whole version.
+
+Shards of a version share one dictionary, which is stored beside them:
+
+    saved index     manifest names the attributes      arrays of the shard, and of the dictionary
+    shard-<hex>     manifest has no attributes         arrays of the shard; the dictionary is in ../dictionary-<hex>
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.store import Store
+from tellwhen.compile.unify import translated
+from tellwhen.containers.texts import Texts
+from tellwhen.errors import FormatError
+from tellwhen.ids import Ids
+from tellwhen.kernels.arrays import I32
+from tellwhen.persistence import directory
+from tellwhen.persistence.attributes import restored_attributes
+from tellwhen.profile import Profile
+from tellwhen.schema import Schema
+from tellwhen.shard import Shard
+from tellwhen.warehouse.leases import lease
+from tellwhen.warehouse.versions import CURRENT, located, read_version, version_numbers
+
+
+class Subscriptions(Protocol):
+    """Subscriptions by slot, in a shard or in a block."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def ids(self) -> Ids: ...
+
+    @property
+    def texts(self) -> Texts: ...
+
+
+def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
+    """What is saved in a directory, as one shard; `verify=False` skips the checksums."""
+    root = Path(path)
+    if (root / CURRENT).exists():
+        return open_version(root, verify=verify)
+    parts, meta = directory.load(root, verify)
+    if "attributes" in meta:
+        return Shard.of_parts(parts, meta)
+    dictionary = _dictionary_of(root.absolute())
+    return Shard.restored(parts, meta, read_dictionary(dictionary, verify), read_profile(dictionary))
+
+
+def open_version(path: str | os.PathLike[str], version: int | None = None, *, verify: bool = True) -> Shard:
+    """A whole version, the current one by default, with all its subscriptions in one shard.
+
+    The only shard of a version is mapped into memory as it is. Several are copied into one, which is then indexed.
+    """
+    root = located(path)
+    found = read_version(root, version)
+    lease(root, found.version)
+    attributes, profile = read_dictionary(root / found.dictionary, verify), read_profile(root / found.dictionary)
+    shards = (read_shard(root / info.name, attributes, verify, profile) for info in found.shards)
+    if len(found.shards) == 1:
+        return next(shards)
+    whole = Shard.empty(found.engine, Schema(found.schema), profile)
+    whole.store.attributes = attributes
+    for shard in shards:
+        copy_subscriptions(whole, shard, shard.store.alive())
+    whole.index_all()
+    return whole
+
+
+def read_dictionary(folder: Path, verify: bool = True) -> Attributes:
+    """The attributes that the shards of a version share, mapped into memory."""
+    parts, meta = directory.load(folder, verify)
+    return restored_attributes(meta["attributes"], parts["dictionaries"])
+
+
+def read_profile(folder: Path) -> Profile:
+    """The profile that a version was built with, which is kept beside its dictionary."""
+    parts, _ = directory.load(folder, verify=False)
+    return Profile.from_bytes(parts["profile"]["json"].tobytes())
+
+
+def read_shard(folder: Path, attributes: Attributes, verify: bool = True, profile: Profile | None = None) -> Shard:
+    """One shard of a version, mapped into memory. To match, it needs no profile."""
+    parts, meta = directory.load(folder, verify)
+    return Shard.restored(parts, meta, attributes, profile)
+
+
+def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None:
+    """Append subscriptions to a shard, translated to its attributes, which must know theirs; does not index them."""
+    if len(slots):
+        extract = source.store.extract(slots)
+        if source.store.attributes is not target.store.attributes:
+            literals = translated(extract.literals, source.store.attributes, target.store.attributes)
+            extract = extract._replace(literals=literals)
+        target.store.adopt(extract)
+        target.ids.adopt(source.ids, slots)
+        target.texts.adopt(source.texts, slots)
+
+
+def _dictionary_of(shard: Path) -> Path:
+    """The dictionary of a shard is named by the versions that have the shard; any of them will do."""
+    root = shard.parent
+    for number in reversed(version_numbers(root)):
+        version = read_version(root, number)
+        if any(info.name == shard.name for info in version.shards):
+            return root / version.dictionary
+    raise FormatError(f"no version in {root} has the shard {shard.name}, so its dictionary is not known")

@@ -1,0 +1,130 @@
+"""Where does an index that Spark builds live, and which version of it is current?
+
+    index/current.json              the number of the current version
+    index/versions/00000007.json    what a version consists of: a dictionary, shards, and which attribute leads where
+    index/dictionary-<hex>/         the attributes that all shards share
+    index/shard-<hex>/              one shard; versions share the shards that did not change
+    index/quarantine/version=7/     Parquet: the rows of an update that could not be applied
+    index/staging-<hex>/            of a build that is running, or was killed
+    index/pins/<query>/<batch>      the version that a query, or a micro-batch of a stream, is matched with
+    index/leases/<version>          touched by whoever matches with the version
+
+A version is committed by renaming `current.json`: a kill at any moment leaves the previous one in place. The directory
+must be on a file system that the driver and all executors share; on one machine, any directory will do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from tellwhen.errors import FormatError
+from tellwhen.ids import IdType
+from tellwhen.persistence.directory import read_checked
+
+FORMAT = 2
+CURRENT = "current.json"
+
+
+@dataclass(frozen=True)
+class ShardInfo:
+    """One shard of a version: its directory, and how much is in it."""
+
+    name: str
+    subscriptions: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Version:
+    """All that matching needs to know before it opens a shard."""
+
+    version: int
+    created: float
+    engine: str
+    schema: dict[str, Any]
+    ids: IdType
+    dictionary: str
+    shards: list[ShardInfo]
+    pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
+    order: list[str]  # attributes, those that fewest events carry first
+    applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
+    quarantined: int = 0  # rows of the update that could not be applied: see `quarantine_folder`
+
+    @property
+    def subscriptions(self) -> int:
+        return sum(shard.subscriptions for shard in self.shards)
+
+    @property
+    def bytes(self) -> int:
+        return sum(shard.bytes for shard in self.shards)
+
+    @property
+    def balance(self) -> float:
+        """The largest shard over the mean: 1 is perfect."""
+        sizes = [shard.subscriptions for shard in self.shards]
+        return max(sizes) * len(sizes) / max(1, sum(sizes)) if sizes else 1.0
+
+
+def located(path: str | os.PathLike[str]) -> Path:
+    """The directory behind a path or a `file:` address."""
+    text = os.fspath(path)
+    parsed = urlparse(text)
+    if parsed.scheme == "file":
+        return Path(unquote(parsed.path))
+    if len(parsed.scheme) > 1:
+        raise FormatError(
+            f"{text}: an index is mapped into memory, so it must be on a file system that the driver and all executors "
+            f"share, not behind {parsed.scheme}://"
+        )
+    return Path(text).absolute()
+
+
+def read_version(path: str | os.PathLike[str], version: int | None = None) -> Version:
+    """A version, the current one by default."""
+    root = located(path)
+    if version is None:
+        version = current(root)
+    try:
+        body = read_checked(version_file(root, version), FORMAT)
+    except FileNotFoundError:
+        known = ", ".join(str(number) for number in version_numbers(root)) or "none"
+        raise FormatError(f"{root} has no version {version}; there are {known}") from None
+    return Version(**{**body, "shards": [ShardInfo(**shard) for shard in body["shards"]]})
+
+
+def current(root: Path) -> int:
+    """The number of the current version."""
+    try:
+        return int(read_checked(root / CURRENT, FORMAT)["version"])
+    except (FileNotFoundError, NotADirectoryError):
+        raise FormatError(f"there is no index in {root}: {CURRENT} is missing") from None
+
+
+def versions(path: str | os.PathLike[str]) -> list[Version]:
+    """The versions there are, oldest first."""
+    root = located(path)
+    current(root)
+    return [read_version(root, number) for number in version_numbers(root)]
+
+
+def version_numbers(root: Path) -> list[int]:
+    """The numbers of all versions there are, ascending."""
+    folder = root / "versions"
+    if not folder.is_dir():
+        return []
+    return sorted(int(file.stem) for file in folder.iterdir() if re.fullmatch(r"\d{8}\.json", file.name))
+
+
+def version_file(root: Path, version: int) -> Path:
+    """The file that describes a version."""
+    return root / "versions" / f"{version:08d}.json"
+
+
+def quarantine_folder(root: Path, version: int) -> Path:
+    """The rows that the update to this version could not apply, as Parquet files."""
+    return root / "quarantine" / f"version={version}"
