@@ -219,7 +219,7 @@ def test_labels_that_move():
     assert satisfied(store)[:6] == expected
     events = store.typical().events
     assert len(events.low) == len(before)
-    labels = store.attributes.by_name["name"].strings.labels
+    labels = store.attributes.by_name["name"].string.labels
     assert {labels[f"k{k}"] for k in range(3)} <= set(events.low.tolist())
     assert not {labels[f"k{k}"] for k in range(3)} <= set(before.tolist())
 
