@@ -12,7 +12,7 @@ TYPES = {"int": pa.int64(), "str": pa.large_string(), "mixed": MIXED}
 
 
 def id_type(index):
-    return index.match_many([{"x": 1}]).schema.field("subscription").type
+    return index.match_many([{"x": 1}]).schema.field("subscription_id").type
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_removed_ids_do_not_count(mixed):
     assert id_type(mixed) == MIXED
     mixed.remove("a")
     assert id_type(mixed) == pa.int64()
-    assert mixed.match_many([{"x": 1}]).column("subscription").to_pylist() == [2]
+    assert mixed.match_many([{"x": 1}]).column("subscription_id").to_pylist() == [2]
     mixed.add("b", "x = 2").remove(2)
     assert id_type(mixed) == pa.large_string()
 

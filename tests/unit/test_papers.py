@@ -237,9 +237,9 @@ def test_opindex_of_long_events():
     right = list(range(1400, 2000, 7))
     assert index.match(long) == right
     found = index.match_many([{"a": 7, "b": 3}, long, {"a": 14, "b": 3}, {}]).to_pydict()
-    assert found["subscription"][0] == 7
-    assert sorted(found["subscription"][1:-1]) == right
-    assert found["event"] == [0, *[1] * len(right), 2]
+    assert found["subscription_id"][0] == 7
+    assert sorted(found["subscription_id"][1:-1]) == right
+    assert found["event_id"] == [0, *[1] * len(right), 2]
     index._shard.engine.verify()
 
 
@@ -274,7 +274,7 @@ def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
-    assert index._shard.engine._aside.tolist() == [50]
+    assert index._shard.engine._index.unindexed.tolist() == [50]
     assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "narrow"}
     assert set(index.match({"a": 40, "b": 1})) == {40, "wide"}
 

@@ -42,7 +42,7 @@ class PSTBloom(PSTreeEngine):
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
-        rank = ranking(self.source, conjunctions.predicate)
+        rank = self._rank = ranking(self.source, conjunctions.predicate)
         chosen = least(rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
         access = np.append(conjunctions.predicate, -1)[chosen]
         spaces = self._update_trees(conjunctions.predicate)
@@ -75,5 +75,4 @@ class PSTBloom(PSTreeEngine):
 
     def verify(self) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions(self._built)
-        rank = ranking(self.source, conjunctions.predicate)
-        verify(self._index, self._state, snapshot.predicates, conjunctions, rank, self.option["bits"])
+        verify(self._index, self._state, snapshot.predicates, conjunctions, self.option["bits"])

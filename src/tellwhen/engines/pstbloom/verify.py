@@ -8,11 +8,11 @@ from tellwhen.engines.pstbloom.kernels import bit_of
 from tellwhen.engines.pstree.arrays import MAX_LISTS, TreeState
 from tellwhen.engines.pstree.verify import Expected, covered, read_records, verify_lists, verify_state
 from tellwhen.engines.shared.spaces import widths
-from tellwhen.kernels.arrays import I32, Predicates
+from tellwhen.kernels.arrays import Predicates
 
 
 def verify(
-    index: PSTBloomIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, rank: I32, bits: int
+    index: PSTBloomIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, bits: int
 ) -> None:
     """Raises AssertionError at the first difference. `conjunctions` are those in the index, `bits` is the option."""
     spaces = verify_state(state, index.common, predicates, conjunctions.predicate)
@@ -21,7 +21,7 @@ def verify(
     def expect(mine: list[int]) -> Expected:
         if not mine:
             return Expected([], len(spaces.cut_start) - 1)
-        access = min(mine, key=lambda p: rank[p])
+        access = min(mine, key=lambda p: state.rank[p])
         if width[access] > MAX_LISTS:
             return Expected([], int(predicates.domain[access]))
         return Expected([access], tuple(covered(spaces, predicates, access)))

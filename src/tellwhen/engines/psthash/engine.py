@@ -41,7 +41,7 @@ class PSTHash(PSTreeEngine):
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
-        rank = ranking(self.source, conjunctions.predicate)
+        rank = self._rank = ranking(self.source, conjunctions.predicate)
         chosen = np.full((len(conjunctions.slot), self.option["access"]), -1, dtype=np.int64)
         choose_access(conjunctions, rank, predicates.domain, chosen)
         access = np.append(conjunctions.predicate, -1)[chosen]
@@ -79,5 +79,4 @@ class PSTHash(PSTreeEngine):
 
     def verify(self) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions(self._built)
-        rank = ranking(self.source, conjunctions.predicate)
-        verify(self._index, self._state, snapshot.predicates, conjunctions, rank, self.option["access"])
+        verify(self._index, self._state, snapshot.predicates, conjunctions, self.option["access"])

@@ -13,18 +13,18 @@ from tellwhen.engines.psthash.kernels.match import bucket_of
 from tellwhen.engines.pstree.arrays import MAX_LISTS, TreeState
 from tellwhen.engines.pstree.verify import Expected, covered, verify_lists, verify_state
 from tellwhen.engines.shared.spaces import widths
-from tellwhen.kernels.arrays import I32, Predicates
+from tellwhen.kernels.arrays import Predicates
 
 
 def verify(
-    index: PSTHashIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, rank: I32, access: int
+    index: PSTHashIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, access: int
 ) -> None:
     """Raises AssertionError at the first difference. `conjunctions` are those in the index, `access` is the option."""
 
     def most_selective(mine: list[int]) -> list[int]:
         """At most `access` predicates, on different domains."""
         chosen: dict[int, int] = {}
-        for p in sorted(mine, key=lambda p: rank[p]):
+        for p in sorted(mine, key=lambda p: state.rank[p]):
             chosen.setdefault(int(predicates.domain[p]), p)
         return list(chosen.values())[:access]
 

@@ -40,6 +40,7 @@ class TreeState(NamedTuple):
 
     trees: PSTreeArrays
     times: I32  # by predicate: how many times it is in the trees
+    rank: I32  # by predicate: its rank by selectivity when the index was built
     waiting: int  # conjunctions that wait for a domain
 
 

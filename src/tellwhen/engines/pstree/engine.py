@@ -59,11 +59,12 @@ class PSTreeEngine(ConjunctionEngine):
     def _reset_trees(self) -> None:
         self._trees = PSTree()
         self._times = np.zeros(0, dtype=np.int32)
+        self._rank = np.zeros(0, dtype=np.int32)
         self._waiting = 0
 
     @property
     def _state(self) -> TreeState:
-        return TreeState(self._trees.arrays, self._times, self._waiting)
+        return TreeState(self._trees.arrays, self._times, self._rank, self._waiting)
 
     def rebuild(self) -> None:
         self._reset_trees()
@@ -130,7 +131,7 @@ class PSTreeEngine(ConjunctionEngine):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
-        trees, self._times, self._waiting = unflatten(TreeState, arrays, "state.")
+        trees, self._times, self._rank, self._waiting = unflatten(TreeState, arrays, "state.")
         self._trees = PSTree(trees)
 
     def stats(self) -> dict[str, Any]:
