@@ -59,7 +59,7 @@ class Timed:
 
     def build(self, engine: str) -> dict[str, Any]:
         """Seconds to build an engine once. The engine that was built before is dropped first."""
-        self._reader: Any = None
+        self._reader = None
         gc.collect()
         begin = time.perf_counter()
         built = self._create(engine, self._store)
