@@ -6,6 +6,7 @@ import random
 import pytest
 
 import tellwhen as tw
+from tellwhen.encode.events import encode
 from tellwhen.errors import SchemaError
 from tellwhen.profile import Profile
 
@@ -96,6 +97,19 @@ def test_malformed_events_are_counted(spark, profile):
     assert found.event_frequency == {"a": 1 / 6, "a.b": 1 / 6}
 
 
+def test_events_without_any_column(spark, profile):
+    ids = wide(spark).repartition(3).select("event_id")
+    assert profile(events=ids, attributes=None, event_id="event_id") == Profile.of_events([{}] * len(EVENTS))
+
+
+def test_a_sample_that_is_cut_is_the_same_on_spark(spark, profile):
+    frame = spark.range(5_000).selectExpr("id % 2500 AS a", "id % 3 AS b")
+    found = profile(events=frame.repartition(4), attributes=None)
+    exact = Profile.of_events([{"a": i % 2_500, "b": i % 3} for i in range(5_000)])
+    assert len(found.sample()) == 1_000
+    assert found == exact
+
+
 def test_both_at_once_and_nothing_at_all(spark, profile):
     subs = spark.createDataFrame([("a = 1",)], "expression string")
     events = spark.createDataFrame([("{}",)], "attributes string")
@@ -134,3 +148,33 @@ def test_a_profile_places_subscriptions(spark, profile, tmp_path):
     version = tws.build(subs, tmp_path / "index", profile=found, shards=2)
     assert len(version.shards) == 2
     assert json.loads(json.dumps(found.to_json())) == found.to_json()
+
+
+@pytest.mark.parametrize("engine", ["propagation", "betree", "opindex"])
+def test_engines_on_spark_choose_by_the_profile(spark, profile, tmp_path, engine):
+    from tellwhen import spark as tws
+
+    subs = {k: f"x = {k} AND y = {k}" for k in range(100)}
+    events = [{"x": 1, "y": k} for k in range(10)] + [{"x": 1}] * 90
+    frame = spark.createDataFrame(list(subs.items()), "id long, expression string")
+    log = spark.createDataFrame([(event["x"], event.get("y")) for event in events], "x long, y long")
+    found = profile(frame, log, attributes=None)
+
+    def candidates(index):
+        shard = index._shard
+        return shard.engine.reader().candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
+
+    tws.build(frame, tmp_path / "index", profile=found, engine=engine, shards=1)
+    index = tw.Index.load(tmp_path / "index")
+    assert index.profile == found
+    here = tw.Index(engine, profile=found).add_many(subs).rebuild()
+    assert candidates(index) == candidates(here) < candidates(tw.Index(engine).add_many(subs).rebuild())
+
+    changes = spark.createDataFrame([("add", 100, "x = 1 AND y = 100")], "operation string, id long, expression string")
+    tws.update(changes, tmp_path / "index")
+    updated = tw.Index.load(tmp_path / "index")
+    assert updated.profile == found
+    assert candidates(updated) == candidates(here.add(100, "x = 1 AND y = 100").rebuild())
+    removed = spark.createDataFrame([("remove", 100, None)], "operation string, id long, expression string")
+    tws.update(removed, tmp_path / "index")
+    assert tw.Index.load(tmp_path / "index").profile == found

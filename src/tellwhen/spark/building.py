@@ -45,9 +45,9 @@ def build(
 
     Expressions that come from `ingest` are not parsed again, and its schema is the default. With a `profile` of the
     events, subscriptions are placed by the attribute that fewest events carry, and engines choose by it what to test
-    first; it is kept with the index. The number of `shards` follows the size
-    if it is not given. A build that is killed leaves the previous version as it was; one that finds another version
-    committed meanwhile raises ConflictError, because it would undo the changes of that one.
+    first; it is kept with the index, for updates. The number of `shards` follows the size if it is not given. A build
+    that is killed leaves the previous version as it was; one that finds another version committed meanwhile raises
+    ConflictError, because it would undo the changes of that one.
     """
     if shards is not None and shards < 1:
         raise TellwhenError(f"there is at least 1 shard, not {shards}")

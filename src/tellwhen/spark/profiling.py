@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -65,7 +63,7 @@ def _collected(frame: DataFrame, profiled: Callable[[Iterator[pa.RecordBatch]], 
     partials = mapped(frame.coalesce(limit), profiled, schema)
     if limit > MAX_PARTIALS:
         partials = mapped(partials.repartition(MAX_PARTIALS), _merging, schema)
-    return Profile.merged(_unpacked(bytes(row.profile)) for row in partials.collect())
+    return Profile.merged(Profile.from_bytes(bytes(row.profile)) for row in partials.collect())
 
 
 def _subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +81,7 @@ def _tables(form: Form, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Record
     found = Profile()
     while some := list(islice(batches, BATCHES)):
         if not form.names:  # a table without columns has no rows either
-            found.events += sum(batch.num_rows for batch in some)
+            found.add_events({} for batch in some for _ in range(batch.num_rows))
         else:
             found.add_events(pa.concat_tables(form.table(batch) for batch in some))
     yield _packed(found)
@@ -104,18 +102,13 @@ def _loaded(found: Profile, batches: Iterable[pa.RecordBatch]) -> Iterator[dict[
 
 
 def _merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    some = [_unpacked(data) for batch in batches for data in batch.column(0).to_pylist()]
+    some = [Profile.from_bytes(data) for batch in batches for data in batch.column(0).to_pylist()]
     if some:
         yield _packed(Profile.merged(some))
 
 
 def _packed(found: Profile) -> pa.RecordBatch:
-    data = zlib.compress(json.dumps(found.to_json()).encode(), 1)
-    return pa.RecordBatch.from_pydict({"profile": pa.array([data], pa.binary())})
-
-
-def _unpacked(data: bytes) -> Profile:
-    return Profile.from_json(json.loads(zlib.decompress(data)))
+    return pa.RecordBatch.from_pydict({"profile": pa.array([found.to_bytes()], pa.binary())})
 
 
 def frames(profile: Profile, spark: SparkSession) -> dict[str, DataFrame]:

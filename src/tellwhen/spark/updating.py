@@ -150,7 +150,7 @@ class _Changing(Task):
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         staged = self._blocks.staged
         added = [slots_for(staged, placed, number) for placed in self._placed]
-        after = Shard.empty(self._base.engine, Schema(self._base.schema), read_profile(self._dictionary))
+        after = Shard.empty(self._base.engine, Schema(self._base.schema))
         after.store.attributes = read_dictionary(self._dictionary)
         if number < len(self._base.shards):
             info = self._base.shards[number]
@@ -164,6 +164,7 @@ class _Changing(Task):
             copy_subscriptions(after, old, np.setdiff1d(old.store.alive(), removed).astype(np.int32))
         for block, slots in enumerate(added):
             copy_subscriptions(after, self._blocks.read(block), slots)
+        after.expect(read_profile(self._dictionary))
         after.index_all()
         yield save_shard(staged, number, after)
 
