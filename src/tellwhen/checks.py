@@ -150,7 +150,7 @@ class Script(NamedTuple):
     rounds: list[list[Step]]
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def random_script(seed: int, rounds: int) -> Script:
     """The script of a seed, the same for every engine."""
     rng = random.Random(seed)

@@ -16,12 +16,17 @@ pytestmark = pytest.mark.every_engine
 
 ENGINES = [info.name for info in tw.list_engines()]
 
+on_every_engine = pytest.mark.parametrize("engine", ENGINES)
+"""Above the seeds, so that all engines replay the script of one seed before the next one is made."""
 
+
+@on_every_engine
 @pytest.mark.parametrize("seed", range(6))
 def test_random_subscriptions_and_events(engine, seed):
     check_engine(engine, seed=seed, rounds=8)
 
 
+@on_every_engine
 @pytest.mark.parametrize("seed", range(50, 52))
 def test_every_change_is_merged_into_the_index(engine, seed, monkeypatch):
     set_thresholds(monkeypatch, pending=0)
@@ -29,6 +34,7 @@ def test_every_change_is_merged_into_the_index(engine, seed, monkeypatch):
 
 
 @pytest.mark.slow
+@on_every_engine
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_many_more_of_them(engine, seed):
     check_engine(engine, seed=seed, rounds=20)
