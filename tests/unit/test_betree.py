@@ -336,7 +336,7 @@ BROKEN = [
     ("cnodes", "high", "is not a half of"),
     ("pnodes", "top", "not the whole domain"),
     ("pnodes", "parent", "does not know its parent"),
-    ("state", "waiting", "still to be relieved"),
+    ("state", "waiting", "still on the stack"),
 ]
 
 

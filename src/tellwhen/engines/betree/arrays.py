@@ -35,12 +35,12 @@ NO_DOMAIN, FREED = -1, -2
 
 CNODE = np.dtype(
     [
-        ("domain", np.int32),  # of the bucket
-        ("low", np.int32),  # the first and the last space of the bucket
-        ("high", np.int32),
-        ("left", np.int32),  # its halves: -1 while nothing is in them
-        ("right", np.int32),
-        ("is_split", np.int32),  # 1 if what fits into a half goes there
+        ("domain", np.int32),  # bucket: its domain
+        ("low", np.int32),  # bucket: its first space
+        ("high", np.int32),  # bucket: its last space
+        ("left", np.int32),  # bucket: its lower half, -1 while nothing is in it
+        ("right", np.int32),  # bucket: its upper half
+        ("is_split", np.int32),  # bucket: 1 if a half takes what it encloses
         ("whole", np.int32),  # the bucket that it is a half of, -1 for none; of a freed c-node: the next freed one
         ("pnode", np.int32),  # the p-node that it is below, -1 for the root
         ("first", np.int32),  # l-node: its first conjunction, -1 for none
@@ -49,7 +49,7 @@ CNODE = np.dtype(
         ("directory", np.int32),  # its first p-node, -1 for none
         ("size", np.int32),  # conjunctions in its whole subtree
         ("visits", np.int32),  # in the current window: events that tested the l-node
-        ("failed", np.int32),  # predicates that these tested for conjunctions that did not match
+        ("failed", np.int32),  # in the current window: predicates tested for conjunctions that did not match
         ("unused", np.int32),  # a c-node is one cache line
     ]
 )
@@ -66,7 +66,7 @@ PNODE = np.dtype(
 
 STATE = np.dtype(
     [
-        ("max_cap", np.int64),  # conjunctions in an l-node before its bucket is split
+        ("max_cap", np.int64),  # conjunctions in an l-node before it is divided
         ("min_size", np.int64),  # conjunctions below a p-node, at least
         ("known", np.int64),  # predicates that the spaces were made of
         ("cnodes", np.int64),  # c-nodes in use or freed; behind them is room
@@ -74,7 +74,7 @@ STATE = np.dtype(
         ("freed_cnode", np.int64),  # the first freed one, -1 for none
         ("freed_pnode", np.int64),
         ("tabled", np.int64),  # entries of the table that are not 0
-        ("waiting", np.int64),  # buckets on the stack
+        ("waiting", np.int64),  # c-nodes on the stack
         ("wanted", np.int64),  # p-nodes that a kernel last asked room for
     ]
 )

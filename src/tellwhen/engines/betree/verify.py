@@ -18,7 +18,7 @@ def check_tree(tree: Tree, snapshot: Snapshot) -> None:
     assert check.visited == check.live, "some c-nodes are not reached from the root"
     assert check.seen == set(tree.alive().tolist()), "some conjunctions are in no l-node"
     assert first_not_found(tree.nodes) == -1, f"p-node {first_not_found(tree.nodes)} is not found"
-    assert tree.nodes.state["waiting"][0] == 0, "some buckets are still to be relieved"
+    assert tree.nodes.state["waiting"][0] == 0, "some c-nodes are still on the stack"
 
 
 def check_index(index: BETreeIndex, tree: Tree) -> None:

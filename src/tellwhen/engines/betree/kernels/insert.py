@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.betree.kernels.nodes import emptied, has_room, new_cnode, predicate_on, push, put, table_position
+from tellwhen.engines.betree.kernels.nodes import (
+    clear_leaf,
+    has_room,
+    new_cnode,
+    predicate_on,
+    push,
+    put,
+    table_position,
+)
 from tellwhen.engines.betree.kernels.partition import partition
 from tellwhen.kernels.jit import inline, kernel
 
@@ -34,7 +42,7 @@ def split(nodes, conjunctions, predicates, c):
     """Split a bucket in halves, each of which takes the conjunctions that it encloses."""
     node, bounds = nodes.cnodes[c], predicates.bounds
     node.is_split, node.capacity = 1, nodes.state[0].max_cap
-    conjunction = emptied(nodes, c)
+    conjunction = clear_leaf(nodes, c)
     while conjunction >= 0:
         following = conjunctions.next[conjunction]
         p = predicate_on(conjunctions, predicates, conjunction, node.domain)

@@ -103,8 +103,8 @@ def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
 def find_leaves(index, events, event, first_entry, spaces, queue):
     """List the nodes with conjunctions that the event reaches in `queue`; returns how many.
 
-    Level by level, so that the loads of several nodes overlap. `queue` has two ends: nodes to visit at the back, and at
-    the front, where they were already visited, those with conjunctions.
+    Level by level, so that loads of several nodes overlap. New nodes are queued at the back. The list overwrites the
+    front of the queue, where nodes have been visited.
     """
     nodes = index.nodes
     queue[0] = 0

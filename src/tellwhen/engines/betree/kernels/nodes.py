@@ -1,4 +1,7 @@
-"""How are the nodes of a growing tree found, created, filled and freed? Shared by the kernels that change it."""
+"""How are the nodes of a growing tree found, created, filled and freed? Shared by the kernels that change it.
+
+Callers make the number of a c-node an int64 before they pass it on, so that each function is compiled for one type.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +128,7 @@ def put(nodes, conjunctions, c, conjunction):
 
 
 @inline
-def emptied(nodes, c):
+def clear_leaf(nodes, c):
     """Empty an l-node; returns its first conjunction, from which `next` leads to the others."""
     node = nodes.cnodes[c]
     first = node.first

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.betree.kernels.nodes import capacity_for, emptied, new_pnode, push, put
+from tellwhen.engines.betree.kernels.nodes import capacity_for, clear_leaf, new_pnode, push, put
 from tellwhen.kernels.arrays import I32
 from tellwhen.kernels.jit import inline
 
@@ -142,7 +142,7 @@ def partition(nodes, conjunctions, predicates, marks, c):
         push(nodes, top)
         left -= nodes.cnodes[top].count
         wanted = left
-    emptied(nodes, c)
+    clear_leaf(nodes, c)
     for m in range(groups.member.size - 1, -1, -1):
         if groups.member[m] >= 0:
             put(nodes, conjunctions, c, groups.member[m])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.betree.arrays import FREED
-from tellwhen.engines.betree.kernels.nodes import capacity_for, emptied, free_cnode, free_pnode, put
+from tellwhen.engines.betree.kernels.nodes import capacity_for, clear_leaf, free_cnode, free_pnode, put
 from tellwhen.kernels.jit import inline, kernel
 
 
@@ -25,7 +25,7 @@ def take_out(nodes, conjunctions, numbers, touched):
     for c in touched[:count]:
         node = nodes.cnodes[c]
         before = node.count
-        conjunction = emptied(nodes, c)
+        conjunction = clear_leaf(nodes, c)
         while conjunction >= 0:
             following = conjunctions.next[conjunction]
             if conjunctions.node[conjunction] == c:
@@ -101,7 +101,7 @@ def take_halves_back(nodes, conjunctions, c):
     node = nodes.cnodes[c]
     for half in (node.left, node.right):
         if half >= 0:
-            conjunction = emptied(nodes, half)
+            conjunction = clear_leaf(nodes, half)
             while conjunction >= 0:
                 following = conjunctions.next[conjunction]
                 put(nodes, conjunctions, c, conjunction)
