@@ -127,6 +127,12 @@ def test_an_interval_over_many_spaces(name):
     assert sorted(got) == [i for i in range(70, 201) if i % 7 in (1, 2)]
 
 
+def test_the_first_and_the_last_space_of_a_domain(name):
+    index = tw.Index(name).add_many([(i, f"a {'<' if i % 2 else '>'} 5 AND b = {i}") for i in range(4)]).rebuild()
+    assert [index.match({"a": 1, "b": i}) for i in range(4)] == [[], [1], [], [3]]
+    assert [index.match({"a": 9, "b": i}) for i in range(4)] == [[0], [], [2], []]
+
+
 def test_an_index_without_any_predicate(name):
     index = tw.Index(name).add("always", "TRUE").add("never", "FALSE").rebuild()
     index._shard.engine.verify()
