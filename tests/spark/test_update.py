@@ -10,10 +10,10 @@ import pytest
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
-from tellwhen.persistence import attributes as saved
-from tellwhen.persistence import directory
+from tellwhen.persistence.attributes import dictionary_arrays
+from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks, write_block
-from tellwhen.spark.dictionary import extend_dictionary
+from tellwhen.spark.dictionary import extend_dictionary, write_dictionary
 from tellwhen.warehouse.commits import fresh
 from tellwhen.warehouse.opening import read_dictionary
 
@@ -286,8 +286,5 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
 
 
 def empty_dictionary(folder):
-    made = fresh(folder, "dictionary")
     attributes = Attributes()
-    parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    directory.save(made, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
-    return made
+    return write_dictionary(folder, attributes, dictionary_arrays(attributes), Profile())

@@ -69,7 +69,7 @@ def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> Ma
     attributes = Attributes()
     for key, zero in sorted(zeros.items()):
         attributes.add(DomainKey(*key, zero))
-    folder = _written(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile)
+    folder = write_dictionary(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile)
     return Made(folder.name, read_dictionary(folder), needed)
 
 
@@ -186,11 +186,12 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, Attributes, di
                     attributes = attributes.with_dictionary(after)
                     earlier = moved.get(domain)
                     moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
-    folder = _written(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
+    folder = write_dictionary(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
     return folder.name, read_dictionary(folder), moved
 
 
-def _written(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:
+def write_dictionary(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:
+    """Write a dictionary, and beside it the profile that shards are built by; returns its directory."""
     folder = fresh(staged, "dictionary")
     parts = {"dictionaries": arrays, "profile": {"json": np.frombuffer(profile.to_bytes(), dtype=np.uint8)}}
     directory.save(folder, parts, {"attributes": attributes_meta(attributes)}, make=False)
