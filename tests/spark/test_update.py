@@ -275,9 +275,9 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
         write_block(folder, texts, tw.Schema())
         names.append(folder.name)
     first, _, _ = extend_dictionary(empty_dictionary(tmp_path), Blocks(tmp_path, names[:1]))
-    before = read_dictionary(tmp_path / first).by_name["x"].strings
+    before = read_dictionary(tmp_path / first).by_name["x"].string
     after_name, attributes, moved = extend_dictionary(tmp_path / first, Blocks(tmp_path, names[1:]))
-    after = attributes.by_name["x"].strings
+    after = attributes.by_name["x"].string
     (moves,) = moved.values()
     assert moves(before.labels_of(before.keys)).tolist() == after.labels_of(before.keys).tolist()
     assert after.keys == sorted(after.keys)
