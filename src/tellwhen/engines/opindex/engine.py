@@ -161,9 +161,8 @@ def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
     operand = np.concatenate([low[chosen[0]], low[chosen[1]], high[chosen[2]]])
     operand_start, keys, rank = numbered(operator * domains + predicates.domain[owner], operand, 3 * domains)
     count = np.bincount(owner, minlength=len(intervals))
-    # A value inside makes k+1 of 2k ends true. Those at infinity would be true, but have no posting.
-    is_any = np.bincount(owner[operand == LOWEST], minlength=len(intervals)) > 0
-    need = np.where(is_set | is_any, 1, count - intervals + 1)
+    # A value inside makes k+1 of 2k ends true. Ends at infinity would be among them, but have no posting.
+    need = np.where(is_set, 1, count - intervals + 1)
     order = np.argsort(owner, kind="stable")
     operands = operands_of(operand_start, keys, domains)
     return Postings(np.concatenate([[0], np.cumsum(count)]), rank[order].astype(np.int32), operands), need
