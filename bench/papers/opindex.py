@@ -43,8 +43,8 @@ def _fig8(scale: float) -> list[Point]:
 
 def _fig11(scale: float) -> list[Point]:
     return [
-        Point(f"{place}, {form}", scaled(count, scale), Keywords(form=form, length=length), scaled(count, scale))
-        for place, length in (("tweets", 5.4), ("articles", 123))
+        Point(f"{source}, {form}", scaled(count, scale), Keywords(form=form, length=length), scaled(count, scale))
+        for source, length in (("tweets", 5.4), ("articles", 123))
         for form in ("equal", "between")
         for count in (MILLION, 3_000_000, 5_000_000)
     ]

@@ -59,11 +59,11 @@ WRONG = {
 FAILED = {"test-raising": "RuntimeError: no", "test-late": "RuntimeError: not now", "test-dying": "build: "}
 
 
-def test_engines_that_fail_are_told_of_and_the_others_measured(tmp_path):
+def test_engines_that_fail_are_reported_and_the_others_measured(tmp_path):
     one = EXPERIMENTS["opindex-fig7"]
-    told = []
+    progress = []
     asked = ["scan", *WRONG, *FAILED, "test-greedy", "test-printing", "counting"]
-    found = run(one, tmp_path, QUICK, told.append, asked)
+    found = run(one, tmp_path, QUICK, progress.append, asked)
     rows = {row["engine"]: row for row in found.rows}
     assert list(rows) == asked
     assert len(found.rows) == len(asked)
@@ -87,52 +87,56 @@ def test_engines_that_fail_are_told_of_and_the_others_measured(tmp_path):
     assert rows["scan"]["candidates"] == 1000 > rows["counting"]["candidates"]
     assert rows["scan"]["matches"] == rows["counting"]["matches"]
     assert found.machine["cores"]
-    # What is there is not measured again; results of another scale are not thrown away.
-    run(one, tmp_path, QUICK, told.append, ["scan", "counting"])
-    assert len(told) == 1
+    # Points with results are not measured again; results of another scale are not overwritten.
+    run(one, tmp_path, QUICK, progress.append, ["scan", "counting"])
+    assert len(progress) == 1
     with pytest.raises(OtherSettings, match="at scale 0.001"):
-        run(one, tmp_path, Settings(scale=0.02, repeat=2), told.append, ["scan"])
+        run(one, tmp_path, Settings(scale=0.02, repeat=2), progress.append, ["scan"])
 
 
 def test_trees_are_checked_as_well(tmp_path):
+<<<<<<< HEAD
     """Of trees all subscriptions are checked, not a sample: an engine that is right on a sample is found wrong."""
+=======
+    """Where the truth does not come from arrays: an engine that is right about a sample only is wrong."""
+>>>>>>> w-bench
     found = run(EXPERIMENTS["atree-table4"], tmp_path, QUICK, print, ["test-sampling", "auto"])
     assert [row["status"] for row in found.rows] == ["wrong", "ok"]
 
 
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     one = EXPERIMENTS["betree-fig5"]
-    told = []
+    progress = []
 
     def interrupt(what):
-        told.append(what)
-        if len(told) == 2:
+        progress.append(what)
+        if len(progress) == 2:
             raise KeyboardInterrupt
 
     settings = Settings(scale=0.01, repeat=2, most=3_000)
     with pytest.raises(KeyboardInterrupt):
         run(one, tmp_path, settings, interrupt, ["scan"])
     assert len(results.load(tmp_path, one.name).rows) == 1
-    found = run(one, tmp_path, settings, told.append, ["scan"])
+    found = run(one, tmp_path, settings, progress.append, ["scan"])
     assert [(row["variant"], row["x"]) for row in found.rows] == [
         ("a: uniform", 1000), ("a: uniform", 3000), ("b: Zipf", 1000), ("b: Zipf", 3000),
     ]  # fmt: skip
-    assert len(told) == 2 + 3
-    more = run(one, tmp_path, settings, told.append, ["counting"])
+    assert len(progress) == 2 + 3
+    more = run(one, tmp_path, settings, progress.append, ["counting"])
     assert len(more.rows) == 8
     assert {row["engine"] for row in more.rows} == {"scan", "counting"}
 
 
-def test_an_engine_without_end_is_stopped(tmp_path):
+def test_an_endless_engine_is_stopped(tmp_path):
     settings = Settings(scale=0.001, repeat=2, seconds=2, load=("tests.broken_engines",))
     found = run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, print, ["test-endless"])
     assert [(row["status"], row["detail"]) for row in found.rows] == [("over time", "build: more than 2 s")]
-    told = []
-    run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, told.append, ["test-endless"])
-    assert told == []
+    progress = []
+    run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, progress.append, ["test-endless"])
+    assert progress == []
     more = Settings(scale=0.001, repeat=2, seconds=2.5, load=("tests.broken_engines",))
-    run(EXPERIMENTS["opindex-fig7"], tmp_path, more, told.append, ["test-endless"])
-    assert len(told) == 1  # it may take more now
+    run(EXPERIMENTS["opindex-fig7"], tmp_path, more, progress.append, ["test-endless"])
+    assert len(progress) == 1  # the limit is higher now
 
 
 def made(folder, name, rows, scale=0.1):
@@ -143,7 +147,7 @@ def row(engine, match, x=1, noise=0.02, variant="a: uniform", **more):
     return {"variant": variant, "x": x, "engine": engine, "status": "ok", "match": match, "match_noise": noise, **more}
 
 
-def test_compare_tells_change_from_noise(tmp_path):
+def test_compare_separates_change_from_noise(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
     made(old, "betree-fig5", [row("scan", 100), row("counting", 100), row("auto", 100), row("kindex", 5)])
     broken = {"variant": "a: uniform", "x": 1, "engine": "auto", "status": "wrong", "detail": "x"}
@@ -177,10 +181,10 @@ def test_who_leads():
     assert verdict(Leads("a", ("b",), factor=2)) == "does not hold"
     assert verdict(Leads("a", ("b",), factor=2, x_below=2)) == "holds"
     assert verdict(Leads("a", ("b",), where="b:")) == "not comparable"
-    assert verdict(Leads("a", ("b", "c"))) == "not comparable"  # one of the rivals was never there
+    assert verdict(Leads("a", ("b", "c"))) == "not comparable"  # one of the rivals was not measured
     assert verdict(Leads("a", ("c",)), [*rows, over]) == "holds"
-    assert verdict(Leads("a", ("c",)), [*rows, budget]) == "does not hold"  # it was not asked to run
-    assert verdict(Leads("c", ("a",)), [*rows, over]) == "does not hold"  # it has nothing to show
+    assert verdict(Leads("a", ("c",)), [*rows, budget]) == "does not hold"  # it did not take part
+    assert verdict(Leads("c", ("a",)), [*rows, over]) == "does not hold"  # it has no value
     lost = [row(name, 1 + (name == "a") * (x == 1), x) for name in "abde" for x in (1, 2)]
     assert verdict(Leads("a", ("b", "d", "e"), share=0.6), lost) == "does not hold"
     assert verdict(Leads("a", ("b",)), [row("a", 1.05, noise=0.1), row("b", 1)]) == "holds"  # a draw
@@ -218,7 +222,7 @@ def test_all_claims_together():
     assert judged((), rows, "match").verdict == "not comparable"
 
 
-def test_the_report_tells_all(tmp_path):
+def test_the_report_has_everything(tmp_path):
     rest = {"batch": 1, "candidates": 5, "matches": 2, "build": 0.1, "index": 90, "bytes": 100}
     rows = [row(engine, match, x, **rest) for engine, match in (("betree", 10), ("scan", 99)) for x in (100, 200)]
     wrong = {"variant": "a: uniform", "x": 200, "engine": "kindex", "status": "wrong", "detail": "3 are <missing>"}
@@ -245,9 +249,9 @@ def test_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     saved = json.loads((tmp_path / "betree-fig13.json").read_text())
     assert saved["rows"][0]["status"] == "ok"
-    told = runner.invoke(app, ["report", "--folder", str(tmp_path), "--to", str(tmp_path / "p.html")])
-    assert told.exit_code == 0, told.output
-    assert "betree-fig13" in told.output
+    page = runner.invoke(app, ["report", "--folder", str(tmp_path), "--to", str(tmp_path / "p.html")])
+    assert page.exit_code == 0, page.output
+    assert "betree-fig13" in page.output
     none = str(tmp_path / "none")
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "betree-fig5.json").write_text("[1]")

@@ -1,4 +1,4 @@
-"""Is a page one file that opens offline, with everything in it as it was given?"""
+"""Is a page one file that opens offline, with all content unchanged?"""
 
 import os
 import re
@@ -17,7 +17,7 @@ NASTY = "</p><script>alert('1')</script><img src=x onerror=y> & \"q\""
 
 
 class Reader(HTMLParser):
-    """What a browser would see: the tags with their attributes, and the text."""
+    """What a browser sees: the tags with their attributes, and the text."""
 
     def __init__(self, html):
         super().__init__()
@@ -93,7 +93,7 @@ def test_the_marks_are_drawn(drawn):
     assert len(re.findall(r'aria-roledescription="point"', html)) == len(GROWTH)
 
 
-def test_bars_lie_when_only_x_is_a_number(drawn):
+def test_bars_are_horizontal_when_only_x_is_a_number(drawn):
     encoding = bars(SPEED, "events/s", "engine").to_dict()["encoding"]
     assert (encoding["x"]["type"], encoding["y"]["type"]) == ("quantitative", "nominal")
     with pytest.raises(ValueError, match="neither 'a' nor 'b'"):
@@ -103,7 +103,7 @@ def test_bars_lie_when_only_x_is_a_number(drawn):
 @pytest.mark.parametrize("values", [[], [None], [1, None, float("inf")], [0.5], [Decimal("2.5"), np.int32(3)], [5, 5]])
 @pytest.mark.parametrize("log", [False, True])
 def test_odd_values_are_drawn_or_left_out(drawn, values, log):
-    rows = [{"x": place + 1, "y": value} for place, value in enumerate(values)]
+    rows = [{"x": number, "y": value} for number, value in enumerate(values, 1)]
     Page("t").chart(lines(rows, "x", "y", log_y=log)).chart(bars(rows, "x", "y"))
 
 

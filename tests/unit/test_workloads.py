@@ -1,4 +1,4 @@
-"""Do generators make what they are asked for, and the same on every machine?"""
+"""Do generators have the parameters that were asked for, and make the same data on every machine?"""
 
 import zlib
 from collections import Counter
@@ -35,7 +35,7 @@ from tellwhen.workloads.trees import distinct, pool_for
 
 
 def matches(work, count, events):
-    """Matches per event, found by an engine over the whole workload."""
+    """Matches per event."""
     store, slots = stored(work, count)
     engine = create("auto", store)
     engine.insert(slots)
@@ -43,7 +43,11 @@ def matches(work, count, events):
 
 
 def slope(counts):
+<<<<<<< HEAD
     """The slope of counts by rank on logarithmic axes, over the ranks that are frequent enough to have one."""
+=======
+    """The slope of the counts by rank, on logarithmic axes; over the ranks with enough counts."""
+>>>>>>> w-bench
     ranked = np.sort(np.array(list(counts)))[::-1]
     ranked = ranked[: max(5, np.count_nonzero(ranked >= 30))]
     return np.polyfit(np.log(np.arange(1, len(ranked) + 1)), np.log(ranked), 1)[0]
@@ -67,15 +71,15 @@ def test_hashed_numbers_are_uniform_and_independent():
     assert (Hashed(2, "x").uniform(keys) != first).all()
 
 
-@pytest.mark.parametrize("places", [50, 5000])
+@pytest.mark.parametrize("items", [50, 5000])
 @pytest.mark.parametrize("skew", [0.0, 1.0, 2.0, 5.0])
-def test_subsets_are_distinct_and_weighted(places, skew):
-    weights = zipf(places, skew)
+def test_subsets_are_distinct_and_weighted(items, skew):
+    weights = zipf(items, skew)
     rows = Draws(1, "subsets").subsets(weights, 5, 4000)
     assert all(len(set(row)) == 5 for row in rows.tolist())
-    first = np.bincount(rows[:, 0], minlength=places) / 4000
+    first = np.bincount(rows[:, 0], minlength=items) / 4000
     assert np.abs(first - weights / weights.sum()).max() < 0.03
-    if skew == 5 or places == 5000:
+    if skew == 5 or items == 5000:
         return
     assert abs(np.polyfit(np.log(np.arange(1, 11)), np.log(first[:10] + 1e-9), 1)[0] + skew) < 0.25
 
@@ -86,14 +90,14 @@ def test_zipf_without_a_table(skew):
     assert ranks.min() == 0
     assert ranks.max() <= 99
     found = np.bincount(ranks, minlength=100)
-    # Rank r weighs as much as the curve between r+1 and r+2.
-    places = np.arange(1, 102.0)
-    area = np.log(places) if skew == 1 else places ** (1 - skew) / (1 - skew)
+    # The weight of rank r is the area under the curve from r+1 to r+2.
+    edges = np.arange(1, 102.0)
+    area = np.log(edges) if skew == 1 else edges ** (1 - skew) / (1 - skew)
     wanted = np.diff(area) / (area[-1] - area[0]) * 200_000
     assert (np.abs(found - wanted) < 5 * np.sqrt(wanted) + 1).all()
 
 
-def test_a_pool_is_as_large_as_its_sharing_needs():
+def test_the_size_of_a_pool_gives_the_wanted_sharing():
     rng = np.random.default_rng(1)
     for skew in (0.0, 0.6, 1.0):
         pool = pool_for(20_000, 100_000, skew)
@@ -112,7 +116,11 @@ SMALL = {
     "keywords": Keywords(form="split", length=20), "prefixes": Prefixes(), "products": Products(skew=0.8),
     "qgrams": QGrams(), "ranked": Ranked(dimensions=2, skew_across=0.7, skew_within=0.8),
 }  # fmt: skip
+<<<<<<< HEAD
 """No parameter has its default: one that is ignored is noticed."""
+=======
+"""With values other than the defaults, so that a parameter that is ignored is noticed."""
+>>>>>>> w-bench
 
 OTHERS = {
     "begen": BEGen(size=14, event_size=30, cardinality=12, range=0.3), "keywords": Keywords(form="between", length=20),
@@ -125,7 +133,11 @@ CHECKSUMS = {
     "flights": 3927043195,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
+<<<<<<< HEAD
 """CRC-32 of a block of subscriptions and a block of events, as text."""
+=======
+"""Checksums of a block of subscriptions and a block of events, as text."""
+>>>>>>> w-bench
 
 OTHER_CHECKSUMS = {
     "begen": 1114798225,
@@ -157,7 +169,7 @@ def test_every_workload_is_the_same_everywhere_and_readable(name):
     assert subscriptions != work.subscriptions(0)
     again = type(work)(**{**vars_of(work), "seed": 2})
     assert subscriptions != again.subscriptions(1)
-    # The oracle and an engine read them alike.
+    # The oracle and an engine agree.
     few, given = subscriptions[:300], events[:20]
     index = tw.Index().add_many(enumerate(few))
     parsed = [tw.parse(expression) for expression in few]
@@ -212,8 +224,13 @@ def test_begen_in_the_ranges_of_the_ps_tree(dimensions, match):
     assert abs(matches(work, 20_000, 400).mean() / 20_000 / match - 1) < 0.1
 
 
+<<<<<<< HEAD
 def test_more_chance_than_was_asked_for():
     """With few attributes and values nearly everything matches: the number of bases is at its limit."""
+=======
+def test_more_matches_by_chance_than_wanted():
+    """With few attributes and values nearly everything matches: the number of bases is at its upper limit."""
+>>>>>>> w-bench
     work = BEGen(dimensions=15, cardinality=4, match=0.001)
     assert work.chance > 0.001
     assert len(work.bases[0]) == 10_000
@@ -237,7 +254,7 @@ def test_abegen_hits_its_operators_and_shape():
     work = ABEGen(total=10_000, depth=3, children=5)
     parsed = [tw.parse(text) for text in work.subscriptions(0)]
     kinds = Counter(type(one).__name__ for one in parsed)
-    # NOT of one operand may vanish into what it negates; the others show at the root.
+    # The parser may merge NOT with its operand; the other operators remain at the root.
     assert abs(kinds["And"] / 10_000 - 0.4) < 0.05
     assert abs(kinds["Or"] / 10_000 - 0.4) < 0.05
     assert kinds["Xor"] + kinds["Xnor"] + kinds["Not"] > 1_500
@@ -246,8 +263,8 @@ def test_abegen_hits_its_operators_and_shape():
     assert set(sizes) == {20}
 
 
-def test_abegen_shares_as_asked():
-    """Section 6.1: a sub-expression about 4.33 times, a predicate 18.35 times, at the usual skew."""
+def test_abegen_has_the_published_sharing():
+    """Section 6.1: at the default skew a sub-expression occurs about 4.33 times, a predicate 18.35 times."""
 
     def shared(skew):
         work = ABEGen(total=100_000, skew=skew)
@@ -304,7 +321,7 @@ def test_the_catalogue_is_as_skewed_as_the_crawled_one():
     assert carried.argmax() == 0
     assert abs(slope(carried) + 0.87) < 0.2
     asked = np.bincount(work.conjunctions(0).attribute, minlength=10_204)
-    # By the logarithm: far less skewed than what products carry.
+    # By the logarithm: far less skewed than the attributes of products.
     assert asked[:10].sum() / asked.sum() < 0.05 < carried[:10].sum() / carried.sum()
     assert matches(work, 20_000, 200).sum() > 0
 
@@ -347,7 +364,7 @@ def test_grams_of_names_and_titles():
     }
     assert 6 < sizes["names"] < 12
     assert 25 < sizes["titles"] < 45
-    assert matches(QGrams(), 10_000, 300).min() >= 1  # every name finds itself
+    assert matches(QGrams(), 10_000, 300).min() >= 1  # every name matches itself
 
 
 def test_flights_are_real_and_alerts_fit_them():
@@ -369,11 +386,11 @@ def test_boxes_shrink_with_their_skew():
     points = np.array([list(event.values()) for event in work.events(0)])
     assert points.min() >= 0
     assert points.max() < 1
-    # Points crowd: ten regions of a twentieth of the space hold all of them.
+    # Points are clustered: ten regions of 1/20 of the space contain all of them.
     cells = len({tuple(cell) for cell in np.floor(points * 10).astype(int).tolist()})
     assert cells < 500
     assert np.allclose(work.scores(0), work.boxes(0)[2].sum(axis=1))
-    # Regions and distances are as skewed as they are asked to be.
+    # Regions and distances have the wanted skew.
     common = []
     for skew in (0, 3):
         points = Ranked(regions=1, skew_within=skew).points(Draws(1, "x"), 5000)
@@ -384,7 +401,7 @@ def test_boxes_shrink_with_their_skew():
     assert matches(work, 10_000, 100).mean() > 1
 
 
-def test_parameters_that_cannot_be():
+def test_impossible_parameters_are_refused():
     for make, wrong in [
         (BEGen, {"size": 20}), (BEGen, {"event_size": 500}), (BEGen, {"operators": "all"}), (BEGen, {"match": 0}),
         (BEGen, {"cardinality": 1}), (BEGen, {"match": 0.7}), (ABEGen, {"operators": (1, 1, 0, 0, 0)}),

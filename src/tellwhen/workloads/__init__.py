@@ -1,4 +1,7 @@
-"""Subscriptions and events to measure with: seeded, the same bytes on every machine, in blocks that anyone can make."""
+"""Which subscriptions and events are measured with? The generators of the papers, seeded and in blocks.
+
+A block depends on the seed and its number only: it is the same on every machine, and any process can make it.
+"""
 
 from tellwhen.workloads.abegen import ABEGen
 from tellwhen.workloads.ads import Ads

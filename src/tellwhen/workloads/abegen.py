@@ -1,4 +1,4 @@
-"""ABE-Gen: trees of AND, OR, NOT, XOR and XNOR whose parts are shared as Zipf has it (A-Tree, section 6.1)."""
+"""ABE-Gen: trees of AND, OR, NOT, XOR and XNOR with shared parts, by Zipf (A-Tree, section 6.1)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy as np
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
 from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
-from tellwhen.workloads.trees import MANY, TreeWorkload, distinct, pool_for
+from tellwhen.workloads.trees import UNSHARED, TreeWorkload, distinct, pool_for
 
 OPERATORS = ("AND", "OR", "NOT", "XOR", "XNOR")
-SHARED, USUAL = 4.33, 0.6
-"""How often a sub-expression occurs on average, at the usual skew: 4.33 times; a predicate, two levels below the root,
+OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
+"""At the default skew a sub-expression occurs 4.33 times on average. A predicate, two levels below the root, occurs
 4.33^2 or about 18.35 times (section 6.1)."""
 
 
 @dataclass(frozen=True)
 class ABEGen(TreeWorkload):
-    """The parameters of Table 3. `total` is the number of subscriptions that the sharing is meant for.
+    """The parameters of Table 3. The sharing is as published if there are `total` subscriptions.
 
-    The paper does not say which predicates it makes: here 40 % are =, a fifth each <= and >=, a tenth each BETWEEN
-    over 12 % of the domain and IN of three values.
+    The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
+    of the values, and 10 % IN with three values.
     """
 
     total: int = 1_000_000
     operators: tuple[float, float, float, float, float] = (0.4, 0.4, 0.1, 0.05, 0.05)
     depth: int = 3
     children: int = 4
-    skew: float = USUAL
+    skew: float = DEFAULT_SKEW
     dimensions: int = 1000
     cardinality: int = 100
     dimension_skew: float = 0.0
@@ -40,26 +40,26 @@ class ABEGen(TreeWorkload):
 
     def __post_init__(self) -> None:
         if abs(sum(self.operators) - 1) > 1e-9 or min(self.operators) < 0:
-            raise ValueError("the shares of the operators must add up to 1")
+            raise ValueError("the shares of the operators add up to 1, and none is negative")
         if self.depth < 1 or self.children < 2 or not 1 <= self.event_size <= self.dimensions:
             raise ValueError("depth is at least 1, children at least 2, and 1 <= event_size <= dimensions")
         if self.cardinality < 1 or self.total < 1 or self.skew < 0:
-            raise ValueError("cardinality and total are at least 1, and the skew is not negative")
+            raise ValueError("cardinality and total are at least 1, and skew is not negative")
 
     @property
     def fan(self) -> float:
-        """Children of a node, on average."""
+        """The average number of children of a node."""
         both, negated, exclusive = sum(self.operators[:2]), self.operators[2], sum(self.operators[3:])
         return both * self.children + negated + exclusive * 2
 
     @cached_property
     def pools(self) -> list[float]:
         sizes = [0.0] * (self.depth + 1)
-        sizes[self.depth] = float(MANY)  # whole expressions are all different
+        sizes[self.depth] = float(UNSHARED)  # all expressions are different
         draws = float(self.total)
         for level in range(self.depth - 1, 0, -1):
             draws *= self.fan
-            sizes[level] = pool_for(draws / SHARED, draws, USUAL) if self.skew else float(MANY)
+            sizes[level] = pool_for(draws / OCCURRENCES, draws, DEFAULT_SKEW) if self.skew else float(UNSHARED)
             draws = distinct(sizes[level], draws, self.skew) if self.skew else draws
         return sizes
 
@@ -83,10 +83,10 @@ class ABEGen(TreeWorkload):
         operator = np.searchsorted(bounds, draw.uniform(entries, salt), side="right")
         count = np.choose(operator, [self.children, self.children, 1, 2, 2])
         owner = np.repeat(np.arange(len(entries)), count)
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+        position = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         child = np.zeros(len(owner), dtype=np.int64)
         for k in range(int(count.max(initial=0))):
-            mine = place == k
+            mine = position == k
             child[mine] = self.drawn(level - 1, draw.uniform(entries[owner[mine]], salt + 1 + k))
         return [OPERATORS[o] for o in operator.tolist()], owner, np.full(len(owner), level - 1), child
 

@@ -1,9 +1,9 @@
-"""Advertisements: deep expressions over few attributes that share very much (A-Tree, section 6.2; PS-Tree, 7.4).
+"""Advertisements: deep expressions over few attributes, with much sharing (A-Tree, section 6.2; PS-Tree, 7.4).
 
-The real ones are a secret of an online shop. Published are 122 attributes, 1 to 56 predicates and 1 to 9 levels in an
-expression, 20 attributes in an event, and how often a sub-expression occurs: 68.76 times on level 1, down to 2.88 on
-level 9, Zipf on each. Not published, so chosen here, are the shares of the levels, the sharing on levels 2 to 8
-(geometric in between), and the predicates.
+The real ones belong to an online shop and are not public. Published are 122 attributes, 1 to 56 predicates and 1 to 9
+levels in an expression, 20 attributes in an event, and how often a sub-expression occurs: 68.76 times on level 1, down
+to 2.88 on level 9, by Zipf. Chosen here are the shares of the levels, the sharing on levels 2 to 8 (geometric), and the
+predicates.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from tellwhen.workloads.base import BLOCK
 from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
 from tellwhen.workloads.trees import TreeWorkload, distinct, pool_for
 
-ATTRIBUTES, WORDS, EVENT = 122, 40, 20
-"""Attributes; how many of them are words and not numbers; and attributes of an event."""
+ATTRIBUTES, WORD_ATTRIBUTES, EVENT_SIZE = 122, 40, 20
+"""All attributes; those with words as values, the others have numbers; and the attributes of an event."""
 
 LEVELS = (0.12, 0.23, 0.2, 0.14, 0.11, 0.08, 0.06, 0.035, 0.025)
-"""The share of subscriptions with so many levels: 8 predicates on average, as PS-Tree 7.4 has it."""
+"""The share of subscriptions with 1, 2, ... 9 levels. The average is 8 predicates, as in PS-Tree 7.4."""
 
 SHARING = tuple(68.76 * (2.88 / 68.76) ** (level / 8) for level in range(9))
-OTHERS = 4
-"""A node has one child on the level below, and up to so many more predicates, of which one may be of level 2; a node
-of level 2 one less. So there are 53 predicates at most."""
+OTHERS_MAX = 4
+"""A node has one child on the level below, and up to 4 more predicates, one of which may be a node of level 2. A node
+of level 2 has up to 3. So an expression has at most 53 predicates."""
 
-PAIR = 0.2
+PAIR_SHARE = 0.2
+"""The share of nodes with such a further child of level 2."""
 
 
 def _others(level: int) -> int:
-    return OTHERS - (level == 2)
+    return OTHERS_MAX - (level == 2)
 
 
 @dataclass(frozen=True)
 class Ads(TreeWorkload):
-    """`total` is the number of subscriptions that the sharing is meant for; the shop had 1,392,196."""
+    """The sharing is as published if there are `total` subscriptions; the shop had 1,392,196."""
 
     total: int = 1_392_196
     skew: float = 0.6
@@ -58,7 +59,7 @@ class Ads(TreeWorkload):
             sizes[level] = pool_for(different, drawn[level], self.skew)
             different = distinct(sizes[level], drawn[level], self.skew)
             if level > 1:
-                paired, more = PAIR if level > 2 else 0.0, (1 + _others(level)) / 2
+                paired, more = PAIR_SHARE if level > 2 else 0.0, (1 + _others(level)) / 2
                 for counts, size in ((occur, occur[level]), (drawn, different)):
                     counts[level - 1] += size
                     counts[2] += size * paired * (level > 2)
@@ -68,27 +69,27 @@ class Ads(TreeWorkload):
     def roots(self, numbers: I64) -> tuple[I64, I64]:
         draw = self._hashed
         levels = 1 + np.searchsorted(np.cumsum(LEVELS)[:-1], draw.uniform(numbers, 1), side="right")
-        place = draw.uniform(numbers, 2)
+        uniform = draw.uniform(numbers, 2)
         entries = np.zeros(len(numbers), dtype=np.int64)
         for level in np.unique(levels).tolist():
             mine = levels == level
-            entries[mine] = self.drawn(level, place[mine])
+            entries[mine] = self.drawn(level, uniform[mine])
         return levels, entries
 
     def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         draw, salt = self._hashed, 100 * level
         count = 1 + draw.integers(1, _others(level) + 1, entries, salt)
         owner = np.repeat(np.arange(len(entries)), count)
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
-        paired = (draw.uniform(entries, salt + 1) < PAIR) & (level > 2)
-        below = np.where(place == 0, level - 1, np.where((place == 1) & paired[owner], 2, 1))
+        position = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
+        paired = (draw.uniform(entries, salt + 1) < PAIR_SHARE) & (level > 2)
+        below = np.where(position == 0, level - 1, np.where((position == 1) & paired[owner], 2, 1))
         child = np.zeros(len(owner), dtype=np.int64)
-        for k in range(1 + OTHERS):
+        for k in range(1 + OTHERS_MAX):
             uniform = draw.uniform(entries, salt + 10 + k)[owner]
             for lower in {1, 2, level - 1}:
-                mine = (place == k) & (below == lower)
+                mine = (position == k) & (below == lower)
                 child[mine] = self.drawn(lower, uniform[mine])
-        # AND and OR take turns from level to level, as in a targeting form; now and then something is excluded.
+        # AND and OR alternate from level to level, as in a form for targeting, with some exceptions.
         operators = np.where(draw.uniform(entries, salt + 2) < 0.85, level % 2, 1 - level % 2)
         return [("AND", "OR")[o] for o in operators.tolist()], owner, below, child
 
@@ -104,22 +105,22 @@ class Ads(TreeWorkload):
 
     def events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes = draws.subsets(zipf(ATTRIBUTES, 0.8), EVENT, BLOCK)
-        values = draws.integers(0, 1000, BLOCK, EVENT)
+        attributes = draws.subsets(zipf(ATTRIBUTES, 0.8), EVENT_SIZE, BLOCK)
+        values = draws.integers(0, 1000, BLOCK, EVENT_SIZE)
         return [
-            {f"ad{a}": _word(a, v) if a < WORDS else v for a, v in zip(names, found, strict=True)}
+            {f"ad{a}": _word(a, v) if a < WORD_ATTRIBUTES else v for a, v in zip(names, found, strict=True)}
             for names, found in zip(attributes.tolist(), values.tolist(), strict=True)
         ]
 
 
 def _word(attribute: int, value: int) -> str:
-    """A word of an attribute; most have few, the first has most."""
+    """A word of an attribute. The first attribute has the most words, the others fewer and fewer."""
     return f"w{value % (1000 // (attribute + 1) + 2)}"
 
 
 def _predicate(attribute: int, kind: int, value: int, entry: int) -> str:
     name = f"ad{attribute}"
-    if attribute >= WORDS:
+    if attribute >= WORD_ATTRIBUTES:
         if kind < 3:
             return f"{name} <= {value}"
         if kind < 6:

@@ -1,4 +1,4 @@
-"""What is a workload? Numbered blocks of subscriptions and of events, each made by itself from a seed."""
+"""What is a workload? Numbered blocks of subscriptions and of events, each made from a seed, independently."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tellwhen.kernels.arrays import I32, I64
 from tellwhen.workloads.conjunctions import Conjunctions
 
 BLOCK = 10_000
-"""Subscriptions or events in a block. Part of the definition of every workload: another size makes other ones."""
+"""Subscriptions or events in a block. Part of the definition of every workload: another size gives other data."""
 
 
 class Pairs(NamedTuple):
-    """Events as arrays: event e carries attribute[i] = value[i] for i in start[e]:start[e+1]."""
+    """Events as arrays: event e has attribute[i] = value[i] for i in start[e]:start[e+1]."""
 
     start: I64
     attribute: I32
@@ -23,10 +23,10 @@ class Pairs(NamedTuple):
 
 
 class Workload(ABC):
-    """Seeded and the same on every machine; any process may make any block."""
+    """A seeded generator, the same on every machine; any process can make any block."""
 
-    def prepare(self) -> None:  # noqa: B027 - most have nothing to do
-        """Do now, once, what every block needs; copies of the workload then have it."""
+    def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
+        """Compute once what every block needs. Copies of the workload, as on Spark's workers, then have it."""
 
     @abstractmethod
     def subscriptions(self, block: int) -> list[str]:
@@ -38,12 +38,12 @@ class Workload(ABC):
 
 
 class ArrayWorkload(Workload):
-    """Conjunctions over integers: made as arrays, of which text is only a form."""
+    """Conjunctions over integers, made as arrays; the text is derived from them."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The attributes."""
+        """The names of the attributes."""
 
     @abstractmethod
     def conjunctions(self, block: int) -> Conjunctions:
@@ -74,7 +74,7 @@ def taken_events(work: Workload, count: int) -> list[dict[str, Any]]:
 
 
 def joined(parts: list[Conjunctions], count: int) -> Conjunctions:
-    """Blocks one after the other, the first `count` subscriptions of them."""
+    """Blocks concatenated, cut after `count` subscriptions."""
     starts = np.cumsum([0, *(len(part.attribute) for part in parts)])
     firsts = np.cumsum([0, *(len(part.operand) for part in parts)])
     start = np.concatenate([*(p.start[:-1] + at for p, at in zip(parts, starts[:-1], strict=True)), starts[-1:]])

@@ -1,4 +1,4 @@
-"""Product alerts of several clauses, as ANDs of ORs or as ORs of ANDs (OpIndex, section 7.6)."""
+"""Product alerts with several clauses, as ANDs of ORs or as ORs of ANDs (OpIndex, section 7.6)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tellwhen.workloads.products import Products
 class Clauses(Workload):
     """Attributes, operators, values and events are those of Products.
 
-    Both the number of clauses and the size of each are uniform from 1 on. The same seed has the same predicates in both
-    forms: only AND and OR are exchanged.
+    The number of clauses and their sizes are uniform, from 1 to `clauses` and `size`. With the same seed both forms
+    have the same predicates: only AND and OR are exchanged.
     """
 
     form: Literal["cnf", "dnf"] = "cnf"
@@ -33,9 +33,9 @@ class Clauses(Workload):
 
     def __post_init__(self) -> None:
         if self.form not in ("cnf", "dnf"):
-            raise ValueError(f"there is no form {self.form!r}; there are cnf and dnf")
+            raise ValueError(f"the form is cnf or dnf, not {self.form!r}")
         if self.clauses < 1 or self.size < 1:
-            raise ValueError("there is at least 1 clause, and 1 predicate in it")
+            raise ValueError("clauses and size are at least 1")
 
     @cached_property
     def _products(self) -> Products:

@@ -1,4 +1,4 @@
-"""Conjunctions over integer domains, as arrays and as text: what most of the papers' generators make."""
+"""How are conjunctions over integers made, as arrays and as text? Most generators of the papers make these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ SIGNS = ("=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "BETWEEN")
 
 
 class Conjunctions(NamedTuple):
-    """Subscription s has predicates start[s]:start[s+1]; p has operands operand[first[p]:first[p+1]], ascending."""
+    """Conjunctions as arrays.
+
+    Subscription s has predicates start[s]:start[s+1]; predicate p has operands operand[first[p]:first[p+1]], ascending.
+    """
 
     start: I64
     attribute: I32
@@ -23,7 +26,7 @@ class Conjunctions(NamedTuple):
     operand: I64
 
     def texts(self, names: list[str]) -> list[str]:
-        """As expressions."""
+        """The conjunctions as expressions."""
         parts = [self._text(p, names) for p in range(len(self.attribute))]
         start = self.start.tolist()
         return [" AND ".join(parts[a:b]) for a, b in pairwise(start)]
@@ -39,10 +42,10 @@ class Conjunctions(NamedTuple):
         return f"{name} {SIGNS[operator]} {values[0]}"
 
     def literals(self) -> Predicates:
-        """The predicates on int domains, domain a for attribute a, value v at the point 2v: ready to be stored."""
+        """The predicates on int domains, ready to be stored: domain a for attribute a, point 2v for value v."""
         lengths = np.diff(self.first)
         outer = (self.operator == NOT_IN) | (self.operator == NE)
-        # IN: a point each. NOT IN, <>: the gaps around the points. All others: one interval.
+        # IN has a point per operand; NOT IN and <> have the gaps around the points; all others have one interval.
         counts = np.select([self.operator == IN, outer], [lengths, lengths + 1], 1)
         start = np.concatenate([[0], np.cumsum(counts)])
         low, high = np.full(start[-1], LOWEST), np.full(start[-1], HIGHEST)

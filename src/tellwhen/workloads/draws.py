@@ -1,6 +1,6 @@
-"""Random numbers that are the same on every machine, in any order: each block of a workload has a stream of its own.
+"""Where do random numbers come from that are the same on every machine? Each block has a stream of its own.
 
-Only the raw bits of Philox are used, which are specified; NumPy may change how it makes distributions of them.
+Only the raw bits of Philox are used, which are specified. NumPy may change how it derives distributions from them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 
-DENSE = 2_048
-"""Up to so many places, subsets are drawn by looking at all of them."""
+DENSE_MAX = 2_048
+"""Subsets of at most this many items are drawn with a random key for each item."""
 
 
 class Draws:
@@ -27,22 +27,22 @@ class Draws:
         return (np.asarray(raw, dtype=np.uint64) >> np.uint64(11)).astype(np.float64).reshape(shape) * 2.0**-53
 
     def integers(self, low: int | I64, high: int | I64, *shape: int) -> I64:
-        """Integers in low..high-1, whose bounds may be arrays of the shape."""
+        """Integers in low..high-1; the bounds may be arrays of that shape."""
         return (low + np.floor(self.uniform(*shape) * (np.asarray(high) - low))).astype(np.int64)
 
     def chosen(self, weights: np.ndarray, *shape: int) -> I64:
-        """Places in a table of weights, each as often as it weighs."""
+        """Indices into a table of weights, with probabilities in proportion to the weights."""
         bounds = np.cumsum(weights)
         found = np.searchsorted(bounds, self.uniform(*shape) * bounds[-1], side="right")
         return np.minimum(found, len(weights) - 1)
 
     def subsets(self, weights: np.ndarray, size: int, count: int) -> I64:
-        """`count` rows of `size` distinct places, drawn one after the other without return."""
-        if len(weights) <= DENSE:
+        """`count` rows of `size` distinct indices, drawn one after the other without replacement."""
+        if len(weights) <= DENSE_MAX:
             return self._by_waiting(
                 weights, size, np.empty((count, 0), dtype=np.int64), np.zeros(count, dtype=np.int64)
             )
-        # With return, and what came before left out: of many places few come twice.
+        # Drawn with replacement, then without the repeated ones: among many items few are drawn twice.
         drawn = self.chosen(weights, count, size + size // 2 + 4)
         order = np.argsort(drawn, axis=1, kind="stable")
         ranked = np.take_along_axis(drawn, order, axis=1)
@@ -55,8 +55,10 @@ class Draws:
         return first
 
     def _by_waiting(self, weights: np.ndarray, size: int, begun: I64, found: I64) -> I64:
-        """Go on from the first `found` places of each row: the others with the smallest of exponential waiting times
-        (Efraimidis and Spirakis), some rows at a time."""
+        """Complete rows whose first `found` indices are drawn.
+
+        The others are those with the smallest exponential waiting times (Efraimidis and Spirakis), in portions of rows.
+        """
         rows = [np.zeros((0, size), dtype=np.int64)]
         step = max(1, (1 << 22) // len(weights))
         for at in range(0, len(begun), step):
@@ -69,16 +71,16 @@ class Draws:
             )
             order = np.argsort(np.take_along_axis(waits, near, axis=1), axis=1)
             near = np.take_along_axis(near, order, axis=1)
-            place = np.arange(size)
-            later = np.take_along_axis(near, np.maximum(place - known[:, None], 0), axis=1)
+            position = np.arange(size)
+            later = np.take_along_axis(near, np.maximum(position - known[:, None], 0), axis=1)
             earlier = np.zeros_like(near)
             earlier[:, : mine.shape[1]] = mine
-            rows.append(np.where(place < known[:, None], earlier, later))
+            rows.append(np.where(position < known[:, None], earlier, later))
         return np.concatenate(rows)
 
 
 def zipf(count: int, skew: float) -> np.ndarray:
-    """Weights of ranks 1 to `count`; uniform for a skew of 0.
+    """The weights of ranks 1 to `count`; all equal for a skew of 0.
 
     >>> zipf(4, 1.0).round(2).tolist()
     [1.0, 0.5, 0.33, 0.25]
@@ -87,7 +89,7 @@ def zipf(count: int, skew: float) -> np.ndarray:
 
 
 class Hashed:
-    """Random numbers by key instead of by turn: that of key 7 is the same whoever asks for it, and whenever."""
+    """Random numbers by key instead of by order: the number of key 7 does not depend on what was drawn before."""
 
     def __init__(self, seed: int, purpose: str) -> None:
         self._seed = _mixed(np.array([seed], dtype=np.uint64)) ^ np.uint64(zlib.crc32(purpose.encode()))
@@ -95,7 +97,7 @@ class Hashed:
     def uniform(self, keys: I64, column: int = 0) -> np.ndarray:
         """A double in [0, 1) for each key."""
         with np.errstate(over="ignore"):
-            # Two rounds of splitmix64, whose output for neighbouring states is as good as random.
+            # Two rounds of splitmix64: its outputs for neighbouring states are independent enough.
             state = _mixed(keys.astype(np.uint64) ^ _mixed(self._seed + np.uint64(column)))
         return (_mixed(state) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -113,8 +115,9 @@ def _mixed(state: np.ndarray) -> np.ndarray:
 
 
 def zipf_ranks(uniform: np.ndarray, count: float | np.ndarray, skew: float) -> I64:
-    """Ranks 0 to count-1 with weights (rank+1)^-skew, from uniform numbers and without a table, so `count` may be
-    huge. Continuous: rank r has the weight of the integral from r+1 to r+2.
+    """Ranks 0 to count-1 with weights (rank+1)^-skew, from uniform numbers.
+
+    There is no table, so `count` may be huge. Rank r has the weight of the integral from r+1 to r+2.
 
     >>> zipf_ranks(np.array([0.0, 0.5, 0.999]), 100, 1.0).tolist()
     [0, 9, 99]

