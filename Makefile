@@ -13,7 +13,7 @@ help: ## Show this list
 
 .PHONY: setup
 setup: $(READY) ## Make .venv with everything in it, Spark too
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,dev,service,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,spark]'
 
 # What the commands below need; they make it themselves.
 $(READY): pyproject.toml constraints.txt
@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 		echo "No Python of at least 3.11 found$(if $(PYTHON), ($(PYTHON) is none)): install one, or make PYTHON=<its path>"; \
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,dev,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,spark]'
 	@touch $(READY)
 
 .PHONY: demo

@@ -95,11 +95,7 @@ def test_engines_that_fail_are_reported_and_the_others_measured(tmp_path):
 
 
 def test_trees_are_checked_as_well(tmp_path):
-<<<<<<< HEAD
-    """Of trees all subscriptions are checked, not a sample: an engine that is right on a sample is found wrong."""
-=======
     """Where the truth does not come from arrays: an engine that is right about a sample only is wrong."""
->>>>>>> w-bench
     found = run(EXPERIMENTS["atree-table4"], tmp_path, QUICK, print, ["test-sampling", "auto"])
     assert [row["status"] for row in found.rows] == ["wrong", "ok"]
 

@@ -43,11 +43,7 @@ def matches(work, count, events):
 
 
 def slope(counts):
-<<<<<<< HEAD
-    """The slope of counts by rank on logarithmic axes, over the ranks that are frequent enough to have one."""
-=======
     """The slope of the counts by rank, on logarithmic axes; over the ranks with enough counts."""
->>>>>>> w-bench
     ranked = np.sort(np.array(list(counts)))[::-1]
     ranked = ranked[: max(5, np.count_nonzero(ranked >= 30))]
     return np.polyfit(np.log(np.arange(1, len(ranked) + 1)), np.log(ranked), 1)[0]
@@ -116,11 +112,7 @@ SMALL = {
     "keywords": Keywords(form="split", length=20), "prefixes": Prefixes(), "products": Products(skew=0.8),
     "qgrams": QGrams(), "ranked": Ranked(dimensions=2, skew_across=0.7, skew_within=0.8),
 }  # fmt: skip
-<<<<<<< HEAD
-"""No parameter has its default: one that is ignored is noticed."""
-=======
 """With values other than the defaults, so that a parameter that is ignored is noticed."""
->>>>>>> w-bench
 
 OTHERS = {
     "begen": BEGen(size=14, event_size=30, cardinality=12, range=0.3), "keywords": Keywords(form="between", length=20),
@@ -133,11 +125,7 @@ CHECKSUMS = {
     "flights": 3927043195,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
-<<<<<<< HEAD
-"""CRC-32 of a block of subscriptions and a block of events, as text."""
-=======
 """Checksums of a block of subscriptions and a block of events, as text."""
->>>>>>> w-bench
 
 OTHER_CHECKSUMS = {
     "begen": 1114798225,
@@ -224,13 +212,8 @@ def test_begen_in_the_ranges_of_the_ps_tree(dimensions, match):
     assert abs(matches(work, 20_000, 400).mean() / 20_000 / match - 1) < 0.1
 
 
-<<<<<<< HEAD
-def test_more_chance_than_was_asked_for():
-    """With few attributes and values nearly everything matches: the number of bases is at its limit."""
-=======
 def test_more_matches_by_chance_than_wanted():
     """With few attributes and values nearly everything matches: the number of bases is at its upper limit."""
->>>>>>> w-bench
     work = BEGen(dimensions=15, cardinality=4, match=0.001)
     assert work.chance > 0.001
     assert len(work.bases[0]) == 10_000
