@@ -12,7 +12,6 @@ from tellwhen.kernels.arrays import (
     CONJUNCTION,
     I32,
     NEVER,
-    PROGRAM,
     SET,
     U8,
     U64,
@@ -127,21 +126,22 @@ def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
     """
     subscriptions, predicates = snapshot.subscriptions, snapshot.predicates
     kind, start, end = subscriptions.kind[slot], subscriptions.start[slot], subscriptions.start[slot + 1]
+    if kind == NEVER:
+        return False
     last = events.start[event + 1]
-    if kind == CONJUNCTION:
-        for i in range(start, end):
-            if not holds(subscriptions.code[i], predicates, first_entry, events, last):
+    for i in range(start, end, 1 if kind == CONJUNCTION else 3):
+        p = subscriptions.code[i]
+        if p < 0:  # an instruction on a register
+            continue
+        is_true_here = holds(p, predicates, first_entry, events, last)
+        if kind == CONJUNCTION:
+            if not is_true_here:
                 return False
-        return True
-    if kind == PROGRAM:
-        for i in range(start, end, 3):
-            p = subscriptions.code[i]
-            if p >= 0:
-                clear_true(truth, p)
-                if holds(p, predicates, first_entry, events, last):
-                    set_true(truth, p)
-        return program_accepts(subscriptions.code, start, truth, registers)
-    return kind != NEVER
+        elif is_true_here:
+            set_true(truth, p)
+        else:
+            clear_true(truth, p)
+    return kind == CONJUNCTION or program_accepts(subscriptions.code, start, truth, registers)
 
 
 class RefineIndex(NamedTuple):
@@ -177,16 +177,14 @@ def refine(index, snapshot, scratch, events, out, event):
         if end - begin + pending.size > out.slot.size - written:
             return e
         open_event(events, e, first_entry)
-        for i in range(begin, end):
-            slot = found.slot[i]
+        count = end - begin
+        for k in range(count + pending.size):
+            slot = found.slot[begin + k] if k < count else pending[k - count]
             out.slot[written] = slot
-            written += events.single_valued[e] != 0 or is_satisfied(
-                slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers
-            )
-        for slot in pending:
-            out.slot[written] = slot
-            written += died[slot] > version and is_satisfied(
-                slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers
+            is_known = k < count and events.single_valued[e] != 0
+            written += is_known or (
+                died[slot] > version
+                and is_satisfied(slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers)
             )
         close_event(events, e, first_entry)
         out.start[e + 1] = written

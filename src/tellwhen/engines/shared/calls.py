@@ -110,14 +110,21 @@ class Call:
 
     def __init__(self, kernel: Kernel, index: Any, snapshot: Snapshot, sizes: Any) -> None:
         self._kernel, self._sizes = kernel, sizes
-        self._alive = index, snapshot  # what the packed arrays point to
-        self._index, self._snapshot = pack(index), pack(snapshot)
+        self._arrays = index, snapshot  # kept alive: what is packed points to them
+        self._packed: tuple[I64, I64] | None = None  # when first called: many readers are made and never asked
 
     def of(self, index: Any) -> Call:
         """The same call on another index."""
         call = copy.copy(self)
-        call._alive, call._index = (index, self._alive[1]), pack(index)
+        _, snapshot = self._arrays
+        call._arrays, call._packed = (index, snapshot), (pack(index), self._pack()[1])
         return call
+
+    def _pack(self) -> tuple[I64, I64]:
+        if self._packed is None:
+            index, snapshot = self._arrays
+            self._packed = pack(index), pack(snapshot)
+        return self._packed
 
     def __call__(self, events: Events) -> Matches:
         """The matches of all events."""
@@ -131,7 +138,7 @@ class Call:
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
-        arguments = self._index, self._snapshot, scratch.packed, tuple(events)
+        arguments = *(self._packed or self._pack()), scratch.packed, tuple(events)
         start = np.zeros(count + 1, dtype=np.int64)
         # As much as the last batch needed, and some more: an event that does not fit is matched again.
         room = min(count * _matches_per_event.get(kernel, 0), INITIAL_MATCHES_MAX)
@@ -160,7 +167,7 @@ class Call:
             while not done:
                 effort[:2] = 1, 0
                 start, out = np.zeros(2, dtype=np.int64), np.empty(room, dtype=np.int32)
-                done = self._kernel(self._index, self._snapshot, scratch.packed, tuple(event), (start, out), 0)
+                done = self._kernel(*self._pack(), scratch.packed, tuple(event), (start, out), 0)
                 room *= 4
             candidates += int(effort[0]) - 1
             predicates += int(effort[1])
