@@ -1,4 +1,4 @@
-"""Do all structures of intervals say what trying each of them says?"""
+"""Do all structures of intervals find what testing each interval finds?"""
 
 import numpy as np
 import pytest

@@ -8,8 +8,8 @@ from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch
 from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix
 
 MAX_COMBINATIONS = 64
-"""Posting lists that a conjunction may be in for the sake of further access predicates: more of them cost memory, and
-prune little."""
+"""Posting lists that a conjunction of several access predicates may be in. More lists cost memory, and prune little. One
+access predicate alone may have up to MAX_LISTS."""
 
 
 class PSTHashIndex(NamedTuple):
@@ -26,7 +26,7 @@ class PSTHashScratch(NamedTuple):
 
     common: CommonScratch
     spaces: I32  # the event's spaces that are in some key, ascending
-    usable: I32  # those that are in a key of one size
+    usable: I32  # those that are in a key of the size that is looked up
     is_present: U8  # by space: is it one of the event's? Zero between events
     key: I32  # the combination that is looked up
     chosen: I64  # the indices in `usable` of its spaces
@@ -43,9 +43,9 @@ class KeyTable(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """A walk through the keys of one conjunction: by access predicate, in the order of their domains."""
+    """Where an enumeration of the keys of one conjunction is, by access predicate, in the order of their domains."""
 
     predicate: I64
-    interval: I64  # of that predicate
-    space: I64  # of that interval
-    key: I32  # the same spaces; -1 behind the last
+    interval: I64  # the interval of that predicate
+    space: I64  # the space of that interval
+    key: I32  # these spaces; -1 behind the last one

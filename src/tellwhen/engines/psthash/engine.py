@@ -1,14 +1,15 @@
 """`psthash`: a hash table by the predicate spaces of several predicates together (PS-Tree, section 6).
 
-The access predicates of a conjunction are its most selective ones on different domains: as many as the option `access`
-says, if it has them. Only these are in the PS-Trees. A conjunction is in the posting list of every combination of one
-space of each. The key of such a list is the numbers of the spaces, ascending. An event locates its spaces, looks up all
-their combinations, and tests the conjunctions that it finds there exactly.
+The access predicates of a conjunction are its most selective ones on different domains, at most `access` of them. Only
+these are in the PS-Trees. A conjunction is in the posting list of every combination of one space of each. The key of a
+list is the numbers of the spaces in its combination, ascending. An event locates its spaces, looks up all their
+combinations, and tests the conjunctions that it finds there exactly.
 
-Deviations, besides those of `pstree/engine.py`: shorter keys are in the same table (the paper takes PSTBloom for short
-conjunctions). If the access predicates of a conjunction have more than MAX_COMBINATIONS combinations, only the first of
-them are used, as many as stay within the limit. If the first alone covers more than MAX_LISTS spaces, the conjunction
-waits for its domain. When an event has more combinations than there are keys, all keys are tested instead.
+Deviations, besides those in `pstree/engine.py`: shorter keys are in the same table (the paper takes PSTBloom for short
+conjunctions). If the access predicates of a conjunction have more than MAX_COMBINATIONS combinations, the least
+selective ones are left out until the limit is kept. If the first alone covers more than MAX_LISTS spaces, the
+conjunction is in no list: it waits for the domain of that predicate. When an event has more combinations than there are
+keys, all keys are tested instead.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class PSTree:
         return len(self.arrays.block)
 
     def insert(self, domain: I32, low: I64, high: I64, times: I64 | None = None) -> None:
-        """Insert intervals, each as many times as `times` says: once by default. A negative number deletes."""
+        """Insert interval i times[i] times, or once without `times`. A negative number deletes."""
         if not len(domain):
             return
         times = np.ones(len(domain), dtype=np.int64) if times is None else times
@@ -77,7 +77,7 @@ class PSTree:
         )
 
     def _ensure_spare(self, wanted: int) -> int:
-        """See to it that the wanted number of ids is spare; returns how many are."""
+        """Make new ids unless the wanted number is spare; returns how many are spare."""
         known, used = len(self.arrays.spare), len(self)
         left = known - used
         if left < wanted:
@@ -91,7 +91,7 @@ class PSTree:
         return len(self.arrays.spare) - used
 
     def _ensure_room(self, added: I64) -> None:
-        """Move blocks that may overflow, if they get the added number of cuts, to the end, with twice the room."""
+        """Move the blocks that have no room for the added cuts to the end, and double their room."""
         block, room, used, keys, ids, *_ = self.arrays
         need = used + added
         full = np.flatnonzero(need > room)

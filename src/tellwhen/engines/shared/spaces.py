@@ -24,7 +24,7 @@ class Spaces(NamedTuple):
     cut_start: I64  # |0|3|3|    cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
     cuts: I64
     first: I64  # by interval: the first space that it covers
-    last: I64  # and the last one; before the first if its predicate is not in use
+    last: I64  # and the last one; last < first if the predicate is not in use
 
     @property
     def total(self) -> int:
