@@ -8,8 +8,8 @@ from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch
 from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix
 
 MAX_COMBINATIONS = 64
-"""Posting lists that a conjunction of several access predicates may be in. More lists cost memory, and prune little. One
-access predicate alone may have up to MAX_LISTS."""
+"""Posting lists that a conjunction of several access predicates may be in. More lists cost memory, and prune little.
+One access predicate alone may have up to MAX_LISTS."""
 
 
 class PSTHashIndex(NamedTuple):

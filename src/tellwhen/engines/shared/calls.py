@@ -16,7 +16,7 @@ import numpy as np
 from tellwhen.containers.batches import one_by_one
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Reader
-from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
 
@@ -180,7 +180,7 @@ class Refiner(Reader):
     """Makes the matches of an index exact: filter and refine.
 
     An index need not have all slots, nor be exact for events with several values or intervals: it may find too many
-    for these. The refiner tests pending slots, and the matches of such events, one by one. Alone, without anything
+    for these. The refiner tests pending slots, and what was found for such events, one by one. Alone, without anything
     found, it is the reader of an index that has only pending slots.
     """
 
