@@ -300,7 +300,7 @@ def checkout(root, layout, seconds, first=0):
     texts = {
         engines: FAKE.format(seconds=seconds),
         loading: "stored = lambda work, count: (None, [0] * count)\n"
-        f"encoded = lambda work, count, store: range({first}, count)",
+        f"encoded = lambda work, count, store: range({first}, {first} + count)",
         batches: "one_by_one = lambda events: [[event] for event in events]",
         "tellwhen/workloads/__init__.py": "BEGen = dict",
     }
