@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 SAID = {
-    "quickstart": ["one event: ['mall-42']", "{'event': 0, 'subscription': 'mall-42'}", "loaded: ['ops-7']"],
+    "quickstart": ["one event: ['mall-42']", "{'event_id': 0, 'subscription_id': 'mall-42'}", "loaded: ['ops-7']"],
     "pipeline": [
         "in quarantine: [('carl', 'expected a constant, found the end of the text')]",
         "matches: [(1, 'anna'), (2, 'ben')]",
