@@ -145,5 +145,5 @@ def _cells(what: str, pairs: list[Pair]) -> list[str]:
     unit, factor = ("s", 1.0) if what == "build" else ("us", 1e6)
     medians = [measured(list(times)).median for times in zip(*pairs, strict=True)]
     ratio = measured([pair.b / pair.a for pair in pairs])
-    times = [f"{median * factor:,.4g} {unit}" for median in medians]
+    times = [f"{time:,.0f} {unit}" if time >= 1000 else f"{time:.4g} {unit}" for time in (m * factor for m in medians)]
     return [*times, f"{ratio.median:.2f}", f"{ratio.spread:.0%}", verdict_of(ratio.median - 1, ratio.spread)]
