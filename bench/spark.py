@@ -1,14 +1,15 @@
 """`python -m bench.spark`: the figures of the pipeline, each with its rival, in one run.
 
-1. matching against the query that a Spark user would write: explode both sides, join on the attribute, count
-2. matching on Spark against `match_many` in one process, on the same data and cores
-3. ingesting and building from text
-4. the private memory of a worker, for a small and a large index
+rival       matching against the query that a Spark user would write: explode both sides, join on the attribute, count
+overhead    from text to an index, stage by stage; then matching against `match_many` in one process, on the same cores
+settings    a small job in a session with Spark's default settings against one in `tws.session`
+memory      the private memory of a worker, for a small and a large index
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
 import tempfile
@@ -36,13 +37,14 @@ ATTRIBUTES, PRESENT, SLICES = 400, 15, 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a look")
-    parser.add_argument("--only", choices=["rival", "overhead", "memory"], help="one of the measurements")
+    measurements = {"rival": rival, "overhead": overhead, "settings": settings, "memory": memory}
+    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a trial")
+    parser.add_argument("--only", choices=list(measurements), help="one of the measurements")
     options = parser.parse_args()
     console = Console(width=120)
     folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
     try:
-        for name, measure in {"rival": rival, "overhead": overhead, "memory": memory}.items():
+        for name, measure in measurements.items():
             if options.only in (None, name):
                 console.print(measure(folder / name, options.scale))
     finally:
@@ -82,7 +84,7 @@ def drain(frame: DataFrame) -> None:
 
 
 def explode_join_count(spark: SparkSession, folder: Path, events: DataFrame) -> DataFrame:
-    """What a Spark user writes today."""
+    """The query that a Spark user writes today."""
     predicates = spark.read.parquet(str(folder / "predicates"))
     entries = events.select("event_id", F.explode("attributes").alias("attribute", "value"))
     true = (F.col("value").between(F.col("low"), F.col("high"))) & (
@@ -107,7 +109,7 @@ def rival(folder: Path, scale: float) -> Table:
     drain(tws.match(events, folder / "index"))
     joins, matches = [], []
     for part in slices:
-        joins.append(timed(lambda part=part: drain(explode_join_count(spark, folder, part))))  # type: ignore[misc]
+        joins.append(timed(functools.partial(_join, spark, folder, part)))
         matches.append(timed(lambda: drain(tws.match(events, folder / "index"))))
     joined, matched = summed(joins), measured(matches)
     table = Table("what", "seconds", "noise", "ms / event", title=f"{_sizes(work)}; results equal: {same}")
@@ -116,6 +118,10 @@ def rival(folder: Path, scale: float) -> Table:
     table.add_row("how much faster", f"{joined.median / matched.median:.0f}x (target 20x)", "", "")
     spark.stop()
     return table
+
+
+def _join(spark: SparkSession, folder: Path, events: DataFrame) -> None:
+    drain(explode_join_count(spark, folder, events))
 
 
 def _equal(one: DataFrame, other: DataFrame) -> bool:
@@ -131,18 +137,12 @@ def _sizes(work: Plain) -> str:
 
 
 def overhead(folder: Path, scale: float) -> Table:
-    """1,000,000 subscriptions, 20,000 events: ingest and build, then Spark against threads of one process."""
+    """1,000,000 subscriptions, 20,000 events: the stages up to an index, then Spark against threads of one process."""
     work = workload.make(int(1_000_000 * scale), int(20_000 * scale), ATTRIBUTES, PRESENT, 0.001)
     write(work, folder)
     spark = tws.session("bench")
-    start = time.perf_counter()
-    subs, quarantined = tws.ingest(spark.read.parquet(str(folder / "subscriptions")))
-    ingested = subs.count(), quarantined.count()
-    middle = time.perf_counter()
-    version = tws.build(subs, folder / "index")
-    end = time.perf_counter()
-    subs.unpersist()
     events = spark.read.parquet(str(folder / "events"))
+    seconds, version = _stages(spark.read.parquet(str(folder / "subscriptions")), events, folder / "index")
     index = tw.Index()
     for part in sorted((folder / "subscriptions").iterdir()):
         rows = pq.read_table(part).to_pydict()
@@ -164,13 +164,54 @@ def overhead(folder: Path, scale: float) -> Table:
     found = interleaved({"in process": in_process, "spark": on_spark}, 7)
     title = f"{_sizes(work)}, {version.bytes / 1e6:,.0f} MB; matches equal: {counts['spark'] == counts['in process']}"
     table = Table("what", "seconds", "noise", "ms / event", title=title)
-    table.add_row(f"ingest ({ingested[0]:,} taken, {ingested[1]:,} not)", f"{middle - start:.1f}", "", "")
-    table.add_row("build", f"{end - middle:.1f}", "", "")
-    table.add_row("both", f"{end - start:.1f} (target 180)", "", "")
+    for name, taken in seconds.items():
+        table.add_row(name, f"{taken:.1f}", "", "")
+    table.add_row("ingest and build", f"{seconds['ingest'] + seconds['build']:.1f} (target 180)", "", "")
     for name, figure in found.items():
         _row(table, name, figure, len(work.events))
     more = found["spark"].median / found["in process"].median - 1
     table.add_row("overhead of Spark", f"{more:.0%} (target 25%)", "", "")
+    spark.stop()
+    return table
+
+
+def _stages(raw: DataFrame, events: DataFrame, path: Path) -> tuple[dict[str, float], tws.Version]:
+    """The seconds of every stage from text to an index, and the index."""
+    seconds = {}
+    start = time.perf_counter()
+    subs, quarantined = tws.ingest(raw)
+    _ = subs.count(), quarantined.count()
+    seconds["ingest"] = time.perf_counter() - start
+    start = time.perf_counter()
+    profile = tws.profile(subs, events)
+    seconds["profile"] = time.perf_counter() - start
+    start = time.perf_counter()
+    version = tws.build(subs, path, profile=profile)
+    seconds["build"] = time.perf_counter() - start
+    subs.unpersist()
+    return seconds, version
+
+
+def settings(folder: Path, scale: float) -> Table:
+    """2,000 subscriptions and 1,000 events, with 200 shuffle partitions, as Spark has them, and with ours."""
+    work = workload.make(int(2_000 * scale), int(1_000 * scale), ATTRIBUTES, PRESENT, 0.01)
+    write(work, folder)
+    spark = tws.session("bench")
+    raw, events = (spark.read.parquet(str(folder / name)) for name in ("subscriptions", "events"))
+    ours = spark.conf.get("spark.sql.shuffle.partitions") or ""
+
+    def job(partitions: str) -> None:
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        _stages(raw, events, folder / "index")
+        drain(tws.match(events, folder / "index"))
+
+    job(ours)
+    found = interleaved({"default settings": lambda: job("200"), "tws.session": lambda: job(ours)}, 5)
+    table = Table("what", "seconds", "noise", "ms / event", title=f"From text to matches: {_sizes(work)}")
+    for name, figure in found.items():
+        _row(table, name, figure, len(work.events))
+    more = found["default settings"].median / found["tws.session"].median
+    table.add_row("how much slower", f"{more:.1f}x", "", "")
     spark.stop()
     return table
 
@@ -194,7 +235,7 @@ class Probe:
 
 
 def memory(folder: Path, scale: float) -> Table:
-    """The same events matched with an index of 50 MB and one of 500 MB, each by new workers."""
+    """The same events matched with an index of 50 MB and with one of 500 MB, each by new workers."""
     table = Table("index MB", "subscriptions", "own memory of a worker, MB", "resident, MB", title="Memory of a worker")
     own: list[float] = []
     for size in (int(130_000 * scale), int(1_300_000 * scale)):

@@ -1,7 +1,8 @@
-"""The pipeline on Spark in a minute: ingest, build, match, update, match again."""
+"""The pipeline on Spark in a minute: ingest, build, match, update, match again, and open the index without Spark."""
 
 import tempfile
 
+import tellwhen as tw
 from tellwhen import spark as tws
 
 spark = tws.session("example", master="local[2]")
@@ -15,11 +16,12 @@ raw = spark.createDataFrame(
     ],
     "id string, expression string",
 )
-subs, quarantined = tws.ingest(raw)
+subs, quarantined = tws.ingest(raw, schema={"price": "float", "ranking": "int"})
 print("in quarantine:", [(row.id, row.reason) for row in quarantined.collect()])
 
-version = tws.build(subs, f"{folder}/index", schema={"price": "float", "ranking": "int"})
+version = tws.build(subs, f"{folder}/index")
 print("built:", version.subscriptions, "subscriptions in", len(version.shards), "shards")
+subs.unpersist()
 
 events = spark.createDataFrame(
     [
@@ -31,9 +33,13 @@ events = spark.createDataFrame(
 print("matches:", sorted(tuple(row) for row in tws.match(events, f"{folder}/index").collect()))
 
 changes = spark.createDataFrame(
-    [("add", "dora", "ranking BETWEEN 20 AND 50"), ("remove", "anna", None)],
+    [("add", "dora", "ranking BETWEEN 20 AND 50"), ("remove", "anna", None), ("add", "emil", "ranking =")],
     "operation string, id string, expression string",
 )
-tws.update(changes, f"{folder}/index")
+version = tws.update(changes, f"{folder}/index")
+print("not applied:", version.quarantined)
 print("after the update:", sorted(tuple(row) for row in tws.match(events, f"{folder}/index").collect()))
 spark.stop()
+
+index = tw.Index.load(f"{folder}/index")
+print("without Spark:", sorted(index.match({"title": "the sea", "ranking": 40})))

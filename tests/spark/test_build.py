@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from importlib import import_module
 
 import pytest
 
@@ -10,7 +9,9 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.profile import Profile
 from tellwhen.spark.placing import balanced
-from tellwhen.spark.warehouse import current, located, pinned, staging
+from tellwhen.warehouse.commits import staging
+from tellwhen.warehouse.leases import pin
+from tellwhen.warehouse.versions import current, located
 from tellwhen.workloads import BEGen, taken, taken_events
 
 pytestmark = pytest.mark.spark
@@ -40,7 +41,7 @@ def test_ingest_loses_nothing(spark):
     taken = {row.id: (row.expression, row.score) for row in subs.collect()}
     assert taken.keys() == {"a", "b", "d", "g", ""}
     assert taken["d"] == ("x = 3", 2.0)
-    assert subs.columns == ["id", "expression", "score"]
+    assert subs.columns == ["id", "expression", "score", "parsed"]
     assert quarantined.columns == ["id", "expression", "position", "reason"]
     bad = quarantined.collect()
     assert len(taken) + len(bad) == len(rows)
@@ -56,12 +57,12 @@ def test_the_preferred_of_several(spark):
     scored = spark.createDataFrame(
         [("a", "x = 1", "hi"), ("b", "x = 1", "2")], "id string, expression string, score string"
     )
-    assert sorted(tuple(row) for row in tws.ingest(scored, score="score")[0].collect()) == [
+    assert sorted(tuple(row) for row in tws.ingest(scored, score="score")[0].drop("parsed").collect()) == [
         ("a", "x = 1", None), ("b", "x = 1", 2.0),
     ]  # fmt: skip
     rows = [("a", "x = 1", 1), ("a", "x = 3", 3), ("a", "x = ", 9), ("a", "x = 2", 2)]
     subs, quarantined = tws.ingest(spark.createDataFrame(rows, "id string, expression string, at int"), prefer="at")
-    assert [tuple(row) for row in subs.collect()] == [("a", "x = 3")]
+    assert [tuple(row) for row in subs.drop("parsed").collect()] == [("a", "x = 3")]
     assert quarantined.count() == 3
 
 
@@ -103,22 +104,22 @@ def test_build_refuses_what_ingest_would(spark, tmp_path):
 
 
 def test_versions_and_rollback(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)  # else those that were used would stay
+    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)  # else those that were used would stay
     path = tmp_path / "i"
     event = events(spark, {"x": "1"})
-    for number in range(1, 7):
+    for number in range(1, 5):
         version = tws.build(frame(spark, [(f"v{number}", "x = 1")]), path, keep=2)
         assert version.version == number
         assert ids(tws.match(event, path)) == [f"v{number}"]
-    assert [version.version for version in tws.versions(path)] == [4, 5, 6]
+    assert [version.version for version in tws.versions(path)] == [2, 3, 4]
     assert len(list(path.glob("shard-*"))) == 3
     assert len(list(path.glob("dictionary-*"))) == 3
-    assert ids(tws.match(event, path, version=4)) == ["v4"]
-    tws.rollback(path, 5)
-    assert ids(tws.match(event, path)) == ["v5"]
-    assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 7
-    with pytest.raises(tw.FormatError, match="no version 2"):
-        tws.rollback(path, 2)
+    assert ids(tws.match(event, path, version=2)) == ["v2"]
+    tws.rollback(path, 3)
+    assert ids(tws.match(event, path)) == ["v3"]
+    assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 5
+    with pytest.raises(tw.FormatError, match="no version 1"):
+        tws.rollback(path, 1)
     with pytest.raises(tw.FormatError, match="a version is a number, not '7'"):
         tws.rollback(path, "7")
     with pytest.raises(tw.TellwhenError, match="a profile is what profile"):
@@ -222,12 +223,12 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
 def test_a_version_that_a_stream_may_need_stays(spark, tmp_path):
     path = tmp_path / "i"
     tws.build(frame(spark, [("a", "x = 1")]), path)
-    assert pinned(path, "stream", 0) == pinned(path, "stream", 0) == 1
+    assert pin(path, "stream", 0) == pin(path, "stream", 0) == 1
     for _ in range(3):
         tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
-    assert pinned(path, "stream", 0) == 1
+    assert pin(path, "stream", 0) == 1
     assert [version.version for version in tws.versions(path)] == [1, 4]
-    assert pinned(path, "stream", 1) == 4
+    assert pin(path, "stream", 1) == 4
     tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
     assert [version.version for version in tws.versions(path)] == [4, 5]
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 
 import pytest
 
@@ -51,7 +50,7 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
         assert row["count"] == 200
         assert tws.versions(tmp_path / "i")[-1].subscriptions == 20_000
     # What the dead left behind goes away with the next commit; and, once nobody uses them, all older versions.
-    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)
+    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(spark.createDataFrame([(1, "x = 7")], "id int, expression string"), tmp_path / "i", keep=0)
     kinds = sorted(p.name.split("-")[0] for p in (tmp_path / "i").iterdir())
     assert kinds == ["current.json", "dictionary", "leases", "lock", "shard", "versions"]
@@ -66,7 +65,7 @@ def test_a_build_that_stops_anywhere(spark, tmp_path, monkeypatch, step):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("tellwhen.spark.building"), step, stop)
+    monkeypatch.setattr(f"tellwhen.spark.building.{step}", stop)
     with pytest.raises(KeyboardInterrupt):
         tws.build(subs, path)
     assert [version.version for version in tws.versions(path)] == [1]

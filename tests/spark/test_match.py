@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import random
 import shutil
-from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.checks import random_expression
+from tellwhen.spark import matcher
 
 pytestmark = pytest.mark.spark
 
@@ -128,7 +128,7 @@ def test_forms_of_events(spark, shop, form):
             union = "struct<i: long, d: double, s: string, b: boolean, t: timestamp, day: date>"
             kinds = {int: 0, float: 1, str: 2, bool: 3, dt.datetime: 4, dt.date: 5}
             maps = [
-                {k: tuple(v if kinds[type(v)] == place else None for place in range(6)) for k, v in r.items()}
+                {k: tuple(v if kinds[type(v)] == field else None for field in range(6)) for k, v in r.items()}
                 for r in rows
             ]
             events = spark.createDataFrame(list(enumerate(maps)), f"event_id long, attributes map<string, {union}>")
@@ -145,8 +145,7 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     rows = [{n: rng.choice(values) for n in names if rng.random() < 0.6} for _ in range(200)]
     column = pa.array([list(r.items()) for r in rows], pa.map_(pa.string(), pa.string()))
     index = tw.Index().add_many(texts)
-    table = index.match_many(pa.table({"m": column})).to_pydict()
-    want = set(zip(table["event"], table["subscription"], strict=True))
+    want = set(zip(*(c.to_pylist() for c in index.match_many(pa.table({"m": column})).columns), strict=True))
     events = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
     tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
     for plan in ("local", "routed"):
@@ -199,20 +198,23 @@ def test_bad_input_fails_by_name(spark, shop, tmp_path):
         tws.match(wide, paths[1], attributes=None, plan="warp")
 
 
-def test_the_plan_is_told(shop, capsys, monkeypatch):
+def test_the_plan_is_logged_and_not_printed(shop, capfd, caplog, monkeypatch):
     paths, wide, _, _, _ = shop
-    tws.match(wide, paths[5], attributes=None, explain=True)
-    assert "local plan, because the index has" in capsys.readouterr().out
-    monkeypatch.setattr(import_module("tellwhen.spark.matcher"), "LOCAL", 10)
-    tws.match(wide, paths[5], attributes=None, explain=True)
-    told = capsys.readouterr().out
+    caplog.set_level("INFO", "tellwhen.spark")
+    tws.match(wide, paths[5], attributes=None)
+    assert "local plan, because the index has" in caplog.text
+    monkeypatch.setattr("tellwhen.spark.matcher.LOCAL_MAX_BYTES", 10)
+    tws.match(wide, paths[5], attributes=None)
+    told = tws.explain(paths[5])
+    assert caplog.messages[-1] == told
     assert "routed plan, because" in told
     assert "250 subscriptions in 5 shards" in told
+    assert "local plan, as asked for" in tws.explain(paths[5], plan="local", version=1)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_matches_are_handed_over_in_pieces(monkeypatch):
-    module = import_module("tellwhen.spark.matcher")
-    monkeypatch.setattr(module, "ROWS", 4)
+    monkeypatch.setattr(matcher, "MATCHES_PER_BATCH", 4)
 
     class Shard:
         """Slot n has the id 100 + n."""
@@ -225,7 +227,7 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
         def ids(self, shard, slots):
             return pa.array(slots + 100)
 
-    worker = module._Local(None, 1, None, "event_id")
+    worker = matcher._Local(None, 1, None, "event_id")
     batches = list(worker.matches(Shard(), 0, None, pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
@@ -252,7 +254,7 @@ def test_presence_decides_where_an_event_goes(spark, tmp_path):
         assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == oracle(texts, rows)
 
 
-def test_an_index_that_was_deleted_and_built_anew(spark, tmp_path):
+def test_an_index_that_was_deleted_and_built_again(spark, tmp_path):
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     for name in ("old", "new"):
         shutil.rmtree(tmp_path / "i", ignore_errors=True)
@@ -310,7 +312,7 @@ def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path,
     tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
     assert pairs(early) == {(0, "first")}
     assert [version.version for version in tws.versions(path)] == [1, 3]
-    monkeypatch.setattr(import_module("tellwhen.spark.warehouse"), "LEASE", -1)
+    monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(subs, path, keep=0)
     assert [version.version for version in tws.versions(path)] == [4]
     with pytest.raises(Exception, match="has no version 1; there are 4"):

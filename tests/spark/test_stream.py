@@ -35,6 +35,10 @@ def found(spark, folder):
     return set(rows)
 
 
+def cached(spark):
+    return spark.sparkContext._jsc.getPersistentRDDs().size()
+
+
 def reading(spark, folder, schema=EVENT):
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder))
 
@@ -77,12 +81,15 @@ def test_a_stream_of_changes(spark, tmp_path):
     ])  # fmt: skip
     stream = reading(spark, tmp_path / "changes", CHANGE)
     options = {"checkpoint": tmp_path / "follow", "prefer": "at", "trigger": {"availableNow": True}}
+    before = cached(spark)
     tws.follow(stream, index, **options).awaitTermination()
+    assert cached(spark) == before
     event = spark.createDataFrame([(1, {"x": "1"})], EVENT)
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b"}
     (bad,) = [row for row in spark.read.parquet(str(index / "quarantine")).collect() if row.id == "broken"]
-    assert bad.position == 2
-    assert tws.versions(index)[-1].version == 2
+    assert (bad.position, bad.version) == (2, 2)
+    last = tws.versions(index)[-1]
+    assert (last.version, last.quarantined) == (2, 2)
     drop(tmp_path / "changes", "2", [{"operation": "add", "id": "c", "expression": "x IS NOT NULL", "at": 3}])
     tws.follow(stream, index, **options).awaitTermination()
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b", "c"}

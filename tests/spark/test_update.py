@@ -1,8 +1,7 @@
-"""Is an updated index the same as one built anew, and is nothing touched that need not be?"""
+"""Is an updated index the same as one built from all subscriptions, and is nothing built again without need?"""
 
 import json
 import random
-from importlib import import_module
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,12 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
 from tellwhen.persistence import attributes as saved
-from tellwhen.spark.warehouse import fresh
+from tellwhen.persistence import directory
+from tellwhen.spark import building, updating
+from tellwhen.spark.blocks import Blocks, write_block
+from tellwhen.spark.dictionary import extend_dictionary
+from tellwhen.warehouse.commits import fresh
+from tellwhen.warehouse.opening import read_dictionary
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +51,7 @@ def events(spark, rng, words):
 @pytest.mark.parametrize("stride", [1 << 40, 8])
 def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
     """With a small stride labels soon run out, and all shards get new ones."""
-    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", stride)
+    monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", stride)
     rng = random.Random(stride)
     words = ["".join(rng.choices("abcdef", k=rng.randint(0, 4))) for _ in range(60)]
     known = {f"s{i}": text for i, text in enumerate(texts(rng, 150, words[:30]))}
@@ -69,8 +73,8 @@ def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
         index = tw.Index().add_many(known)
         rows = looked.collect()
         maps = pa.array([list(row.attributes.items()) for row in rows], pa.map_(pa.string(), pa.string()))
-        found = index.match_many(pa.table({"m": maps})).to_pydict()
-        want = {(rows[e].event_id, s) for e, s in zip(found["event"], found["subscription"], strict=True)}
+        found = index.match_many(pa.table({"m": maps}))
+        want = {(rows[e].event_id, s) for e, s in zip(*(c.to_pylist() for c in found.columns), strict=True)}
         assert pairs(tws.match(looked, path)) == want
         assert pairs(tws.match(looked, path, plan="routed")) == want
 
@@ -92,38 +96,79 @@ def test_only_touched_shards_are_built(spark, tmp_path):
     assert pairs(tws.match(event, tmp_path / "i", version=1)) == {(1, 3)}
 
 
-def test_changes_that_are_refused(spark, tmp_path):
+TOO_COMPLEX = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
+
+
+def test_bad_changes_go_to_quarantine_and_the_others_are_applied(spark, tmp_path, caplog, capfd):
     path = tmp_path / "i"
-    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path, schema={"x": "int"})
-    for rows, error in [
-        ([("add", "b", "x = 1"), ("remove", "b", None)], tw.DuplicateId),
-        ([("upsert", "b", "x = 1")], tw.SchemaError),
-        ([(None, "b", "x = 1")], tw.SchemaError),
-        ([("add", "b", "x =")], tw.ParseError),
-        ([("add", "b", "x = 'one'")], tw.SchemaError),
-        ([("remove", None, None)], tw.IdError),
-    ]:
-        with pytest.raises(error):
-            tws.update(spark.createDataFrame(rows, CHANGES), path)
+    subs = spark.createDataFrame([("a", "x = 1"), ("kept", "x = 1")], "id string, expression string")
+    tws.build(subs, path, schema={"x": "int"}, engine="counting")
+    bad = {
+        ("upsert", "b", "x = 1"): "the operation is add or remove, not 'upsert'",
+        (None, "b", "x = 1"): "the operation is add or remove, not None",
+        ("add", "kept", "x ="): "expected a constant",
+        ("add", "d", "x = 'one'"): "declared int",
+        ("remove", None, None): "the id is missing",
+        ("add", "e", None): "the expression is missing",
+        ("remove", "twice", None): "another subscription with this id is taken",
+        ("add", "f", TOO_COMPLEX): "too complex for counting",
+    }
+    good = [("add", "good", "x = 1"), ("remove", "a", None), ("add", "twice", "x = 1")]
+    version = tws.update(spark.createDataFrame([*bad, *good], CHANGES), path)
+    assert (version.version, version.quarantined) == (2, len(bad))
+    assert tws.versions(path)[-1] == version
+    event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    assert pairs(tws.match(event, path)) == {(0, "kept"), (0, "good"), (0, "twice")}
+    found = spark.read.parquet(str(path / "quarantine"))
+    assert found.columns == ["operation", "id", "expression", "position", "reason", "version"]
+    rows = found.collect()
+    assert {row.version for row in rows} == {2}
+    assert {(row.operation, row.id, row.expression) for row in rows} == bad.keys()
+    assert all(bad[row.operation, row.id, row.expression] in row.reason for row in rows)
+    assert f"{len(bad)} changes were not applied" in caplog.text
+    # Nothing but bad rows is a version, too, that changes nothing.
+    third = tws.update(spark.createDataFrame([("add", "c", "x =")], CHANGES), path)
+    assert (third.quarantined, third.shards) == (1, version.shards)
+    assert spark.read.parquet(str(path / "quarantine" / "version=3")).count() == 1
+    assert capfd.readouterr().out == ""
+
+
+def test_changes_by_other_names_and_the_preferred_of_several(spark, tmp_path):
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
+    changes = [("add", "b", "x = 1", 1), ("remove", "b", None, 3), ("add", "b", "x =", 9), ("add", "c", "x = 1", 2)]
+    named = spark.createDataFrame(changes, "what string, key string, rule string, at int")
+    version = tws.update(named, path, id="key", expression="rule", operation="what", prefer="at")
+    assert version.quarantined == 2
+    event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
+    assert pairs(tws.match(event, path)) == {(0, "a"), (0, "c")}
+
+
+def test_changes_that_cannot_be_used_at_all(spark, tmp_path):
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
     with pytest.raises(tw.SchemaError, match="ints"):
         tws.update(spark.createDataFrame([("add", 1, "x = 1")], CHANGES.replace("id string", "id int")), path)
+    with pytest.raises(tw.SchemaError, match="no column 'operation'"):
+        tws.update(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
     assert [version.version for version in tws.versions(path)] == [1]
+    assert not (path / "quarantine").exists()
 
 
 def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
-    module = import_module("tellwhen.spark.updating")
-    commit = module.commit
+    commit = updating.commit
 
     def slow(*args):
-        monkeypatch.setattr(module, "commit", commit)
+        monkeypatch.setattr(updating, "commit", commit)
         tws.update(spark.createDataFrame([("add", "quick", "x = 1")], CHANGES), path)
         return commit(*args)
 
-    monkeypatch.setattr(module, "commit", slow)
+    monkeypatch.setattr(updating, "commit", slow)
     with pytest.raises(tw.FormatError, match="version 2 .* meanwhile; try again"):
-        tws.update(spark.createDataFrame([("add", "slow", "x = 1")], CHANGES), path)
+        tws.update(spark.createDataFrame([("add", "slow", "x = 1"), ("add", "bad", "x =")], CHANGES), path)
+    assert not (path / "quarantine").exists()
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
@@ -132,17 +177,16 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")
     tws.build(subs, path)
-    module = import_module("tellwhen.spark.building")
-    compiled = module.compiled
+    compiled = building.compiled
 
     def slow(*args):
-        monkeypatch.setattr(module, "compiled", compiled)
+        monkeypatch.setattr(building, "compiled", compiled)
         tws.update(
             spark.createDataFrame([("ADD ", "quick", '{"attribute": "x", "operator": "=", "value": 1}')], CHANGES), path
         )
         return compiled(*args)
 
-    monkeypatch.setattr(module, "compiled", slow)
+    monkeypatch.setattr(building, "compiled", slow)
     with pytest.raises(tw.ConflictError, match="version 2"):
         tws.build(subs, path)
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
@@ -150,8 +194,12 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
 
 
 def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
-    """A shard that is full gets nothing more, also of a pivot that has been there alone."""
-    monkeypatch.setattr(import_module("tellwhen.spark.placing"), "SIZE", 10)
+    """A shard that is full gets nothing more, also of a pivot that has been there alone.
+
+    Exactly so with one block; each of several deals out its subscriptions for itself.
+    """
+    monkeypatch.setattr("tellwhen.spark.ingesting.partitions", lambda spark: 1)
+    monkeypatch.setattr("tellwhen.spark.placing.MAX_SUBSCRIPTIONS", 10)
     path = tmp_path / "i"
     before = [(f"b{i}", "x = 1") for i in range(8)]
     tws.build(spark.createDataFrame(before, "id string, expression string"), path, shards=1)
@@ -218,17 +266,16 @@ def test_an_update_brings_new_kinds_of_predicates(spark, tmp_path):
 
 def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
     """Two blocks of changes, each of which uses up the room between the labels."""
-    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", 8)
-    dictionary, blocks = (import_module(f"tellwhen.spark.{name}") for name in ("dictionary", "blocks"))
+    monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", 8)
     names = []
     for part in range(3):
-        directory = fresh(tmp_path, "block")
-        texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'") for i in range(12)]
-        blocks.write_block(directory, texts, tw.Schema())
-        names.append(directory.name)
-    first, _, _ = dictionary.extend_dictionary(empty_dictionary(tmp_path), tmp_path, names[:1])
-    before = dictionary.read_dictionary(tmp_path / first).by_name["x"].strings
-    after_name, attributes, moved = dictionary.extend_dictionary(tmp_path / first, tmp_path, names[1:])
+        folder = fresh(tmp_path, "block")
+        texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'", None) for i in range(12)]
+        write_block(folder, texts, tw.Schema())
+        names.append(folder.name)
+    first, _, _ = extend_dictionary(empty_dictionary(tmp_path), Blocks(tmp_path, names[:1]))
+    before = read_dictionary(tmp_path / first).by_name["x"].strings
+    after_name, attributes, moved = extend_dictionary(tmp_path / first, Blocks(tmp_path, names[1:]))
     after = attributes.by_name["x"].strings
     (moves,) = moved.values()
     assert moves(before.labels_of(before.keys)).tolist() == after.labels_of(before.keys).tolist()
@@ -238,8 +285,8 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
 
 
 def empty_dictionary(folder):
-    directory = fresh(folder, "dictionary")
+    made = fresh(folder, "dictionary")
     attributes = Attributes()
     parts = {"dictionaries": saved.dictionary_arrays(attributes)}
-    directory.save(directory, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
-    return directory
+    directory.save(made, parts, {"attributes": saved.attributes_meta(attributes)}, make=False)
+    return made

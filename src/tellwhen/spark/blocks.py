@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -35,7 +36,7 @@ from tellwhen.warehouse.commits import fresh
 MAX_SUBSCRIPTIONS = 250_000
 """Subscriptions in a block: bounds the memory of a task."""
 
-BLOCK = "name string, subscriptions long, entries long"
+BLOCK = "part int, number int, name string, subscriptions long, entries long"
 
 NOWHERE = -2
 """The pivot of a subscription that can never match."""
@@ -100,10 +101,14 @@ class _Compiling:
         subscriptions = (
             row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         )
+        context = TaskContext.get()
+        assert context is not None
+        number = 0
         while chunk := list(islice(subscriptions, MAX_SUBSCRIPTIONS)):
             folder = fresh(self._staged, "block")
             entries = write_block(folder, chunk, Schema(self._types))
-            yield rows(BLOCK, [folder.name], [len(chunk)], [entries])
+            yield rows(BLOCK, [context.partitionId()], [number], [folder.name], [len(chunk)], [entries])
+            number += 1
 
 
 def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> int:

