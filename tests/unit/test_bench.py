@@ -49,7 +49,7 @@ def test_every_engine_has_a_bench_entry():
         chosen("scan,fast")
 
 
-QUICK = Settings(scale=0.001, repeat=2, seconds=20, megabytes=1_500, load=("tests.broken_engines",))
+QUICK = Settings(scale=0.001, repeat=2, seconds=60, megabytes=1_500, load=("tests.broken_engines",))
 WRONG = {
     "test-forgetful": "1 matches are missing and 0 are wrong",
     "test-inventive": "0 matches are missing and 1 are wrong",
