@@ -21,6 +21,21 @@ app = typer.Typer(
 )
 
 
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        print(f"tellwhen {tw.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    pass  # its docstring would replace the help of `app`
+
+
 @app.command()
 def demo() -> None:
     """See it work: an explained example, then a bookshop on Spark. Needs the extra `demo`."""

@@ -28,7 +28,7 @@ def checked(id_: Id) -> Id:
     if isinstance(id_, bool) or not isinstance(id_, str | int):
         raise IdError(f"a subscription's id is a str or an int, not {shown(id_)}")
     if isinstance(id_, int) and not -MAX_INT_ID <= id_ <= MAX_INT_ID:
-        raise IdError(f"an int id has at most 64 bits, {shown(id_)} has more")
+        raise IdError(f"an int id lies between -(2**63 - 1) and 2**63 - 1, unlike {shown(id_)}")
     if isinstance(id_, str) and not is_unicode(id_):
         raise IdError(f"the id {shown(id_)} holds a lone surrogate")
     return id_

@@ -22,7 +22,7 @@ from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.tables import encode_table
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
-from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
+from tellwhen.errors import ExpressionError, IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
@@ -114,7 +114,7 @@ class Index(Mapping[Id, Expr]):
         self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Id, Given]], *, replace: bool = False
     ) -> Index:
         """Add many at once: all of them, or none when one is faulty. They become visible together."""
-        pairs = iter(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)
+        pairs = _pairs(subscriptions)
         with self._changing() as shard:
             shard.add(pairs, replace)
         return self
@@ -125,6 +125,8 @@ class Index(Mapping[Id, Expr]):
 
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
         with self._changing() as shard:
             shard.remove(ids)
         return self
@@ -153,7 +155,7 @@ class Index(Mapping[Id, Expr]):
         >>> index.profile.event_frequency["x"]
         0.6666666666666666
         """
-        observed = Profile.of_events(as_table_or_dicts(events))
+        observed = Profile.of_events(events)
         with self._changing() as shard:
             shard.observe(observed)
         return self
@@ -237,8 +239,10 @@ class Index(Mapping[Id, Expr]):
                 yield encode_table(events.slice(start, rows), rows, attributes, self._schema)
         else:
             remaining = iter(events)
+            first = 0
             while block := list(islice(remaining, EVENTS_PER_BATCH)):
-                yield encode(block, attributes, self._schema)
+                yield encode(block, attributes, self._schema, first)
+                first += len(block)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
         # A lock of its own: a match never waits for a change.
@@ -364,6 +368,22 @@ class Index(Mapping[Id, Expr]):
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._open(Shard.of_parts(state["arrays"], state["meta"]))
         self._mismatches = state["mismatches"]
+
+
+def _pairs(subscriptions: Any) -> Iterator[tuple[Id, Given]]:
+    """The pairs that a user gives, one by one; an error for what cannot hold any."""
+    if isinstance(subscriptions, Mapping):
+        return iter(subscriptions.items())
+    if hasattr(subscriptions, "columns"):  # a table or a frame; iterating over one gives its columns
+        raise ExpressionError(
+            "add_many takes pairs of an id and an expression, not a table; such as "
+            "df.itertuples(index=False, name=None) of pandas, or zip(ids.to_pylist(), texts.to_pylist()) of Arrow"
+        )
+    if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
+        raise ExpressionError(
+            f"add_many takes a mapping, or pairs of an id and an expression, not {shown(subscriptions)}"
+        )
+    return iter(subscriptions)
 
 
 _all: weakref.WeakSet[Index] = weakref.WeakSet()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.texts import Texts
 from tellwhen.engines import create
@@ -100,8 +101,8 @@ class Shard:
         refused = slots[~self.engine.takes(slots)]
         if len(refused):
             raise BudgetError(
-                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: its normal "
-                f"form is too large; engines that take any expression: {', '.join(able('expressions'))}"
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: {OVER_BUDGET}; "
+                f"engines that take any expression: {', '.join(able('expressions'))}"
             )
 
     def _store_block(
@@ -269,5 +270,5 @@ def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]
         raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
     except (SchemaError, LimitError) as error:
         raise type(error)(f"subscription {id_!r}: {error}") from None
-    except (ExpressionError, TypeError) as error:
+    except ExpressionError as error:
         raise ExpressionError(f"subscription {id_!r}: {error}") from None

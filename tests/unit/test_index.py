@@ -83,6 +83,7 @@ def test_all_or_nothing(index):
         ([("a", "x = 1"), (1.5, "x = 2")], tw.IdError),
         ([("a", "x = 1"), (True, "x = 2")], tw.IdError),
         ([("a", "x = 1"), (2**64, "x = 2")], tw.IdError),
+        ([("a", "x = 1"), (-(2**63), "x = 2")], tw.IdError),
         ([("a", "x = 1"), ("\ud800", "x = 2")], tw.IdError),
         ([("a", "x = 1"), ("b", 5)], tw.ExpressionError),
         ([("a", "x = 1"), ("b", None)], tw.ExpressionError),
@@ -96,6 +97,16 @@ def test_all_or_nothing(index):
         assert index.match(BOOK) == ["mall-42"]
     with pytest.raises(tw.ParseError, match="subscription 'b'"):
         index.add("b", "x = ")
+    for wrong in (None, 5, "ab", b"ab"):
+        with pytest.raises(tw.ExpressionError, match="takes a mapping, or pairs"):
+            index.add_many(wrong)
+    for table in (
+        pa.table({"id": ["a"], "expression": ["x = 1"]}),
+        pd.DataFrame({"id": ["a"], "expression": ["x = 1"]}),
+    ):
+        with pytest.raises(tw.ExpressionError, match="itertuples"):
+            index.add_many(table)
+    assert list(index) == before
     index.add("a", "x = 1")
     assert index.match({"x": 1}) == ["a"]
 
@@ -110,6 +121,9 @@ def test_removing(index):
         index["nobody"]
     with pytest.raises(KeyError):
         index.explain("nobody", {})
+    for wrong in ("ops-7", b"o", 5, None):
+        with pytest.raises(tw.IdError, match="remove_many takes ids"):
+            index.remove_many(wrong)
     index.remove_many(["ops-7", "ops-7"])
     assert len(index) == 1
 
@@ -135,8 +149,12 @@ def test_events_that_are_none(index):
     for wrong in ({"a": 1}, "text", 5):
         with pytest.raises(tw.EventError):
             index.match_many(wrong)
-    with pytest.raises(tw.EventError):
+    with pytest.raises(tw.EventError, match="event 1: "):
         index.match_many([{"a": 1}, 5])
+    with pytest.raises(tw.EventError, match="event 20000: "):
+        index.match_many([{}] * 20_000 + [{1: 2}])
+    with pytest.raises(tw.EventError, match="at least one end"):
+        tw.Interval(None, None)
     with pytest.raises(tw.EventError):
         tw.Interval("a", "b")
     with pytest.raises(tw.EventError):
@@ -227,6 +245,25 @@ def test_declared_types(engine):
     assert index.match({"day": ["2027-01-01", "2024-01-01"]}) == [1]
 
 
+def test_an_explanation_shows_values_as_one_would_write_them():
+    index = tw.Index(schema={"t": "timestamp"}).add("a", "t > TIMESTAMP '2026-01-01 00:00:00' OR x = 1")
+    for value, text in [
+        (np.int64(3), "3"),
+        (np.True_, "TRUE"),
+        (np.datetime64("2026-01", "M"), "DATE '2026-01-01'"),
+        (np.datetime64("2026-01-01T10:00:00.5", "ms"), "TIMESTAMP '2026-01-01 10:00:00.500'"),
+        (dt.date(2026, 1, 1), "DATE '2026-01-01'"),
+        (tw.Interval(1, None), "at least 1"),
+        (tw.Interval(None, dt.date(2026, 1, 1)), "at most DATE '2026-01-01'"),
+        (tw.Interval(1, 2.5), "from 1 to 2.5"),
+        (["a", None, np.float64(0.5)], "['a', missing, 0.5]"),
+        (list(range(1_000_000)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16..."),
+    ]:
+        assert str(index.explain("a", {"x": value})).splitlines()[-1].endswith(f" x is {text}")
+    shown = str(index.explain("a", {"t": "2026-01-02T10:00:00.123456789+02:00"})).splitlines()[1]
+    assert shown.endswith(" t is TIMESTAMP '2026-01-02 10:00:00.123456789+02:00'")
+
+
 def test_unknown_engine():
     with pytest.raises(tw.EngineError, match="there are auto, betree, .*scan"):
         tw.Index("warp")
@@ -235,7 +272,7 @@ def test_unknown_engine():
 def test_over_budget_is_refused_by_name():
     text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
     index = tw.Index("counting").add("fine", "a = 1 OR b = 1")
-    with pytest.raises(tw.BudgetError, match="engines that take any expression: auto, scan"):
+    with pytest.raises(tw.BudgetError, match="more than 64 terms, .* engines that take any expression: auto, scan"):
         index.add_many([("also", "c = 1"), ("complex", text)])
     assert len(index) == 1
     assert index.match({"c": 1}) == []
@@ -490,7 +527,7 @@ def test_a_change_that_is_taken_back_leaves_no_points_of_it():
         ("counting:max_cap=5", "counting has no option 'max_cap'; it has none"),
         ("nothing:max_cap=5", "there is no engine 'nothing'"),
         (7, "there is no engine 7"),
-        ("betree:", "betree has no option ''"),
+        ("betree:", "missing behind the colon"),
         ("betree:max_cap", "betree: max_cap is a whole number, not ''"),
         ("betree:max_cap=1_0", "betree: max_cap is a whole number, not '1_0'"),
         ("betree:max_cap=5,max_cap=7", "max_cap is given twice"),
@@ -555,6 +592,7 @@ def test_options_as_keywords():
         ({"access": 9}, "at least 1 and at most 4"),
         ({"access": 2.5}, "whole number"),
         ({"access": True}, "whole number"),
+        ({"access": "2"}, "whole number"),
     ]:
         with pytest.raises(tw.EngineError, match=error):
             tw.Index("psthash", **options)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -381,3 +382,41 @@ def test_many_distinct_expressions_are_estimated():
 def test_an_empty_profile_says_so():
     assert str(Profile()) == "nothing yet"
     assert repr(asked("a = 1")) == "<Profile of 1 subscriptions and 0 events, 1 attributes>"
+
+
+def test_subscriptions_in_any_form():
+    wanted = Profile.of_subscriptions([tw.parse("x = 1"), tw.parse("y > 2")])
+    assert Profile.of_subscriptions(["x = 1", tw.col("y") > 2]) == wanted
+    assert Profile.of_subscriptions(tw.Index().add("a", "x = 1").add("b", "y > 2")) == wanted
+
+
+def test_events_in_any_form():
+    events = [{"x": 1, "m": {"k": 2}}, {"x": 2}]
+    wanted = Profile.of_events(events)
+    assert Profile.of_events(pa.Table.from_pylist(events)) == wanted
+    assert Profile.of_events(pd.DataFrame(events)) == wanted
+    maps = pa.array([[("k", 2)], None], pa.map_(pa.string(), pa.int64()))
+    assert Profile.of_events(pa.table({"x": [1, 2], "m": maps})) == wanted
+
+
+@pytest.mark.parametrize(
+    ("use", "error"),
+    [
+        (lambda: Profile.of_subscriptions("x = 1"), tw.ExpressionError),
+        (lambda: Profile.of_subscriptions(5), tw.ExpressionError),
+        (lambda: Profile.of_subscriptions([5]), tw.ExpressionError),
+        (lambda: Profile.of_subscriptions(["x = "]), tw.ParseError),
+        (lambda: Profile.of_events(5), tw.EventError),
+        (lambda: Profile.of_events([5]), tw.EventError),
+        (lambda: Profile.of_events({"x": 1}), tw.EventError),
+        (lambda: Profile.from_bytes(b"zz"), tw.FormatError),
+        (lambda: Profile.from_bytes(None), tw.FormatError),
+        (lambda: Profile.from_bytes(Profile().to_bytes()[:-3]), tw.FormatError),
+        (lambda: Profile.from_json({}), tw.FormatError),
+        (lambda: Profile.from_json(Profile().to_json() | {"values": [1]}), tw.FormatError),
+        (lambda: Profile.from_json(5), tw.FormatError),
+    ],
+)
+def test_what_is_no_profile(use, error):
+    with pytest.raises(error):
+        use()

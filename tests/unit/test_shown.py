@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import tellwhen as tw
 from tellwhen.cli import app
 
 ROOT = Path(__file__).parent.parent.parent
@@ -72,6 +73,10 @@ def test_without_a_java_the_demo_does_not_start(monkeypatch, tmp_path):
     result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "200"})
     assert result.exit_code == 1
     assert "Spark needs Java" in result.output
+
+
+def test_version():
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"tellwhen {tw.__version__}\n"
 
 
 def test_engines_are_listed():

@@ -22,6 +22,9 @@ from tellwhen.kernels.normal_form import (
     unfold,
 )
 
+OVER_BUDGET = f"its normal form has more than {MAX_CONJUNCTIONS} terms, or too many predicates in one"
+"""What a user is told of an expression that an engine does not take."""
+
 
 class Conjunctions(NamedTuple):
     """Conjunctions, or clauses, and whose they are; those of one subscription are neighbours."""

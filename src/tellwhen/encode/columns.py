@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +11,18 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 from numpy.typing import NDArray
 
+from tellwhen.errors import EventError
 from tellwhen.kernels.arrays import I64
 from tellwhen.lang.values import is_missing, members
 
 
 class Column(NamedTuple):
-    """A named column; `valid` tells which rows have it, if some had null for the struct around it."""
+    """A named column: its values, and the row of each. `valid` tells which count, if a struct around some is null."""
 
     name: str
     values: pa.Array | pa.ChunkedArray
-    valid: NDArray[np.bool_] | None
+    rows: I64
+    valid: NDArray[np.bool_] | None = None
 
 
 class Values(NamedTuple):
@@ -31,27 +33,61 @@ class Values(NamedTuple):
 
 
 def columns(table: pa.Table) -> Iterator[Column]:
-    """All columns, those of structs with dotted names. A name that is written in full wins, as for dicts."""
-    waiting = [Column(name, whole(table.column(i)), None) for i, name in enumerate(table.column_names)]
+    """All columns, those of structs and maps with dotted names. A name that is written in full wins, as for dicts."""
+    rows = np.arange(table.num_rows)
+    waiting = [Column(name, whole(table.column(i)), rows) for i, name in enumerate(table.column_names)]
     seen = set()
     while waiting:
         deeper: list[Column] = []
         for column in waiting:
-            name, values, valid = column
-            if pt.is_struct(values.type):
-                deeper += _fields(name, whole(values), valid)
-            elif name not in seen:
-                seen.add(name)
+            if pt.is_struct(column.values.type):
+                deeper += _fields(column)
+            elif pt.is_map(column.values.type):
+                deeper += map_columns(column)
+            elif column.name not in seen:
+                seen.add(column.name)
                 yield column
         waiting = deeper
 
 
-def _fields(name: str, struct: pa.StructArray, valid: NDArray[np.bool_] | None) -> list[Column]:
+def _fields(column: Column) -> list[Column]:
+    name, _, rows, valid = column
+    struct = whole(column.values)
     if struct.null_count:
         # Kept apart: not every encoding of a field has nulls.
         own = struct.is_valid().to_numpy(zero_copy_only=False)
         valid = own if valid is None else own & valid
-    return [Column(f"{name}.{field.name}", struct.field(i), valid) for i, field in enumerate(struct.type)]
+    return [Column(f"{name}.{field.name}", struct.field(i), rows, valid) for i, field in enumerate(struct.type)]
+
+
+def only_map(table: pa.Table) -> Column | None:
+    """The column of a table that has only one, a map: its entries are the events' own, not those of a nested object."""
+    if table.num_columns != 1 or not pt.is_map(table.schema.field(0).type):
+        return None
+    return Column("", whole(table.column(0)), np.arange(table.num_rows))
+
+
+def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterator[Column]:
+    """The entries of a map as a column for each key, only those `wanted`. Its rows are the maps that have the key."""
+    prefix = column.name + "." if column.name else ""
+    entries = whole(column.values)
+    if not is_string(entries.type.key_type) and not pt.is_string_view(entries.type.key_type):
+        where = f"in the column {column.name!r}" if column.name else "in a column of events"
+        raise EventError(f"the name of an attribute is a string: the keys of maps {where} are {entries.type.key_type}")
+    # A null map may still have entries in the child arrays: leave them out, like those of null structs.
+    there = entries.is_valid().to_numpy(zero_copy_only=False)
+    if column.valid is not None:
+        there = there & column.valid
+    owner = np.repeat(np.arange(len(entries)), np.diff(entries.offsets.to_numpy(zero_copy_only=False)))
+    first, last = entries.offsets[0].as_py(), entries.offsets[-1].as_py()
+    keys, items = entries.keys[first:last].cast(pa.large_string()).dictionary_encode(), entries.items[first:last]
+    codes = np.where(there[owner], keys.indices.to_numpy(zero_copy_only=False), -1)
+    order = np.argsort(codes, kind="stable")
+    begin = np.searchsorted(codes[order], np.arange(len(keys.dictionary) + 1))
+    for code, key in enumerate(keys.dictionary.to_pylist()):
+        mine = order[begin[code] : begin[code + 1]]
+        if len(mine) and (wanted is None or prefix + key in wanted):
+            yield Column(prefix + key, items.take(pa.array(mine)), column.rows[owner[mine]])
 
 
 def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -66,20 +102,21 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return column
 
 
-def single_values(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None = None) -> Values:
+def single_values(column: Column) -> Values:
     """The values of a column: lists become their members; nulls and NaN are left out."""
     try:
-        found = _by_arrow(column, rows, valid)
+        found = _by_arrow(column)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
         found = None
-    return _by_python(column, rows, valid) if found is None else found
+    return _by_python(column) if found is None else found
 
 
-def _by_arrow(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values | None:
+def _by_arrow(column: Column) -> Values | None:
     """The values, if Arrow can compute with them."""
-    if isinstance(column, pa.ChunkedArray):
+    _, values, rows, valid = column
+    if isinstance(values, pa.ChunkedArray):
         return None
-    values = _decoded(column)
+    values = _decoded(values)
     if values is None:
         return None
     if valid is not None:
@@ -124,11 +161,12 @@ def is_string(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind)
 
 
-def _by_python(column: pa.Array | pa.ChunkedArray, rows: I64, valid: NDArray[np.bool_] | None) -> Values:
+def _by_python(column: Column) -> Values:
     """The slow path, for rare encodings."""
+    _, values, rows, valid = column
     found, kept = [], []
     has = np.ones(len(rows), dtype=bool) if valid is None else valid
-    for value, row, there in zip(objects(column), rows.tolist(), has.tolist(), strict=True):
+    for value, row, there in zip(objects(values), rows.tolist(), has.tolist(), strict=True):
         if there:
             for member in members(value):
                 if not is_missing(member):

@@ -229,10 +229,16 @@ def is_known(attribute: Attribute, member: Any) -> bool:
 
 
 def encode(
-    events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
+    events: Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema, first: int = 0
 ) -> tuple[Events, dict[str, int]]:
-    """The events as arrays, and how many values of each attribute were of a wrong type."""
+    """The events as arrays, and how many values of each attribute were of a wrong type.
+
+    An error names the event by its position, counted from `first`.
+    """
     encoder = EventEncoder(attributes, schema)
-    for event in events:
-        encoder.add(event)
+    for position, event in enumerate(events, first):
+        try:
+            encoder.add(event)
+        except EventError as error:
+            raise EventError(f"event {position}: {error}") from None
     return encoder.finish(), encoder.mismatches

@@ -1,8 +1,8 @@
 """Events as an Arrow table -> points, column by column.
 
-A column is an attribute; a struct column is attributes with dotted names; a list column has several values. A table
-whose only column is a map is read entry by entry: strings are read as the families that their attribute is compared
-with, and of a struct the field that is not null is the value.
+A column is an attribute; a struct or map column is attributes with dotted names; a list column has several values. If
+the only column is a map, its entries are the attributes: strings are read as the families that their attribute is
+compared with, and of a struct the field that is not null is the value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tellwhen.compile.domains import (
 )
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
-from tellwhen.encode.columns import Column, Values, columns, is_string, objects, single_values, whole
+from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.kernels.encode import scatter
@@ -47,11 +47,13 @@ class Entries(NamedTuple):
 def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
     """The rows as events, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
-    if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
-        encoder.add_map(whole(table.column(0)))
-    else:
+    entries = only_map(table)
+    if entries is None:
         for column in columns(table):
             encoder.add_column(column)
+    else:
+        for column in map_columns(entries, attributes.by_name):
+            encoder.add_entries(column)
     return encoder.finish(), encoder.mismatches
 
 
@@ -69,29 +71,15 @@ class _TableEncoder:
     def add_column(self, column: Column) -> None:
         attribute = self._attributes.by_name.get(column.name)
         if attribute is not None:
-            self._values(attribute, single_values(column.values, np.arange(self._rows), column.valid), False)
+            self._values(attribute, single_values(column), False)
 
-    def add_map(self, column: pa.MapArray) -> None:
-        lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False))
-        # A null map may still have entries in the child arrays: leave them out.
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        rows = np.repeat(np.arange(self._rows, dtype=np.int64), lengths)
-        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
-        keys, items = column.keys[first:last], column.items[first:last]
-        if not valid.all():
-            kept = pa.array(valid[rows])
-            keys, items, rows = keys.filter(kept), items.filter(kept), rows[valid[rows]]
-        coded = keys.dictionary_encode()
-        codes = coded.indices.to_numpy(zero_copy_only=False)
-        order = np.argsort(codes, kind="stable")
-        begin = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-        is_text = is_string(items.type) or pt.is_string_view(items.type)
-        for code, name in enumerate(coded.dictionary.to_pylist()):
-            attribute = self._attributes.by_name.get(name)
-            if attribute is not None:
-                mine = order[begin[code] : begin[code + 1]]
-                for values in _alternatives(items.take(pa.array(mine)), rows[mine]):
-                    self._values(attribute, values, is_text)
+    def add_entries(self, column: Column) -> None:
+        """Add the entries of one key of the map that is an event."""
+        attribute = self._attributes.by_name.get(column.name)
+        is_text = is_string(column.values.type) or pt.is_string_view(column.values.type)
+        if attribute is not None:
+            for values in _alternatives(column):
+                self._values(attribute, values, is_text)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found
@@ -228,17 +216,17 @@ def _integers(column: pa.Array) -> pa.Array | None:
         return None
 
 
-def _alternatives(items: pa.Array, rows: I64) -> list[Values]:
+def _alternatives(column: Column) -> list[Values]:
     """The values of a map. Structs stand for unions: their values are the fields that are not null."""
-    if not pt.is_struct(items.type):
-        return [single_values(items, rows)]
-    fields = items.flatten()
+    if not pt.is_struct(column.values.type):
+        return [single_values(column)]
+    fields = column.values.flatten()
     there = np.array([field.is_valid().to_numpy(zero_copy_only=False) for field in fields], dtype=bool)
     if there.sum(axis=0).max(initial=0) <= 1:
-        return [single_values(field, rows) for field in fields]
+        return [single_values(column._replace(values=field)) for field in fields]
     # Several fields are several values, and those of one row must stay together.
-    several = [[value for value in (row or {}).values() if value is not None] for row in objects(items)]
-    kept = np.repeat(rows, [len(values) for values in several])
+    several = [[value for value in (row or {}).values() if value is not None] for row in objects(column.values)]
+    kept = np.repeat(column.rows, [len(values) for values in several])
     return [Values([value for values in several for value in values], kept)]
 
 

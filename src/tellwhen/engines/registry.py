@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tellwhen.engines.base import REGISTRY, Capability, Engine, Option, Source
-from tellwhen.errors import EngineError
+from tellwhen.errors import EngineError, shown
 
 
 class EngineInfo(NamedTuple):
@@ -37,6 +39,9 @@ def list_engines() -> list[EngineInfo]:
 
 def engine_spec(name: str, options: Mapping[str, Any]) -> str:
     """The one-string form of an engine and its options: `betree` and {"max_cap": 5} make `betree:max_cap=5`."""
+    for option, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise EngineError(f"{name}: {option} is a whole number, not {shown(value)}")
     given = ",".join(f"{option}={value}" for option, value in options.items())
     if not given:
         return name
@@ -49,6 +54,8 @@ def create(spec: str, source: Source) -> Engine:
     engine = REGISTRY.get(name) if isinstance(name, str) else None
     if engine is None:
         raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
+    if colon and not rest:
+        raise EngineError(f"{engine.name}: an option and its value are missing behind the colon, or omit the colon")
     given: dict[str, int] = {}
     for text in rest.split(",") if colon else []:
         option, number = _option(engine, text)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tellwhen.errors import shown
 from tellwhen.lang.ast import Connective, Expr, Not, Predicate
 from tellwhen.lang.evaluate import value_of
-from tellwhen.lang.format import name_text, predicate_text
+from tellwhen.lang.format import name_text, predicate_text, value_text
 from tellwhen.lang.values import flatten, is_present
 
 WORDS = {True: "true", False: "false", None: "undefined"}
@@ -65,5 +64,5 @@ def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
         parts = (_explain(expr.arg, event),)
     elif isinstance(expr, Predicate):
         value = event.get(expr.attribute)
-        note = f"{name_text(expr.attribute)} is {shown(value) if is_present(value) else 'missing'}"
+        note = f"{name_text(expr.attribute)} is {value_text(value) if is_present(value) else 'missing'}"
     return Explanation(expr, value_of(expr, event), parts, note)

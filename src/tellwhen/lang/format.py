@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import assert_never
+from itertools import islice
+from typing import Any, assert_never
 
+import numpy as np
+
+from tellwhen.errors import shown
 from tellwhen.lang.ast import COMPARISONS, LIKES, LISTS, RANGES, TEXTS, Connective, Expr, Not, Predicate, Truth
 from tellwhen.lang.parser import BINDING, IS_NAME, RESERVED
-from tellwhen.lang.values import Constant
+from tellwhen.lang.times import time_text
+from tellwhen.lang.values import Constant, Interval, is_missing, is_several
 
 
 def to_text(expr: Expr) -> str:
@@ -52,6 +57,24 @@ def name_text(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def value_text(value: Any, length: int = 60) -> str:
+    """The value of an attribute of an event, as a user would write it; cut short."""
+    if is_missing(value):
+        text = "missing"
+    elif is_several(value):
+        # A member has two characters at least, a comma and a digit: no more can be seen.
+        text = f"[{', '.join(value_text(member, length) for member in islice(value, length // 2))}]"
+    elif isinstance(value, Interval):
+        low, high = ("" if end is None else value_text(end) for end in (value.low, value.high))
+        text = f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+    elif isinstance(value, dt.date | np.datetime64):
+        text = time_text(value)
+    else:
+        known = value.item() if isinstance(value, np.generic) else value
+        text = constant_text(known) if isinstance(known, bool) else shown(known, length)
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
 def constant_text(value: Constant) -> str:
     """A constant as a literal."""
     if isinstance(value, bool):
@@ -60,8 +83,6 @@ def constant_text(value: Constant) -> str:
         return repr(value)
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, dt.datetime):
-        return f"TIMESTAMP '{value.isoformat(' ')}'"
     if isinstance(value, dt.date):
-        return f"DATE '{value.isoformat()}'"
+        return time_text(value)
     assert_never(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tellwhen.errors import LimitError
+from tellwhen.errors import ExpressionError, LimitError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr, as_expr
 from tellwhen.lang.json import from_json
@@ -19,7 +19,10 @@ def read(given: Given) -> tuple[Expr, str]:
     """The expression and its text: the user's own, if text was given."""
     if isinstance(given, str) and not given.lstrip().startswith("{"):  # no text of an expression starts with a brace
         return parse(given), given
-    expression = from_json(given) if isinstance(given, str | Mapping | bool) else as_expr(given)
+    try:
+        expression = from_json(given) if isinstance(given, str | Mapping | bool) else as_expr(given)
+    except TypeError as error:
+        raise ExpressionError(str(error)) from None
     text = str(expression)
     if len(text) > limits.TEXT:
         raise LimitError(f"as text the expression has more than {limits.TEXT} characters")

@@ -94,3 +94,19 @@ def timestamp(text: str) -> dt.datetime:
     if found.nanosecond:
         raise ValueError("microseconds at most")
     return found
+
+
+def time_text(value: dt.date | np.datetime64) -> str:
+    """The date or time as a literal of the language."""
+    if isinstance(value, np.datetime64):
+        if is_whole_days(value):
+            return f"DATE '{value.astype('datetime64[D]')}'"
+        return f"TIMESTAMP '{str(value).replace('T', ' ')}'"
+    if not isinstance(value, dt.datetime):
+        return f"DATE '{value.isoformat()}'"
+    text = value.isoformat(" ")
+    if isinstance(value, Moment) and value.nanosecond:
+        local = value.replace(tzinfo=None)
+        zone = text[len(local.isoformat()) :]
+        text = f"{local.isoformat(' ', 'microseconds')}{value.nanosecond:03}{zone}"
+    return f"TIMESTAMP '{text}'"

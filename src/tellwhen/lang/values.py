@@ -49,6 +49,8 @@ class Interval:
 
     def __init__(self, low: Any, high: Any) -> None:
         ends = [reduce(end) for end in (low, high) if end is not None]
+        if not ends:
+            raise EventError("an interval has at least one end: at most one of them is None")
         families = {end.family for end in ends if end is not None}
         if None in ends or len(families) != 1 or not families <= {"number", "time"}:
             raise EventError(

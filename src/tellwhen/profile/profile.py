@@ -11,7 +11,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tellwhen.encode.columns import Unreadable
+from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.errors import ExpressionError, FormatError, shown
 from tellwhen.lang.ast import Expr
+from tellwhen.lang.read import Given, read
 from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
 from tellwhen.profile.histogram import Bucket, histogram
@@ -68,15 +71,15 @@ class Profile:
     # making
 
     @classmethod
-    def of_subscriptions(cls, expressions: Iterable[Expr]) -> Profile:
-        """A profile of expressions, in one pass."""
+    def of_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
+        """A profile of expressions, in one pass: in any form that `Index.add` takes, or a mapping such as an index."""
         profile = cls()
         profile.add_subscriptions(expressions)
         return profile
 
     @classmethod
-    def of_events(cls, events: Iterable[Mapping[str, Any]] | pa.Table) -> Profile:
-        """A profile of events, in one pass: mappings, or an Arrow table as `Index.match_many` takes it."""
+    def of_events(cls, events: Any) -> Profile:
+        """A profile of events, in one pass: in any form that `Index.match_many` takes."""
         profile = cls()
         profile.add_events(events)
         return profile
@@ -109,9 +112,12 @@ class Profile:
     def _counters(self) -> dict[str, Counter[Any]]:
         return {"operators": self.operators, "sizes": self.sizes, "depths": self.depths}
 
-    def add_subscriptions(self, expressions: Iterable[Expr]) -> None:
+    def add_subscriptions(self, expressions: Iterable[Given] | Mapping[Any, Given]) -> None:
         """Count these subscriptions, too."""
-        for expression in expressions:
+        if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
+            raise ExpressionError(f"subscriptions are a list or a mapping of expressions, not {shown(expressions)}")
+        for given in expressions.values() if isinstance(expressions, Mapping) else expressions:
+            expression = given if isinstance(given, Expr) else read(given)[0]
             self.subscriptions += 1
             self.sizes[expression.size] += 1
             self.depths[expression.depth] += 1
@@ -130,8 +136,9 @@ class Profile:
         self._constants.trim()
         self._sharing.trim()
 
-    def add_events(self, events: Iterable[Mapping[str, Any]] | pa.Table) -> None:
+    def add_events(self, events: Any) -> None:
         """Count these events, too."""
+        events = as_table_or_dicts(events)
         if isinstance(events, pa.Table):
             self._add_batch(TableBatch(events))
         else:
@@ -241,6 +248,13 @@ class Profile:
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Profile:
         """The profile that `to_json` was called on."""
+        try:
+            return cls._from_json(form)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FormatError(f"this is not the JSON form of a profile: {error!r}") from error
+
+    @classmethod
+    def _from_json(cls, form: Mapping[str, Any]) -> Profile:
         profile = cls()
         profile.subscriptions, profile.events = form["subscriptions"], form["events"]
         profile.malformed = form["malformed"]
@@ -261,7 +275,11 @@ class Profile:
     @classmethod
     def from_bytes(cls, data: bytes) -> Profile:
         """The profile that `to_bytes` was called on."""
-        return cls.from_json(json.loads(zlib.decompress(data)))
+        try:
+            form = json.loads(zlib.decompress(data))
+        except (zlib.error, ValueError, TypeError) as error:
+            raise FormatError(f"these are not the bytes of a profile: {error}") from error
+        return cls.from_json(form)
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Profile) else NotImplemented

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.encode.columns import Column, Values, columns, is_string, objects, single_values, whole
+from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
 from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.lang import limits
@@ -77,43 +77,26 @@ class _Coded(NamedTuple):
 
 
 def _columns(table: pa.Table) -> Iterator[_Coded]:
-    if table.num_columns == 1 and pt.is_map(table.schema.field(0).type):
-        yield from _of_map(whole(table.column(0)))
-    else:
-        rows = np.arange(table.num_rows)
-        for column in columns(table):
-            yield from _coded(column.name, [column], rows)
+    entries = only_map(table)
+    for column in columns(table) if entries is None else map_columns(entries):
+        if len(column.name) <= limits.NAME:
+            # Structs in a map are unions by hand: whichever fields are not null.
+            is_union = pt.is_struct(column.values.type)
+            yield from _coded(
+                [column._replace(values=part) for part in column.values.flatten()] if is_union else [column]
+            )
 
 
-def _of_map(column: pa.MapArray) -> Iterator[_Coded]:
-    # A null map may still own entries in the child arrays: they sort before all others.
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    rows = np.repeat(np.arange(len(column)), np.diff(column.offsets.to_numpy(zero_copy_only=False)))
-    first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()
-    keys, items = column.keys[first:last], column.items[first:last]
-    coded = keys.dictionary_encode()
-    codes = np.where(valid[rows], coded.indices.to_numpy(zero_copy_only=False), -1)
-    order = np.argsort(codes, kind="stable")
-    begin = np.searchsorted(codes[order], np.arange(len(coded.dictionary) + 1))
-    for code, name in enumerate(coded.dictionary.to_pylist()):
-        mine = order[begin[code] : begin[code + 1]]
-        if len(name) <= limits.NAME:
-            values = items.take(pa.array(mine))
-            # Structs are unions by hand: whichever fields are not null.
-            parts = values.flatten() if pt.is_struct(values.type) else [values]
-            yield from _coded(name, [Column(name, part, None) for part in parts], rows[mine])
-
-
-def _coded(name: str, parts: list[Column], rows: I64) -> Iterator[_Coded]:
+def _coded(parts: list[Column]) -> Iterator[_Coded]:
     code_of: dict[str, int] = {}
-    coded = [_texts(single_values(part.values, rows, part.valid)) for part in parts]
+    coded = [_texts(single_values(part)) for part in parts]
     codes = [
         np.array([code_of.setdefault(text, len(code_of)) for text in texts], dtype=np.int64)[indices]
         for texts, indices, _ in coded
     ]
     owners = [rows for _, _, rows in coded]
     if code_of:
-        yield _Coded(name, list(code_of), np.concatenate(codes), np.concatenate(owners))
+        yield _Coded(parts[0].name, list(code_of), np.concatenate(codes), np.concatenate(owners))
 
 
 def _texts(found: Values) -> tuple[list[str], I64, I64]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
+from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import create
 from tellwhen.errors import ParseError, TellwhenError, shown
@@ -192,7 +193,7 @@ def _verdict(
 def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -> None:
     """Give a reason to every expression whose normal form is too large for the engine."""
     good = [number for number, verdict in enumerate(verdicts) if verdict.expression is not None]
-    reason = f"too complex for {engine}: its normal form is too large"
+    reason = f"too complex for {engine}: {OVER_BUDGET}"
     for first in range(0, len(good), COMPILE_BATCH):
         few = good[first : first + COMPILE_BATCH]
         store = Store(schema)
