@@ -29,7 +29,7 @@ demo: $(READY) ## See it work: a small workload, matched and explained
 	@$(BIN)/tellwhen demo
 
 .PHONY: test
-test: $(READY) ## Run the tests, two parts at a time: at most 6 minutes on 2 cores
+test: $(READY) ## Run the tests, all parts at once: at most 6 minutes on 2 cores
 	$(BIN)/python tests/run.py engines spark unit
 
 .PHONY: test-engines

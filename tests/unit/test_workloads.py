@@ -184,6 +184,10 @@ def test_arrays_and_text_mean_the_same(work):
         assert sorted(slot[start[e] : start[e + 1]].tolist()) == sorted(index.match(event))
 
 
+# Slow, and not needed every time: while the checksums above hold, neither can these figures change.
+FIGURES = pytest.mark.slow
+
+
 # BEGen
 
 
@@ -233,6 +237,7 @@ def test_ranges_have_the_width_asked_for():
 # trees
 
 
+@FIGURES
 def test_abegen_hits_its_operators_and_shape():
     work = ABEGen(total=10_000, depth=3, children=5)
     parsed = [tw.parse(text) for text in work.subscriptions(0)]
@@ -246,6 +251,7 @@ def test_abegen_hits_its_operators_and_shape():
     assert set(sizes) == {20}
 
 
+@FIGURES
 def test_abegen_has_the_published_sharing():
     """Section 6.1: at the default skew a sub-expression occurs about 4.33 times, a predicate 18.35 times."""
 
@@ -263,6 +269,7 @@ def test_abegen_has_the_published_sharing():
     assert shared(1.0)[0] > 1.5 * middle
 
 
+@FIGURES
 def test_ads_are_as_published():
     """Section 6.2: 1 to 56 predicates, up to 9 levels, 122 attributes, 20 in an event; sharing from 68.76 to 2.88."""
     work = Ads(total=20_000)
@@ -317,6 +324,7 @@ def test_prefixes_have_share_and_length():
     assert {len(part.split("'")[1]) for part in prefixes} == {4}
 
 
+@FIGURES
 def test_clauses_have_their_form_and_sizes():
     for form, inner, outer in (("cnf", " OR ", " AND "), ("dnf", " AND ", " OR ")):
         parts = [text.split(f"){outer}(") for text in Clauses(form=form).subscriptions(0)]
@@ -327,6 +335,7 @@ def test_clauses_have_their_form_and_sizes():
     assert matches(Clauses(), 20_000, 100).sum() > 0
 
 
+@FIGURES
 def test_words_have_their_real_frequencies():
     words = Counter(word for event in Keywords(length=123).events(0) for word in event)
     assert [word for word, _ in words.most_common(3)] == ["the", "to", "and"]
@@ -341,6 +350,7 @@ def test_words_have_their_real_frequencies():
     assert matches(Keywords(), 10_000, 100).mean() > 1
 
 
+@FIGURES
 def test_grams_of_names_and_titles():
     sizes = {
         of: np.mean([text.count(" AND ") + 1 for text in QGrams(of=of).subscriptions(0)]) for of in ("names", "titles")
