@@ -45,8 +45,8 @@ test-unit: $(READY) ## Run all other tests
 	$(BIN)/python tests/run.py unit
 
 .PHONY: test-all
-test-all: $(READY) ## Run all tests, the slow ones too: every test on every engine, and many more seeds
-	$(BIN)/python tests/run.py --all engines spark unit
+test-all: $(READY) ## Run all tests, the slow ones too: every test on every engine, many more seeds, with and without bounds checks
+	$(BIN)/python tests/run.py --all engines spark unit unchecked
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of dependencies

@@ -1,8 +1,12 @@
 """Run parts of the test suite at the same time: `python tests/run.py engines spark unit`.
 
-- `engines`: the conformance suite. Its kernels check the bounds of every array that they index.
-- `spark`: whatever needs a Spark session.
-- `unit`: everything else, with the examples in docstrings and documents. Kernels are compiled as users run them.
+- `engines`: the conformance suite.
+- `spark`: whatever needs a Spark session. Kernels are compiled as users run them.
+- `unit`: everything else, with the examples in docstrings and documents.
+- `unchecked`: the conformance suite with kernels as users run them.
+
+In `engines` and `unit`, kernels check the bounds of every array that they index. Both use the same cache: most kernels
+are compiled once.
 
 `--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
 they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
@@ -32,10 +36,12 @@ class Part(NamedTuple):
     environment: dict[str, str]
 
 
-PARTS = {  # the longest first
-    "engines": Part(["tests/conformance"], "", {"NUMBA_BOUNDSCHECK": "1"}),
+CHECKED = {"NUMBA_BOUNDSCHECK": "1"}
+PARTS = {
+    "engines": Part(["tests/conformance"], "", CHECKED),
     "spark": Part(["--ignore=tests/conformance"], "spark", {}),
-    "unit": Part(["--ignore=tests/conformance"], "not spark", {}),
+    "unit": Part(["--ignore=tests/conformance"], "not spark", CHECKED),
+    "unchecked": Part(["tests/conformance"], "", {}),
 }
 PROGRESS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
 OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
@@ -105,7 +111,7 @@ def main(arguments: list[str]) -> int:
     begin = time.monotonic()
     printing = threading.Lock()
     # All at once, even on two cores: Spark waits often enough to leave room for a third.
-    with ThreadPoolExecutor(max_workers=len(names)) as pool:
+    with ThreadPoolExecutor(max_workers=3) as pool:
         results = list(pool.map(lambda name: run(name, slow, more, printing), names))
     print(total(results, time.monotonic() - begin))
     return int(any(result.code for result in results))

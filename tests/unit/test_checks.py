@@ -15,12 +15,6 @@ from tellwhen.engines.shared import calls
 from tellwhen.kernels.arrays import I64, Matches
 
 
-@pytest.mark.every_engine
-def test_engines_are_right_without_bounds_checks(engine):
-    """The conformance suite may run with them; users run without."""
-    check_engine(engine, seed=7, rounds=8)
-
-
 @pytest.fixture
 def registry():
     """What is registered during a test is forgotten after it."""
