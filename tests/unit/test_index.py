@@ -20,6 +20,7 @@ import pytest
 import tellwhen as tw
 from support import set_thresholds
 from tellwhen.checks import check_engine, check_matches, matched_pairs, random_event, random_expression
+from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
 
@@ -445,6 +446,24 @@ def test_the_ranking_follows_what_is_observed():
     assert index.profile == Profile.of_events(
         [{"rare": 1, "common": k} for k in range(10)] + [{"rare": k, "common": 1} for k in range(100)]
     )
+
+
+@pytest.mark.parametrize("chooser", ["betree", "opindex", "propagation", "pstbloom"])
+def test_engines_choose_by_the_profile(chooser, tmp_path):
+    subscriptions = {k: f"x = {k} AND y = {k}" for k in range(300)}
+    events = [{"x": 1, "y": k} for k in range(10)] + [{"x": 1}] * 90
+
+    def candidates(index):
+        shard = index._shard
+        return shard.engine.reader().candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
+
+    index = tw.Index(chooser).add_many(subscriptions).rebuild()
+    guessed = candidates(index)
+    chosen = candidates(index.observe(events))
+    assert chosen < guessed / 2
+    assert candidates(tw.Index(chooser, profile=index.profile).add_many(subscriptions).rebuild()) == chosen
+    index.save(tmp_path / "idx")
+    assert candidates(tw.Index.load(tmp_path / "idx").rebuild()) == chosen
 
 
 def test_an_index_begins_with_a_profile():
