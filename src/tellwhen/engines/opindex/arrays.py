@@ -76,7 +76,7 @@ class Located(NamedTuple):
 
     low: I64
     high: I64
-    domain_share: I64  # by entry: what segment_kernels.domain_share says of its domain
+    domain_share: I64  # by entry: what `kernels.segments.domain_share` says of its domain
 
 
 class ListRuns(NamedTuple):

@@ -34,7 +34,7 @@ from tellwhen.engines.opindex.arrays import (
 from tellwhen.engines.opindex.kernels.build import sign, sort_postings
 from tellwhen.engines.opindex.kernels.match import match_pivots
 from tellwhen.engines.opindex.verify import check_conjunctions, check_scratch
-from tellwhen.engines.shared.calls import Kernel, Refiner
+from tellwhen.engines.shared.calls import Kernel, Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import least, points, rarity
 from tellwhen.engines.shared.stabbing import numbered
@@ -119,9 +119,10 @@ class OpIndex(ConjunctionEngine):
 
         @cache
         def sizes(entries: int) -> Any:
-            return kind(
-                located=Located(3 * entries, 3 * entries, entries),  # type: ignore[arg-type]
-                runs=ListRuns(3 * entries + 1, 3 * entries + 1, 3 * entries + 1),  # type: ignore[arg-type]
+            return sizes_of(
+                kind,
+                located=sizes_of(Located, low=3 * entries, high=3 * entries, domain_share=entries),
+                runs=sizes_of(ListRuns, begin=3 * entries + 1, end=3 * entries + 1, entry=3 * entries + 1),
                 remaining=conjunctions,
                 done=conjunctions + 1,
                 first_entry=len(pivot_start) - 1,
