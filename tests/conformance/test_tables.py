@@ -183,6 +183,31 @@ def test_maps_beside_other_columns():
             index.match_many(table)
 
 
+def test_maps_inside_maps_and_null_structs():
+    index = tw.Index().add("deep", "m.a.b = 1").add("two", "m.a.b = 2").add("held", "s.m.k = 1")
+    index.add("none", "s.m.k IS NULL")
+    inner = pa.map_(pa.string(), pa.int64())
+    maps = [None, [("c", [("b", 1)])], [("a", [("x", 0), ("b", 1)]), ("c", None)], [("a", [("b", 2)])], [("a", None)]]
+    events = [{"m": {key: dict(value or []) for key, value in one or []}} for one in maps]
+    table = pa.table({"id": range(5), "m": pa.array(maps, pa.map_(pa.string(), inner))})
+    assert pairs(index.match_many(table)) == wanted(index, events) != set()
+    assert pairs(index.match_many(table.slice(2))) == wanted(index, events[2:])
+    # The maps below a null struct are still in the arrays, and do not count.
+    hidden = pa.StructArray.from_arrays(
+        [pa.array([[("k", 1)], [("k", 1)]], inner)], ["m"], mask=pa.array([True, False])
+    )
+    assert pairs(index.match_many(pa.table({"id": [1, 2], "s": hidden}))) == {(0, "none"), (1, "held")}
+
+
+def test_a_name_in_full_wins():
+    index = tw.Index().add("full", "a.x = 1").add("nested", "a.x = 2").add("both", "a.x = 1 AND a.x = 2")
+    nested = [pa.array([{"x": 2}]), pa.array([[("x", 2)]], pa.map_(pa.string(), pa.int64()))]
+    for column in nested:
+        assert index.match({"a.x": 1, "a": {"x": 2}}) == ["full"]
+        assert pairs(index.match_many(pa.table({"a": column, "a.x": [1]}))) == {(0, "full")}
+        assert pairs(index.match_many(pa.table({"a.x": [1], "a": column}))) == {(0, "full")}
+
+
 def test_declared_types_read_text():
     index = tw.Index(schema={"n": "int", "t": "timestamp", "s": "string"})
     index.add("n", "n = 5").add("t", "t = TIMESTAMP '2026-01-01 10:00:00'").add("s", "s = '5'")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tellwhen.spark.tasks import cores
+
 pytestmark = pytest.mark.spark
 
 CONNECT = """
@@ -37,8 +39,17 @@ def test_every_stage_on_spark_connect(tmp_path):
     (tmp_path / "connect.py").write_text(CONNECT)
     command = [sys.executable, str(tmp_path / "connect.py"), str(tmp_path / "i")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-9000:]
     both = [(1, "a"), (1, "d"), (2, "b")]
     assert done.stdout.splitlines() == [
         "bad [('c',)]", f"local {both}", f"routed {both}", f"updated {both[1:]}", "sql [('1', 'd'), ('2', 'b')]",
     ]  # fmt: skip
+
+
+def test_cores_without_a_context(spark):
+    """Spark Connect has none."""
+
+    class WithoutContext:
+        range = spark.range
+
+    assert cores(WithoutContext()) == cores(spark) == 2

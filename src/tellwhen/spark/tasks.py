@@ -95,7 +95,7 @@ def cores(spark: SparkSession) -> int:
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # Spark Connect has no context; a range has as many partitions as there are cores
-        last = spark.range(1 << 16).agg(F.max(F.spark_partition_id())).collect()[0][0]
+        last = spark.range(1 << 16).select(F.spark_partition_id().alias("number")).agg(F.max("number")).collect()[0][0]
         return int(last) + 1
 
 
