@@ -185,6 +185,16 @@ class Index(Mapping[Id, Expr]):
             finally:
                 self._busy = False
 
+    @contextmanager
+    def _whole(self) -> Iterator[Shard]:
+        """The shard, with no change in the middle of it: to be written, copied or counted."""
+        with self._lock:
+            if self._busy:
+                raise TellwhenError("the index is in the middle of a change made by this very thread; wait for its end")
+            # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
+            self._take_back()
+            yield self._shard
+
     def _take_back(self) -> None:
         if self._undo is not None:
             shard, mark = self._undo
@@ -320,8 +330,7 @@ class Index(Mapping[Id, Expr]):
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
-        with self._lock:
-            shard = self._shard
+        with self._whole() as shard:
             store, engine = shard.store, shard.engine
             held: list[np.ndarray] = [*shard.texts.arrays(), *shard.ids.arrays().values()]
             return {
@@ -343,8 +352,8 @@ class Index(Mapping[Id, Expr]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a directory; a kill on the way leaves what was there before."""
-        with self._lock:
-            arrays, meta = self._shard.parts()
+        with self._whole() as shard:
+            arrays, meta = shard.parts()
             directory.save(path, arrays, meta)
 
     @classmethod
@@ -360,8 +369,8 @@ class Index(Mapping[Id, Expr]):
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy, deepcopy and pickle: arrays of its own, and what is no array."""
-        with self._lock:
-            arrays, meta = self._shard.parts()
+        with self._whole() as shard:
+            arrays, meta = shard.parts()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
             return {"arrays": copied, "meta": meta, "mismatches": Counter(self._mismatches)}
 

@@ -199,6 +199,42 @@ def test_maps_inside_maps_and_null_structs():
     assert pairs(index.match_many(pa.table({"id": [1, 2], "s": hidden}))) == {(0, "none"), (1, "held")}
 
 
+def test_maps_of_values_in_odd_encodings():
+    index = tw.Index().add("x", "m.a = 'x'").add("bare", "a = 'x'").add("one", "m.a = 1").add("bare one", "a = 1")
+    for kind, value in ((pa.string_view(), "x"), (pa.binary_view(), b"x"), (pa.int64(), 1)):
+        for key in (pa.string(), pa.large_string(), pa.string_view()):
+            column = pa.array([[], [("b", value), ("a", value)], None], pa.map_(key, kind))
+            events = [{"m": {}}, {"m": {"b": value, "a": value}}, {}]
+            table = pa.table({"m": column, "k": [1, 2, 3]})
+            assert pairs(index.match_many(table)) == wanted(index, events)
+            assert pairs(index.match_many(pa.table({"m": column}))) == wanted(index, [e.get("m", {}) for e in events])
+            index.observe(table)
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["x", "y"]))
+    column = pa.MapArray.from_arrays([0, 1, 3], pa.array(["a", "a", "b"]), runs)
+    assert pairs(index.match_many(pa.table({"m": column, "k": [1, 2]}))) == {(0, "x"), (1, "x")}
+    keys = pa.array(["a", "b"]).dictionary_encode()
+    column = pa.MapArray.from_arrays([0, 1, 2], keys, pa.array(["x", "x"]))
+    assert pairs(index.match_many(pa.table({"m": column, "k": [1, 2]}))) == {(0, "x")}
+
+
+def test_a_map_of_maps_alone():
+    index = tw.Index().add("b", "a.b = 1").add("null", "a.b IS NULL")
+    maps = [[("a", [("b", 1)])], [("a", [])], None]
+    table = pa.table({"m": pa.array(maps, pa.map_(pa.string(), pa.map_(pa.string(), pa.int64())))})
+    assert pairs(index.match_many(table)) == {(0, "b"), (1, "null"), (2, "null")}
+    assert tw.Profile.of_events(table).event_frequency == {"a.b": 1 / 3}
+
+
+def test_names_that_come_from_several_maps():
+    index = tw.Index().add("one", "a.b.c = 1")
+    kind = pa.map_(pa.string(), pa.int64())
+    table = pa.table({
+        "a": pa.array([[("b.c", 1)], [], [("b.c", 2)]], kind), "a.b": pa.array([[], [("c", 1)], [("c", 1)]], kind),
+    })  # fmt: skip
+    assert pairs(index.match_many(table)) == wanted(index, table.to_pylist(maps_as_pydicts="strict")) != set()
+    assert tw.Profile.of_events(table).event_frequency == {"a.b.c": 1.0}
+
+
 def test_a_name_in_full_wins():
     index = tw.Index().add("full", "a.x = 1").add("nested", "a.x = 2").add("both", "a.x = 1 AND a.x = 2")
     nested = [pa.array([{"x": 2}]), pa.array([[("x", 2)]], pa.map_(pa.string(), pa.int64()))]

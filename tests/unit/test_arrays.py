@@ -258,3 +258,16 @@ def test_pattern_cannot_hang():
     )
     assert index.match({"x": "a" * 100_000 + "!"}) == []
     assert index.explain(2, {"x": "a" * 20_000}).value is False
+
+
+def test_patterns_of_a_change_that_was_taken_back_are_forgotten():
+    """Even if a match, in another thread, compiled them meanwhile and keeps the result only now."""
+    patterns = Patterns()
+    patterns.domains["bad"] = 0
+    assert patterns.points("bad") == [(0, 1)]
+    stale = patterns._compiled
+    assert not patterns.rewind(0)
+    patterns._compiled = stale
+    patterns.domains["good"] = 0
+    assert patterns.points("good") == [(0, 1)]
+    assert patterns.points("bad") == []

@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
 from support import ROOT
 from tellwhen.kernels import jit
@@ -215,3 +219,27 @@ def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
     )
     assert "IndexError" in done.stderr
     assert len(list((tmp_path / "cache" / "kernels").glob("*-script-*"))) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_until_a_function_is_compiled():
+    """A child that was forked in the middle would wait for ever for the compiler's lock."""
+    holding, done = threading.Event(), []
+
+    def compile_slowly():
+        with global_compiler_lock:
+            holding.set()
+            time.sleep(0.3)
+            done.append(True)
+
+    thread = threading.Thread(target=compile_slowly)
+    thread.start()
+    holding.wait(60)
+    child = os.fork()
+    if not child:
+        signal.alarm(60)  # rather than hang
+        with global_compiler_lock:
+            os._exit(0 if done else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert not global_compiler_lock.is_locked()

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import random
 from collections import Counter
+from http import HTTPStatus
 
 import numpy as np
 import pandas as pd
@@ -156,6 +157,9 @@ def test_odd_values_are_counted_or_left_out():
     assert found.event_frequency == {"a": 1.0}
     assert found.families("a") == {"number": 6, "string": 1, "time": 2}
     assert found.distinct("a") == 8
+    enum = Profile.of_events([{"a": HTTPStatus.OK, "\ud800": 1}])
+    assert enum.heavy_hitters("a") == [(200, 1)]
+    assert enum == Profile.from_bytes(enum.to_bytes())
     assert Profile.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
@@ -409,6 +413,8 @@ def test_events_in_any_form():
         (lambda: Profile.of_events(5), tw.EventError),
         (lambda: Profile.of_events([5]), tw.EventError),
         (lambda: Profile.of_events({"x": 1}), tw.EventError),
+        (lambda: Profile() | None, tw.TellwhenError),
+        (lambda: Profile.merged([5]), tw.TellwhenError),
         (lambda: Profile.from_bytes(b"zz"), tw.FormatError),
         (lambda: Profile.from_bytes(None), tw.FormatError),
         (lambda: Profile.from_bytes(Profile().to_bytes()[:-3]), tw.FormatError),

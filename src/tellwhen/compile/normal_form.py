@@ -22,7 +22,10 @@ from tellwhen.kernels.normal_form import (
     unfold,
 )
 
-OVER_BUDGET = f"its normal form has more than {MAX_CONJUNCTIONS} terms, or too many predicates in one"
+OVER_BUDGET = (
+    f"it has more than {MASK_BITS} different predicates, or its normal form more than {MAX_CONJUNCTIONS} terms, "
+    "or too many predicates in one"
+)
 """What a user is told of an expression that an engine does not take."""
 
 

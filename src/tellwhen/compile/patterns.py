@@ -26,9 +26,10 @@ class Patterns:
 
     def points(self, text: str) -> list[tuple[int, int]]:
         """(domain, 1) for every pattern that matches; (domain, 0) for others, where some subscription needs it."""
-        compiled = self._compiled  # read once: another thread may be adding patterns
-        if compiled is None or len(compiled.known) != len(self.domains):
-            compiled = self._compiled = _compile(list(self.domains.items()))
+        # Each read once: another thread may be adding patterns, or undoing that.
+        compiled, domains = self._compiled, self.domains
+        if compiled is None or compiled.source is not domains or len(compiled.known) != len(domains):
+            compiled = self._compiled = _compile(domains)
         found = [(compiled.known[i][1], 1) for i in _matched(compiled, text)]
         if self.zeros:
             hit = {domain for domain, _ in found}
@@ -40,25 +41,26 @@ class Patterns:
         """Drop the patterns whose domains have this number or above; False if none is left."""
         self.domains = {pattern: domain for pattern, domain in self.domains.items() if domain < domains}
         self.zeros = {domain for domain in self.zeros if domain < domains}
-        self._compiled = None
         return bool(self.domains)
 
 
 class _Compiled(NamedTuple):
     """Patterns with their domains, and RE2's set of them."""
 
+    source: dict[str, int]  # the very dict of which it was made, and which only grows
     known: list[tuple[str, int]]
     domains: frozenset[int]
     set: Any
 
 
-def _compile(known: list[tuple[str, int]]) -> _Compiled:
+def _compile(source: dict[str, int]) -> _Compiled:
+    known = list(source.items())
     fresh = re2.Set.SearchSet(options(SET_MEMORY))
     for pattern, _ in known:
         fresh.Add(pattern)
     fresh.Add("")
     fresh.Compile()
-    return _Compiled(known, frozenset(domain for _, domain in known), fresh)
+    return _Compiled(source, known, frozenset(domain for _, domain in known), fresh)
 
 
 def _matched(compiled: _Compiled, text: str) -> list[int]:

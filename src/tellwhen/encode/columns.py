@@ -35,8 +35,12 @@ class Values(NamedTuple):
 def columns(table: pa.Table) -> Iterator[Column]:
     """All columns, those of structs and maps with dotted names. A name that is written in full wins, as for dicts."""
     rows = np.arange(table.num_rows)
-    waiting = [Column(name, whole(table.column(i)), rows) for i, name in enumerate(table.column_names)]
-    seen = set()
+    return flattened([Column(name, whole(table.column(i)), rows) for i, name in enumerate(table.column_names)])
+
+
+def flattened(waiting: list[Column]) -> Iterator[Column]:
+    """Columns, and in place of structs and maps the columns inside, level by level."""
+    seen: dict[str, list[Column]] = {}
     while waiting:
         deeper: list[Column] = []
         for column in waiting:
@@ -44,10 +48,22 @@ def columns(table: pa.Table) -> Iterator[Column]:
                 deeper += _fields(column)
             elif pt.is_map(column.values.type):
                 deeper += map_columns(column)
-            elif column.name not in seen:
-                seen.add(column.name)
-                yield column
+            else:
+                before = seen.setdefault(column.name, [])
+                remaining = _without(column, before) if before else column
+                before.append(column)
+                if len(remaining.rows):
+                    yield remaining
         waiting = deeper
+
+
+def _without(column: Column, before: list[Column]) -> Column:
+    """What is left of a column, where columns of the same name came before it: the rows that these do not have."""
+    known = np.concatenate([rows if valid is None else rows[valid] for _, _, rows, valid in before])
+    is_left = ~np.isin(column.rows, known)
+    if column.valid is not None:
+        is_left &= column.valid
+    return Column(column.name, _taken(whole(column.values), np.flatnonzero(is_left)), column.rows[is_left])
 
 
 def _fields(column: Column) -> list[Column]:
@@ -71,7 +87,8 @@ def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterato
     """The entries of a map as a column for each key, only those `wanted`. Its rows are the maps that have the key."""
     prefix = column.name + "." if column.name else ""
     entries = whole(column.values)
-    if not is_string(entries.type.key_type) and not pt.is_string_view(entries.type.key_type):
+    key = entries.type.key_type.value_type if pt.is_dictionary(entries.type.key_type) else entries.type.key_type
+    if not is_string(key) and not pt.is_string_view(key):
         where = f"in the column {column.name!r}" if column.name else "in a column of events"
         raise EventError(f"the name of an attribute is a string: the keys of maps {where} are {entries.type.key_type}")
     # A null map may still have entries in the child arrays: leave them out, like those of null structs.
@@ -87,7 +104,17 @@ def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterato
     for code, key in enumerate(keys.dictionary.to_pylist()):
         mine = order[begin[code] : begin[code + 1]]
         if len(mine) and (wanted is None or prefix + key in wanted):
-            yield Column(prefix + key, items.take(pa.array(mine)), column.rows[owner[mine]])
+            yield Column(prefix + key, _taken(items, mine), column.rows[owner[mine]])
+
+
+def _taken(column: pa.Array | pa.ChunkedArray, positions: I64) -> pa.Array | pa.ChunkedArray:
+    """Some values of a column. Arrow cannot take them from every encoding."""
+    try:
+        if isinstance(column, pa.Array) and (decoded := _decoded(column)) is not None:
+            column = decoded
+        return column.take(pa.array(positions))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.chunked_array([column.slice(position, 1) for position in positions.tolist()], column.type)
 
 
 def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -24,6 +24,8 @@ def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
         return _from_frame(events)
     if hasattr(events, "__arrow_c_stream__"):
         return _checked(_from_stream(events))
+    if hasattr(events, "collect") and hasattr(events, "columns"):
+        raise EventError("a lazy frame has no rows yet: pass what its collect() returns")
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
         raise EventError("events are a list of dicts or a table; put a single event into a list, or use match()")
     return events

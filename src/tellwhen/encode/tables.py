@@ -25,7 +25,17 @@ from tellwhen.compile.domains import (
 )
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
-from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
+from tellwhen.encode.columns import (
+    Column,
+    Values,
+    columns,
+    flattened,
+    is_string,
+    map_columns,
+    objects,
+    only_map,
+    single_values,
+)
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.kernels.encode import scatter
@@ -50,6 +60,9 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
     entries = only_map(table)
     if entries is None:
         for column in columns(table):
+            encoder.add_column(column)
+    elif pt.is_map(entries.values.type.item_type):
+        for column in flattened([*map_columns(entries)]):
             encoder.add_column(column)
     else:
         for column in map_columns(entries, attributes.by_name):

@@ -25,6 +25,7 @@ from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 config: Any = numba.config
 log = logging.getLogger("tellwhen")
@@ -201,3 +202,13 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inline(function: Callable[..., Any]) -> Any:
     """A part of kernels, always compiled into them."""
     return _compiled(function, forceinline=True)
+
+
+# A fork while another thread compiles would leave the child with a lock that nobody releases, and with half a function:
+# the fork waits for it.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )

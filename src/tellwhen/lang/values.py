@@ -101,6 +101,7 @@ def reduce(value: Any) -> Value | None:
     if isinstance(value, bool):
         return Value("bool", int(value))
     if isinstance(value, int):
+        value = int.__int__(value)  # an enum's member, for example, becomes a plain int
         return Value("number", value if -limits.INTEGER <= value <= limits.INTEGER else as_double(value))
     if isinstance(value, float):
         return Value("number", float(value))

@@ -127,7 +127,7 @@ def read_checked(file: Path, version: int) -> dict[str, Any]:
     try:
         body: dict[str, Any] = json.loads(file.read_bytes())
         found, crc = body["format"], body.pop("crc32")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IsADirectoryError):
         raise FormatError(f"{file} is damaged") from None
     # The version first: the checksum of another format may well be another one.
     if isinstance(found, int) and found > version:

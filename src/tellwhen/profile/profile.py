@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tellwhen.encode.columns import Unreadable
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import ExpressionError, FormatError, shown
+from tellwhen.errors import ExpressionError, FormatError, TellwhenError, shown
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
 from tellwhen.profile.census import Census
@@ -97,6 +97,8 @@ class Profile:
 
     def add(self, other: Profile) -> None:
         """Merge another profile into this one."""
+        if not isinstance(other, Profile):
+            raise TellwhenError(f"only a profile can be merged into a profile, not {shown(other)}")
         self.subscriptions += other.subscriptions
         self.events += other.events
         self.malformed += other.malformed

@@ -9,7 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
+from tellwhen.encode.columns import (
+    Column,
+    Values,
+    columns,
+    flattened,
+    is_string,
+    map_columns,
+    objects,
+    only_map,
+    single_values,
+)
 from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.lang import limits
@@ -78,7 +88,11 @@ class _Coded(NamedTuple):
 
 def _columns(table: pa.Table) -> Iterator[_Coded]:
     entries = only_map(table)
-    for column in columns(table) if entries is None else map_columns(entries):
+    if entries is not None and pt.is_map(entries.values.type.item_type):
+        found = flattened([*map_columns(entries)])
+    else:
+        found = columns(table) if entries is None else map_columns(entries)
+    for column in found:
         if len(column.name) <= limits.NAME:
             # Structs in a map are unions by hand: whichever fields are not null.
             is_union = pt.is_struct(column.values.type)

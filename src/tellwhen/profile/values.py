@@ -70,7 +70,7 @@ def number_of(text: str) -> float:
 
 def hash_of(text: str) -> bytes:
     """Eight bytes. Not Python's own hash of a string, which differs from process to process."""
-    return blake2b(text.encode(), digest_size=8).digest()
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
 
 
 def hash_numbers(hashes: Iterable[bytes]) -> U64:
