@@ -707,6 +707,6 @@ def test_a_copy_after_an_interrupt_while_a_change_was_taken_back(engine, monkeyp
 
     monkeypatch.setattr(Shard, "rewind", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        index.add_many([("b", "x = 1"), ("c", "x =")])
+        index.add_many([*((f"b{i}", "x = 1") for i in range(2000)), ("c", "x =")])
     assert is_whole(copy.deepcopy(index), ["a"], {"x": 1})
     assert is_whole(index, ["a"], {"x": 1})
