@@ -45,7 +45,7 @@ test-unit: $(READY) ## Run all other tests
 	$(BIN)/python tests/run.py unit
 
 .PHONY: test-all
-test-all: $(READY) ## Run all tests, the slow ones too: every test on every engine, many more seeds, with and without bounds checks
+test-all: $(READY) ## Run all tests, the slow ones too: on every engine, with many more seeds, and without bounds checks
 	$(BIN)/python tests/run.py --all engines spark unit unchecked
 
 .PHONY: lint

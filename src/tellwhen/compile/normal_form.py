@@ -26,7 +26,7 @@ OVER_BUDGET = (
     f"it has more than {MASK_BITS} different predicates, or its normal form more than {MAX_CONJUNCTIONS} terms, "
     "or too many predicates in one"
 )
-"""What a user is told of an expression that an engine does not take."""
+"""Why an engine of conjunctions refuses an expression."""
 
 
 class Conjunctions(NamedTuple):

@@ -34,11 +34,16 @@ class Values(NamedTuple):
 
 def columns(table: pa.Table) -> Iterator[Column]:
     """All columns, those of structs and maps with dotted names. A name that is written in full wins, as for dicts."""
-    rows = np.arange(table.num_rows)
-    return flattened([Column(name, whole(table.column(i)), rows) for i, name in enumerate(table.column_names)])
+    if _is_one_map(table):
+        return _flattened([*map_columns(_column(table, 0, ""))])
+    return _flattened([_column(table, i, name) for i, name in enumerate(table.column_names)])
 
 
-def flattened(waiting: list[Column]) -> Iterator[Column]:
+def _column(table: pa.Table, number: int, name: str) -> Column:
+    return Column(name, whole(table.column(number)), np.arange(table.num_rows))
+
+
+def _flattened(waiting: list[Column]) -> Iterator[Column]:
     """Columns, and in place of structs and maps the columns inside, level by level."""
     seen: dict[str, list[Column]] = {}
     while waiting:
@@ -76,11 +81,16 @@ def _fields(column: Column) -> list[Column]:
     return [Column(f"{name}.{field.name}", struct.field(i), rows, valid) for i, field in enumerate(struct.type)]
 
 
+def _is_one_map(table: pa.Table) -> bool:
+    """Is there one column, a map? Its entries are the events' own, not those of a nested object."""
+    return table.num_columns == 1 and pt.is_map(table.schema.field(0).type)
+
+
 def only_map(table: pa.Table) -> Column | None:
-    """The column of a table that has only one, a map: its entries are the events' own, not those of a nested object."""
-    if table.num_columns != 1 or not pt.is_map(table.schema.field(0).type):
+    """The one column of a table, if it is a map of single values, or of structs that stand for unions."""
+    if not _is_one_map(table) or pt.is_map(table.schema.field(0).type.item_type):
         return None
-    return Column("", whole(table.column(0)), np.arange(table.num_rows))
+    return _column(table, 0, "")
 
 
 def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterator[Column]:

@@ -29,7 +29,6 @@ from tellwhen.encode.columns import (
     Column,
     Values,
     columns,
-    flattened,
     is_string,
     map_columns,
     objects,
@@ -60,9 +59,6 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
     entries = only_map(table)
     if entries is None:
         for column in columns(table):
-            encoder.add_column(column)
-    elif pt.is_map(entries.values.type.item_type):
-        for column in flattened([*map_columns(entries)]):
             encoder.add_column(column)
     else:
         for column in map_columns(entries, attributes.by_name):

@@ -13,7 +13,6 @@ from tellwhen.encode.columns import (
     Column,
     Values,
     columns,
-    flattened,
     is_string,
     map_columns,
     objects,
@@ -88,11 +87,7 @@ class _Coded(NamedTuple):
 
 def _columns(table: pa.Table) -> Iterator[_Coded]:
     entries = only_map(table)
-    if entries is not None and pt.is_map(entries.values.type.item_type):
-        found = flattened([*map_columns(entries)])
-    else:
-        found = columns(table) if entries is None else map_columns(entries)
-    for column in found:
+    for column in columns(table) if entries is None else map_columns(entries):
         if len(column.name) <= limits.NAME:
             # Structs in a map are unions by hand: whichever fields are not null.
             is_union = pt.is_struct(column.values.type)
