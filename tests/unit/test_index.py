@@ -4,14 +4,10 @@ import copy
 import datetime as dt
 import decimal
 import enum
-import os
 import pickle
 import random
-import signal
-import threading
 import time
 from collections.abc import Mapping
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -25,7 +21,6 @@ from tellwhen.checks import check_engine, check_matches, matched_pairs, random_e
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
-from tellwhen.shard import Shard
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
 
@@ -620,93 +615,3 @@ def test_options_as_keywords():
             tw.Index("psthash", **options)
     with pytest.raises(tw.EngineError, match="given twice"):
         tw.Index("psthash:access=2", access=3)
-
-
-@contextmanager
-def in_a_change(index):
-    """While another thread has added "b", and is about to add "c"."""
-    inside, resume = threading.Event(), threading.Event()
-
-    def slowly():
-        yield from ((f"b{i}", "x = 1") for i in range(2000))  # more than are compiled together
-        inside.set()
-        resume.wait(60)
-        yield "c", "x = 1"
-
-    thread = threading.Thread(target=index.add_many, args=[slowly()])
-    thread.start()
-    inside.wait(60)
-    yield
-    resume.set()
-    thread.join(60)
-
-
-def in_a_fork(function):
-    """Does the function return True in a child process?"""
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            signal.alarm(60)  # rather than hang
-            status = 0 if function() else 2
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def is_whole(index, ids, event):
-    return (list(index), len(index), index.match(event)) == (ids, len(ids), ids)
-
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-@needs_fork
-def test_a_fork_in_the_middle_of_a_change(tmp_path):
-    """The child has no thread that would let go of the lock: it takes the change back, and goes on."""
-    index = tw.Index().add("a", "x = 1")
-
-    def change():
-        found = index.match({"x": 1})
-        index.add("d", "x = 1").remove("a")
-        return found == ["a"] and is_whole(index, ["d"], {"x": 1})
-
-    def save():
-        index.save(tmp_path / "i")
-        return is_whole(tw.Index.load(tmp_path / "i"), ["a"], {"x": 1})
-
-    with in_a_change(index):
-        assert in_a_fork(change)
-        assert in_a_fork(save)
-        assert in_a_fork(lambda: is_whole(copy.deepcopy(index), ["a"], {"x": 1}))
-        assert in_a_fork(lambda: index.stats()["subscriptions"] == 1)
-    assert len(index.match({"x": 1})) == 2002
-
-
-def test_half_a_change_is_never_saved_or_copied(tmp_path):
-    index = tw.Index().add("a", "x = 1")
-
-    def pairs(use):
-        yield from ((f"b{i}", "x = 1") for i in range(2000))
-        use()
-
-    for use in (lambda: index.save(tmp_path / "i"), lambda: pickle.dumps(index), index.stats):
-        with pytest.raises(tw.TellwhenError, match="in the middle of a change"):
-            index.add_many(pairs(use))
-    assert not (tmp_path / "i").exists()
-    assert is_whole(index, ["a"], {"x": 1})
-
-
-def test_a_copy_after_an_interrupt_while_a_change_was_taken_back(engine, monkeypatch):
-    index = tw.Index(engine).add("a", "x = 1")
-    rewind = Shard.rewind
-
-    def interrupted(shard, mark):
-        monkeypatch.setattr(Shard, "rewind", rewind)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Shard, "rewind", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        index.add_many([*((f"b{i}", "x = 1") for i in range(2000)), ("c", "x =")])
-    assert is_whole(copy.deepcopy(index), ["a"], {"x": 1})
-    assert is_whole(index, ["a"], {"x": 1})
