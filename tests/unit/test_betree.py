@@ -14,6 +14,7 @@ from tellwhen.containers.batches import Typical
 from tellwhen.containers.named import flatten
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
+from tellwhen.engines.betree.arrays import VISITS
 from tellwhen.engines.betree.engine import capacity_for
 from tellwhen.lang.parser import parse
 from tellwhen.schema import Schema
@@ -397,7 +398,7 @@ def note(engine, conjunctions, visits, failed):
     """As if matching had counted this at the nodes of some conjunctions."""
     index = engine._index
     there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
-    index.visits[there], index.failed[there] = visits, failed
+    index.counts[there] = visits, failed
 
 
 def test_nodes_of_false_candidates_are_recycled():
@@ -414,7 +415,7 @@ def test_nodes_of_false_candidates_are_recycled():
     engine.verify()
     assert engine.recycled == 4
     assert set(drawn(engine)) == {"conjunctions", "b"}
-    engine._index.visits[:] = 100  # often visited, and nothing lost: nothing to mend
+    engine._index.counts[:, VISITS] = 100  # often visited, and nothing lost: nothing to mend
     engine.merge()
     assert engine.recycled == 4
 
@@ -425,8 +426,7 @@ def test_matching_counts_what_it_discards():
     engine.rebuild()
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
     engine.reader().match(events)
-    assert engine._index.visits.tolist() == [3]
-    assert engine._index.failed.tolist() == [1 + 2 + 3]  # b is tested first
+    assert engine._index.counts.tolist() == [[3, 1 + 2 + 3]]  # b is tested first
     assert engine.reader().effort(events) == (9, 4 + 3 + 3)
 
 

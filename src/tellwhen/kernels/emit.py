@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tellwhen.kernels.jit import inline
 
 
@@ -17,8 +19,8 @@ def emit(slot, snapshot, stamps, out, written):
         if stamps[slot] == stamps[-1]:
             return written
         stamps[slot] = stamps[-1]
-    out.slot[written] = slot
-    return written + (snapshot.removed == 0 or snapshot.subscriptions.died[slot] > snapshot.version)
+    out.slot[np.uint64(written)] = slot  # unsigned: not tested for being negative
+    return written + (snapshot.removed == 0 or snapshot.subscriptions.died[np.uint32(slot)] > snapshot.version)
 
 
 @inline

@@ -1,4 +1,7 @@
-"""Which predicates does an event make true? A bit for each of them."""
+"""Which predicates does an event make true? A bit for each of them.
+
+Indexes are unsigned, because Numba tests every signed one for being negative.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def note_true(stabbing, events, event, runs, truth, satisfied):
                     p = stabbing.members[j]
                     if not is_true(truth, p):
                         set_true(truth, p)
-                        satisfied[count] = p
+                        satisfied[np.uint64(count)] = p
                         count += 1
     return count
 
@@ -50,4 +53,4 @@ def note_true(stabbing, events, event, runs, truth, satisfied):
 def forget_true(truth, satisfied, count):
     """Clear exactly the bits that were set."""
     for k in range(count):
-        truth[satisfied[k] >> 6] = 0
+        truth[np.uint32(satisfied[k]) >> np.uint32(6)] = 0

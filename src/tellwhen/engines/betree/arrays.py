@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing
 
 NO_DOMAIN, FREED = -1, -2
 """In place of a domain: for the root, and for a c-node that is not in use."""
@@ -129,12 +129,15 @@ DOMAIN, LOW, HIGH, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(8)
 """Columns of `BETreeIndex.nodes`: the bucket, its halves (-1 for none), and where the node's words and p-nodes begin.
 They end where those of the next node begin."""
 
+VISITS, FAILED = range(2)
+"""Columns of `BETreeIndex.counts`, side by side: a visit changes both, in one cache line."""
+
 
 class BETreeIndex(NamedTuple):
     """A tree that is matched, laid out from a growing one. Nodes are numbered depth first; the root is node 0.
 
     A conjunction is some words: the number of its predicates, its slot (-1 - slot for one of several), its predicates.
-    Readers count in `visits` and `failed`; the growing tree adjusts itself by it.
+    Readers count in `counts`; the growing tree adjusts itself by it.
     """
 
     cut_start: I64  # |0|3|3|            cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
@@ -145,8 +148,7 @@ class BETreeIndex(NamedTuple):
     words: I32  # |2 17 5 9|0 -6|    conjunctions, node by node
     stabbing: Stabbing  # whose members are the predicates in `words`
     cnode: I32  # |0|1|3|4|2|        by node: the c-node that it was laid out from
-    visits: I64  # |0|7|3|            by node: events that tested its conjunctions
-    failed: I64  # |0|5|0|            by node: predicates that these tested for conjunctions that did not match
+    counts: I64Matrix  # [nodes, 2]: events that tested a node's conjunctions; predicates tested for those that failed
 
 
 class BETreeScratch(NamedTuple):

@@ -57,8 +57,7 @@ def lay_out(
         words=words[: begin[-1]].copy(),
         stabbing=build_for(snapshot.predicates, snapshot.domains, np.flatnonzero(is_used).astype(np.int32)),
         cnode=cnode,
-        visits=np.zeros(len(cnode), dtype=np.int64),
-        failed=np.zeros(len(cnode), dtype=np.int64),
+        counts=np.zeros((len(cnode), 2), dtype=np.int64),
     )
 
 

@@ -11,9 +11,11 @@ from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.growing import growing, views
 from tellwhen.engines.betree.arrays import (
     CNODE,
+    FAILED,
     NO_DOMAIN,
     PNODE,
     STATE,
+    VISITS,
     BETreeIndex,
     Bounds,
     Nodes,
@@ -196,7 +198,7 @@ class Tree:
 
     def note(self, index: BETreeIndex) -> None:
         """Add what matching has counted to the windows of the c-nodes."""
-        for name, counted in (("visits", index.visits), ("failed", index.failed)):
+        for name, counted in (("visits", index.counts[:, VISITS]), ("failed", index.counts[:, FAILED])):
             window = self.nodes.cnodes[name]
             window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, MAX_COUNT), MAX_COUNT)
 

@@ -12,10 +12,12 @@ import numpy as np
 from tellwhen.engines.betree.arrays import (
     DIRECTORY,
     DOMAIN,
+    FAILED,
     HIGH,
     LEFT,
     LOW,
     RIGHT,
+    VISITS,
     WORDS,
     BETreeIndex,
     BETreeScratch,
@@ -34,6 +36,10 @@ PREFETCH_LEAVES = 3
 
 CACHE_LINE_WORDS = 16
 """int32 words per cache line."""
+
+ONE = np.uint64(1)
+HEADER_WORDS = np.uint64(2)
+"""Words of a conjunction before its predicates."""
 
 
 class EntrySpaces(NamedTuple):
@@ -139,29 +145,30 @@ def prefetch(index, n):
 
 @inline
 def test_leaf(index, n, snapshot, scratch, out, written):
-    """Test the conjunctions of a leaf, and write those that are true; returns the new end of the output.
+    """Test the conjunctions of a leaf, and write those that are true; returns the new end of the output, and
+    how many conjunctions and predicates were tested.
 
-    `visits` and `failed` are for the growing tree. Threads that count at the same time may lose counts, nothing else.
+    `counts` is for the growing tree. Threads that count at the same time may lose counts, nothing else.
+    Indexes are unsigned here, because Numba tests every signed one for being negative.
     """
-    words = index.words
-    at, end = index.nodes[n, WORDS], index.nodes[n + 1, WORDS]
+    words, truth, stamps = index.words, scratch.truth, scratch.stamps
+    at, end = np.uint64(index.nodes[n, WORDS]), np.uint64(index.nodes[n + 1, WORDS])
     conjunctions = passed = failed = 0
     while at < end:
-        i, stop = at + 2, at + 2 + words[at]
-        while i < stop and is_true(scratch.truth, words[i]):
-            i += 1
+        first = at + HEADER_WORDS
+        i, stop = first, first + np.uint64(words[at])
+        while i < stop and is_true(truth, words[i]):
+            i += ONE
         if i == stop:
-            passed += i - at - 2
-            written = emit(words[at + 1], snapshot, scratch.stamps, out, written)
+            passed += np.int64(i - first)
+            written = emit(words[at + ONE], snapshot, stamps, out, written)
         else:
-            failed += i - at - 1
+            failed += np.int64(i - first) + 1
         conjunctions += 1
         at = stop
-    scratch.effort[0] += conjunctions
-    scratch.effort[1] += passed + failed
-    index.visits[n] += 1
-    index.failed[n] += failed
-    return written
+    index.counts[n, VISITS] += 1
+    index.counts[n, FAILED] += failed
+    return written, conjunctions, passed + failed
 
 
 @kernel
@@ -185,12 +192,16 @@ def match_tree(index, snapshot, scratch, events, out, event):
             return e
         satisfied = note_true(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         next_event(scratch.stamps)
-        loaded = 0
+        conjunctions = predicates = loaded = 0  # summed up here: memory written in every leaf would cost time
         for k in range(leaves):
             if k + PREFETCH_LEAVES < leaves:
                 loaded += prefetch(index, queue[k + PREFETCH_LEAVES])
-            written = test_leaf(index, queue[k], snapshot, scratch, out, written)
+            written, of_leaf, of_these = test_leaf(index, queue[k], snapshot, scratch, out, written)
+            conjunctions += of_leaf
+            predicates += of_these
         queue[leaves] = loaded  # keeps the prefetch loads alive
+        scratch.effort[0] += conjunctions
+        scratch.effort[1] += predicates
         forget_true(scratch.truth, scratch.satisfied, satisfied)
         out.start[e + 1] = written
     return events.single_valued.size
