@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from tellwhen.engines.shared.calls import sizes_of
@@ -77,15 +75,12 @@ def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
 
 
 def _order(domain: I32, key: I64, domains: int) -> I64:
-    """What np.lexsort((key, domain)) gives, up to the order of equals. Three times as fast where domains are few."""
-    if domains > min(len(key) // 32, 1 << 16):
+    """What np.lexsort((key, domain)) gives, up to the order of equals, in half the time."""
+    if domains > 1 << 16:
         return np.lexsort((key, domain))
-    order = np.argsort(domain.astype(np.uint16), kind="stable")  # NumPy sorts 16 bits by radix
-    bounds = np.searchsorted(domain[order], np.arange(domains + 1)).tolist()
-    for begin, end in pairwise(bounds):
-        mine = order[begin:end]
-        mine[:] = mine[np.argsort(key[mine])]
-    return order
+    order = np.argsort(key)
+    by_domain: I64 = np.argsort(domain[order].astype(np.uint16), kind="stable")  # NumPy sorts 16 bits by radix
+    return order[by_domain]
 
 
 def nothing(domains: int = 0) -> Stabbing:
