@@ -10,6 +10,7 @@ import numpy as np
 
 from bench.claims import Row
 from bench.loading import encoded, stored
+from tellwhen.compile.extract import extract
 from tellwhen.containers.batches import joined
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine
@@ -34,7 +35,7 @@ def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[l
     store, _ = stored(first, count)
     for work in (second, first):
         other, slots = stored(work, count)
-        store.adopt(other.extract(slots))
+        store.adopt(extract(other.snapshot(), slots))
     events = joined([encoded(work, EVENTS, store) for work in works])
     engine = create(spec, store)
     assert isinstance(engine, ConjunctionEngine)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
 from tellwhen.containers.batches import Typical
-from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing, growing, views
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.kernels.arrays import CONJUNCTION, HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
 from tellwhen.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
 from tellwhen.lang.ast import Expr
 from tellwhen.schema import Schema
@@ -52,16 +52,6 @@ class Compiled(NamedTuple):
 
     literals: Literals
     codes: list[Code]
-
-
-class Extract(NamedTuple):
-    """Some subscriptions of a store, with their predicates numbered from 0."""
-
-    literals: Predicates
-    kind: U8
-    start: I64
-    code: I32
-    registers: int
 
 
 class StoreArrays(NamedTuple):
@@ -224,34 +214,18 @@ class Store:
 
     # from store to store
 
-    def extract(self, slots: I32) -> Extract:
-        """Some subscriptions, with only the predicates that they use."""
-        predicates, subscriptions = self.snapshot()[:2]
-        start, which = gather(subscriptions.start, slots)
-        kind, code = subscriptions.kind[slots], subscriptions.code[which]
-        # Words that name a predicate: all of a conjunction's, the first of the three words of a test.
-        within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
-        names = (np.repeat(kind, np.diff(start)) == CONJUNCTION) | ((within % 3 == 0) & (code >= 0))
-        used = np.unique(code[names])
-        code[names] = np.searchsorted(used, code[names])
-        interval, which = gather(predicates.start, used)
-        literals = Predicates(
-            predicates.domain[used], predicates.every[used], interval, predicates.low[which], predicates.high[which]
-        )
-        return Extract(literals, kind, start, code, self.registers)
-
-    def adopt(self, extract: Extract) -> I32:
+    def adopt(self, other: Extract) -> I32:
         """Store subscriptions of another store, their literals in terms of this one's attributes."""
         self._touched = True
-        self.registers = max(self.registers, extract.registers)
-        return self.append_arrays(extract.literals, extract.kind, extract.start, extract.code)
+        self.registers = max(self.registers, other.registers)
+        return self.append_arrays(other.literals, other.kind, other.start, other.code)
 
     def compacted(self) -> Store:
         """A new store of the live subscriptions only, in new slots, without what only the removed ones used."""
-        extract = self.extract(self.alive())
+        kept = extract(self.snapshot(), self.alive())
         after = Store(self.schema)
-        after.attributes, literals = self.attributes.trimmed(extract.literals)
-        after.adopt(extract._replace(literals=literals))
+        after.attributes, literals = self.attributes.trimmed(kept.literals)
+        after.adopt(kept._replace(literals=literals))
         return after
 
     # saving

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.compile.unify import translated
 from tellwhen.containers.texts import Texts
@@ -94,11 +95,11 @@ def read_shard(folder: Path, attributes: Attributes, verify: bool = True, profil
 def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None:
     """Append subscriptions to a shard, translated to its attributes, which must know theirs; does not index them."""
     if len(slots):
-        extract = source.store.extract(slots)
+        extracted = extract(source.store.snapshot(), slots)
         if source.store.attributes is not target.store.attributes:
-            literals = translated(extract.literals, source.store.attributes, target.store.attributes)
-            extract = extract._replace(literals=literals)
-        target.store.adopt(extract)
+            literals = translated(extracted.literals, source.store.attributes, target.store.attributes)
+            extracted = extracted._replace(literals=literals)
+        target.store.adopt(extracted)
         target.ids.adopt(source.ids, slots)
         target.texts.adopt(source.texts, slots)
 

@@ -1,0 +1,90 @@
+"""Which parts of an expression can be looked for one by one? The parts of its outermost OR: its *terms*.
+
+Whoever makes a term true makes the expression true. So each term waits and is tested alone, as a subscription of its
+own. One that is an AND of predicates is a conjunction. An expression that uses registers stays whole.
+"""
+
+from __future__ import annotations
+
+from tellwhen.engines.cover.kernels.tree import (
+    AND_NODE,
+    BEGIN,
+    CHILD,
+    CHILDREN,
+    END,
+    KIND,
+    LEAF,
+    NO,
+    OR_NODE,
+    YES,
+    divide,
+    put_node,
+)
+from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
+from tellwhen.kernels.jit import inline, kernel
+
+TERMS_MAX = 64
+"""Terms of one expression. One with more stays whole."""
+
+
+@inline
+def has_registers(code, start, end):
+    for i in range(start, end, 3):
+        if code[i] < 0:
+            return True
+    return False
+
+
+@inline
+def put_term(code, start, nodes, n, count, out, written):
+    """Write the code of the term that is node n; returns its kind and the new end. Nodes from `count` on are free."""
+    after = divide(code, start, nodes, n, count)
+    is_conjunction = nodes[n, KIND] == LEAF or nodes[n, KIND] == AND_NODE
+    for k in range(count, after):
+        is_conjunction &= nodes[k, END] - nodes[k, BEGIN] == 1
+    begin = nodes[n, BEGIN]
+    for at in range(begin, nodes[n, END]):
+        i = start + 3 * at
+        out[written] = code[i]
+        written += 1
+        if is_conjunction:
+            continue
+        for side in range(1, 3):
+            target = code[i + side]
+            if target == nodes[n, YES]:
+                target = ACCEPT
+            elif target == nodes[n, NO]:
+                target = REJECT
+            elif target >= 0:
+                target -= begin
+            out[written] = target
+            written += 1
+    return CONJUNCTION if is_conjunction else PROGRAM, written
+
+
+@kernel
+def split_terms(kind, start, code, nodes, terms, term_kind, term_start, term_code):
+    """Write the terms of all subscriptions, each like a subscription; `terms` gets their numbers. Returns how many.
+
+    `nodes` is scratch, two rows for every test of the longest program.
+    """
+    count = written = 0
+    for s in range(kind.size):
+        first, last = start[s], start[s + 1]
+        parts = 0
+        if kind[s] == PROGRAM and not has_registers(code, first, last):
+            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
+            end = divide(code, first, nodes, 0, 1)
+            if nodes[0, KIND] == OR_NODE and nodes[0, CHILDREN] <= TERMS_MAX:
+                parts = nodes[0, CHILDREN]
+                for n in range(nodes[0, CHILD], nodes[0, CHILD] + parts):
+                    term_kind[count], written = put_term(code, first, nodes, n, end, term_code, written)
+                    terms[count], term_start[count + 1] = s, written
+                    count += 1
+        if parts == 0:
+            for i in range(first, last):
+                term_code[written] = code[i]
+                written += 1
+            term_kind[count], terms[count], term_start[count + 1] = kind[s], s, written
+            count += 1
+    return count
