@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix, I64Matrix
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix
 
 RANGE, LIST, REGISTER, ASSIGN = range(4)
 """Kinds of instruction: test a range of spaces, test a list of ranges, test a register, set a register."""
 
-NEGATED, JUMP_ON_TRUE, FLAG_BITS = 4, 8, 4
-"""Flags of an instruction beside its kind, in the low 4 bits of its head. The rest of the head is the domain."""
+NEGATED, JUMP_ON_TRUE, POINTS, FLAG_BITS = 4, 8, 16, 5
+"""Flags of an instruction beside its kind, in the low 5 bits of its head. The rest of the head is the domain. POINTS
+says that every range is a single space."""
 
 HEAD, FIRST, LAST, JUMP, INSTRUCTION_WORDS = range(5)
 """Words of an instruction: its head; the range, or where the list begins and how many ranges it has, or a register and
@@ -64,11 +65,14 @@ class CoverIndex(NamedTuple):
 class CoverScratch(NamedTuple):
     """Working arrays of a match."""
 
-    first_entry: I32  # by domain: its first entry in the event, counted from 1; zero between events
+    where: I32  # by domain: the space of its value + 1, or what `kernels/match.py` says; zero between events
+    first_entry: I32  # by domain that is there: its first entry in the event
     low: I32  # by entry of the event: the space of its least value
     high: I32  # and of its greatest
+    present: U64  # a bit for every space: one of the event's several values on its domain; zero between events
     clusters: I32  # that the event opens
     opened: I64  # by cluster: when it was last opened; the last element is the clock
+    candidates: I32  # postings whose guard passes
     registers: U8
     stamps: I64
     effort: I64

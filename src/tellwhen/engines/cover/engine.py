@@ -101,11 +101,14 @@ class _CoverReader(Reader):
         def sizes(entries: int) -> CoverScratch:
             found: CoverScratch = sizes_of(
                 CoverScratch,
+                where=domains,
                 first_entry=domains,
                 low=entries,
                 high=entries,
+                present=(len(index.cuts) + domains) // 64 + 1,
                 clusters=clusters + 1,
                 opened=clusters + 1,
+                candidates=len(index.postings.slot) + 1,
                 registers=snapshot.registers + 1,
                 stamps=slots + 1,
                 effort=2,

@@ -26,7 +26,7 @@ from tellwhen.engines.cover.kernels.places import (
     read_ranges,
 )
 from tellwhen.engines.cover.kernels.programs import write_guards, write_programs
-from tellwhen.engines.cover.kernels.terms import split_terms
+from tellwhen.engines.cover.kernels.terms import order_parts, split_terms
 from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
 from tellwhen.engines.shared.spaces import Spaces, spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, NEVER, PROGRAM, U8, Predicates
@@ -61,6 +61,7 @@ def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | Non
     prices, is_apart = np.empty(len(every)), np.empty(len(every), dtype=np.bool_)
     price_predicates(ranges, known.cut_start, mass, prices, is_apart)
     covers, guards = covered(extract, prices)
+    extract = ordered(extract, prices, covers, guards)
     keys, owners = placed(covers, ranges, is_apart, known.cut_start, extract.kind)
     program, words = programs(extract, ranges, prices, owners)
     guard = np.empty((len(owners), GUARD_WORDS), dtype=np.int32)
@@ -81,7 +82,7 @@ def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | Non
 def split(extract: Extract) -> tuple[I32, Extract]:
     """The terms of the subscriptions, like subscriptions, and whose they are."""
     literals, kind, start, code, registers = extract
-    longest = int(np.diff(start)[kind == PROGRAM].max(initial=0)) // 3
+    longest = _longest(extract)
     most = len(kind) + int(np.diff(start)[kind == PROGRAM].sum()) // 3
     owner, term_kind = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint8)
     term_start, term_code = np.zeros(most + 1, dtype=np.int64), np.empty(len(code), dtype=np.int32)
@@ -137,8 +138,7 @@ def located(known: Spaces, domain: I64, point: I64) -> I64:
 def covered(extract: Extract, prices: F64) -> tuple[Lists, Lists]:
     """The cover and the guard of every subscription."""
     count = len(extract.kind)
-    lengths = np.diff(extract.start)
-    longest = int(lengths[extract.kind != CONJUNCTION].max(initial=0)) // 3
+    longest = _longest(extract)
     covers, guards = (
         Lists(np.zeros(count + 1, dtype=np.int64), np.empty(len(extract.code), dtype=np.int32)) for _ in range(2)
     )
@@ -154,6 +154,31 @@ def covered(extract: Extract, prices: F64) -> tuple[Lists, Lists]:
         guards,
     )
     return covers, guards
+
+
+def ordered(extract: Extract, prices: F64, covers: Lists, guards: Lists) -> Extract:
+    """The same terms, their parts in the order in which they are best tested."""
+    longest = _longest(extract)
+    code = np.empty_like(extract.code)
+    order_parts(
+        extract.kind,
+        extract.start,
+        extract.code,
+        prices,
+        covers,
+        guards,
+        np.zeros(len(prices)),
+        np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64),
+        np.empty(longest + 1, dtype=np.int64),
+        np.empty(longest + 1),
+        code,
+    )
+    return extract._replace(code=code)
+
+
+def _longest(extract: Extract) -> int:
+    """Tests of the longest program."""
+    return int(np.diff(extract.start)[extract.kind == PROGRAM].max(initial=0)) // 3
 
 
 def placed(covers: Lists, ranges: Ranges, is_apart: np.ndarray, cut_start: I64, kind: U8) -> tuple[I64, I32]:

@@ -14,6 +14,7 @@ from tellwhen.engines.cover.arrays import (
     LAST,
     LIST,
     NEGATED,
+    POINTS,
     RANGE,
     REGISTER,
 )
@@ -26,7 +27,12 @@ def put_test(p, ranges, words, at):
     """Write the test of predicate p, without its jump."""
     begin, end = ranges.start[p], ranges.start[p + 1]
     is_range = end - begin == 1
-    words[at + HEAD] = ranges.domain[p] << FLAG_BITS | (RANGE if is_range else LIST) | (NEGATED * ranges.negated[p])
+    head = ranges.domain[p] << FLAG_BITS | (RANGE if is_range else LIST) | (NEGATED * ranges.negated[p])
+    flag = POINTS
+    for i in range(begin, end):
+        if ranges.first[i] != ranges.last[i]:
+            flag = 0
+    words[at + HEAD] = head | flag
     words[at + FIRST] = ranges.first[begin] if is_range else begin
     words[at + LAST] = ranges.last[begin] if is_range else end - begin
 

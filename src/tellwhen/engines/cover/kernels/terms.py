@@ -26,9 +26,13 @@ from tellwhen.kernels.jit import inline, kernel
 TERMS_MAX = 64
 """Terms of one expression. One with more stays whole."""
 
+COVER_LAST, GUARD_LAST = 1e12, 1e6
+"""Added to the prices of parts that come last: those of the cover, and before them those of the guard."""
+
 
 @inline
 def has_registers(code, start, end):
+    """Does the program use registers?"""
     for i in range(start, end, 3):
         if code[i] < 0:
             return True
@@ -88,3 +92,68 @@ def split_terms(kind, start, code, nodes, terms, term_kind, term_start, term_cod
             term_kind[count], terms[count], term_start[count + 1] = kind[s], s, written
             count += 1
     return count
+
+
+@inline
+def price_part(code, start, nodes, n, prices, known):
+    """The expected share of events that make a part true, roughly; more for one that was tested before."""
+    price = 0.0
+    for at in range(nodes[n, BEGIN], nodes[n, END]):
+        price += prices[code[start + 3 * at]] + known[code[start + 3 * at]]
+    return price
+
+
+@inline
+def move_part(code, start, nodes, n, is_last, out, written):
+    """Write the tests of a part of an AND at `written`, as if they began there; returns the new end."""
+    begin, yes = nodes[n, BEGIN], nodes[n, YES]
+    shift = (written - start) // 3 - begin
+    after = nodes[n, END] + shift
+    for at in range(begin, nodes[n, END]):
+        out[written] = code[start + 3 * at]
+        for side in range(1, 3):
+            target = code[start + 3 * at + side]
+            if target == yes:
+                target = ACCEPT if is_last else after
+            elif target >= 0:
+                target += shift
+            out[written + side] = target
+        written += 3
+    return written
+
+
+@kernel
+def order_parts(kind, start, code, prices, covers, guards, known, nodes, order, part_price, out):
+    """Write the code of all terms with the parts of their AND in another order: the least probable first.
+
+    Parts with predicates of the cover or the guard come last, because they are probably true. `known` is scratch, zero
+    for every predicate; so are `nodes`, `order` and `part_price`, for the longest program.
+    """
+    for s in range(kind.size):
+        first, last = start[s], start[s + 1]
+        for i in range(first, last):
+            out[i] = code[i]
+        if kind[s] != PROGRAM or has_registers(code, first, last):
+            continue
+        put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
+        end = divide(code, first, nodes, 0, 1)
+        if nodes[0, KIND] != AND_NODE:
+            continue
+        for which in range(2):
+            list_start, predicate = covers if which == 0 else guards
+            for k in range(list_start[s], list_start[s + 1]):
+                known[predicate[k]] = COVER_LAST if which == 0 else GUARD_LAST
+        for n in range(1, end):
+            price = price_part(code, first, nodes, n, prices, known)
+            k = n - 1
+            while k > 0 and part_price[k - 1] > price:
+                part_price[k], order[k] = part_price[k - 1], order[k - 1]
+                k -= 1
+            part_price[k], order[k] = price, n
+        written = first
+        for k in range(end - 1):
+            written = move_part(code, first, nodes, order[k], k == end - 2, out, written)
+        for which in range(2):
+            list_start, predicate = covers if which == 0 else guards
+            for k in range(list_start[s], list_start[s + 1]):
+                known[predicate[k]] = 0.0
