@@ -2,7 +2,8 @@
 
 A subscription waits on the nodes of its cover (`kernels/places.py`). All that wait on one node are a *cluster*:
 
-    event ──> spaces of its values ──> nodes ──> clusters ──> postings: guard true? ──> program true? ──> slot
+    event ──> spaces of its values ──> nodes ──> clusters ─┬─> chunks: AND of rows of bits ──┬──────────────────> slot
+                                                          └─> postings: guard true? ────────┴─> program true? ──> slot
 
 Everything is in terms of the *spaces* into which the predicates of this index cut each domain
 (`engines/shared/spaces.py`): domain d has the spaces cut_start[d] + d to cut_start[d+1] + d.
@@ -33,6 +34,22 @@ how many nodes from there on are in the table, and where they begin in it."""
 GUARD_TESTS, GUARD_WORDS = 4, 12
 """Ranges that a guard may have, and their words: domain, first and last space. A domain of -1 ends them."""
 
+CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
+"""Columns of a cluster: its chunks, its postings that are in no chunk, and where their guards begin. One cache line."""
+
+POSTING, MEMBERS, ROW_WORDS, ROWS, COLUMN, COLUMNS, CHUNK_COLUMNS = 0, 1, 2, 3, 4, 5, 8
+"""Columns of a chunk: its first posting and how many, the words of a row, where its rows begin, its first column and
+how many. One cache line."""
+
+CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
+"""Members of a chunk, at most, and the words of a row of so many bits."""
+
+BUCKETS_MAX = 62
+"""Buckets of a domain."""
+
+NO_BUCKET = 255
+"""In place of a bucket: a space of few values, between those that have buckets."""
+
 
 class Access(NamedTuple):
     """From spaces to clusters."""
@@ -43,12 +60,20 @@ class Access(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Who waits in a cluster, cluster by cluster. Those of cluster 0 are tested on every event."""
+    """Who waits, cluster by cluster, chunk by chunk, those that are in no chunk last."""
 
-    start: I64  # |0|0|3|4|        postings of cluster c are start[c]:start[c+1]
     slot: I32  # |4|-8|2|        -1 - slot for one of several postings
-    program: I64  # |0|17|34|       where its program begins in `words`
-    guard: I32Matrix  # [postings, GUARD_WORDS]; one of these ranges must be touched, if there are any
+    program: I64  # |0|-1|34|       where its program begins in `words`; -1 if none is needed
+    guard: I32Matrix  # [postings in no chunk, GUARD_WORDS]; one of the ranges must be touched, if there are any
+
+
+class Chunks(NamedTuple):
+    """Postings that are tested together."""
+
+    records: I64Matrix  # [chunks, CHUNK_COLUMNS]
+    columns: I32Matrix  # [columns of all chunks, 2]: 2 * domain + negated, and the rows of the chunk before it
+    bits: U64  # by chunk: a row of members whose program must be run, then the rows of its columns
+    bucket: U8  # by space: the bucket of its domain that it is in, or NO_BUCKET
 
 
 class CoverIndex(NamedTuple):
@@ -57,6 +82,8 @@ class CoverIndex(NamedTuple):
     cut_start: I64  # |0|3|3|          cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
     cuts: I64
     access: Access
+    clusters: I64Matrix  # [clusters, CLUSTER_COLUMNS]; cluster 0 is opened by every event
+    chunks: Chunks
     postings: Postings
     words: I32  # |8 ........|4 ....| programs: how many words follow, then instructions
     lists: I32  # |3 3|7 9|...        ranges of spaces, first and last, each list ascending
@@ -65,14 +92,16 @@ class CoverIndex(NamedTuple):
 class CoverScratch(NamedTuple):
     """Working arrays of a match."""
 
-    where: I32  # by domain: the space of its value + 1, or what `kernels/match.py` says; zero between events
+    where: I32  # by domain: the space of its value + 1, or what `kernels/values.py` says; zero between events
+    row: I32  # by domain: the row of its columns that its value selects; zero between events
     first_entry: I32  # by domain that is there: its first entry in the event
     low: I32  # by entry of the event: the space of its least value
     high: I32  # and of its greatest
     present: U64  # a bit for every space: one of the event's several values on its domain; zero between events
     clusters: I32  # that the event opens
     opened: I64  # by cluster: when it was last opened; the last element is the clock
-    candidates: I32  # postings whose guard passes
+    members: U64  # of a chunk: those that no row has ruled out yet; and a row
+    candidates: I32  # postings whose program is to be run
     registers: U8
     stamps: I64
     effort: I64

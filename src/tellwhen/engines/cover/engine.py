@@ -14,7 +14,7 @@ from tellwhen.compile.extract import extract
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
-from tellwhen.engines.cover.arrays import CoverIndex, CoverScratch
+from tellwhen.engines.cover.arrays import CHUNK_WORDS, CoverIndex, CoverScratch
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.segment import build
 from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
@@ -95,19 +95,21 @@ class Cover(Engine):
 
 class _CoverReader(Reader):
     def __init__(self, index: CoverIndex, snapshot: Snapshot) -> None:
-        clusters = len(index.postings.start) - 1
+        clusters = len(index.clusters)
         domains, slots = len(index.cut_start) - 1, len(snapshot.subscriptions.kind)
 
         def sizes(entries: int) -> CoverScratch:
             found: CoverScratch = sizes_of(
                 CoverScratch,
                 where=domains,
+                row=domains,
                 first_entry=domains,
                 low=entries,
                 high=entries,
                 present=(len(index.cuts) + domains) // 64 + 1,
                 clusters=clusters + 1,
                 opened=clusters + 1,
+                members=CHUNK_WORDS,
                 candidates=len(index.postings.slot) + 1,
                 registers=snapshot.registers + 1,
                 stamps=slots + 1,

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import (
+    CHUNK,
+    CHUNK_COLUMNS,
+    CHUNK_MEMBERS,
+    CHUNKS_END,
+    CLUSTER_COLUMNS,
+    COLUMN,
+    COLUMNS,
+    GUARD,
     GUARD_WORDS,
     INSTRUCTION_WORDS,
+    MEMBERS,
+    POSTING,
+    REST,
+    REST_END,
+    ROW_WORDS,
+    ROWS,
     VARIANT_COLUMNS,
     Access,
+    Chunks,
     CoverIndex,
     Postings,
+)
+from tellwhen.engines.cover.buckets import Buckets
+from tellwhen.engines.cover.buckets import buckets as bucketed
+from tellwhen.engines.cover.kernels.chunks import (
+    COLUMNS_MAX,
+    MEMBERS_MIN,
+    cut_chunks,
+    fill_rows,
+    find_conjuncts,
+    find_masks,
+    size_rows,
 )
 from tellwhen.engines.cover.kernels.covers import find_covers
 from tellwhen.engines.cover.kernels.places import (
@@ -29,7 +56,7 @@ from tellwhen.engines.cover.kernels.programs import write_guards, write_programs
 from tellwhen.engines.cover.kernels.terms import order_parts, split_terms
 from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
 from tellwhen.engines.shared.spaces import Spaces, spaces
-from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, NEVER, PROGRAM, U8, Predicates
+from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, NEVER, PROGRAM, U8, I64Matrix, Predicates
 
 
 class Ranges(NamedTuple):
@@ -52,7 +79,6 @@ class Lists(NamedTuple):
 def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | None) -> CoverIndex:
     """The index of the subscriptions of an extract, which have these slots."""
     owner, extract = split(extract)
-    slots = slots[owner]
     predicates = extract.literals
     every = np.arange(len(predicates.domain), dtype=np.int32)
     known = spaces(predicates, every, domains)
@@ -62,21 +88,141 @@ def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | Non
     price_predicates(ranges, known.cut_start, mass, prices, is_apart)
     covers, guards = covered(extract, prices)
     extract = ordered(extract, prices, covers, guards)
-    keys, owners = placed(covers, ranges, is_apart, known.cut_start, extract.kind)
-    program, words = programs(extract, ranges, prices, owners)
-    guard = np.empty((len(owners), GUARD_WORDS), dtype=np.int32)
-    write_guards(owners, guards, ranges, prices, guard)
-    access, start = clustered(keys, domains)
-    slot = slots[owners]
-    several = np.bincount(owner[owners])[owner[owners]] > 1
+    keys, terms = placed(covers, ranges, is_apart, known.cut_start, extract.kind)
+    access, cluster_start = clustered(keys, domains)
+    buckets = bucketed(known, mass)
+    terms, clusters, chunks, is_rest = chunked(
+        extract, ranges, prices, known, buckets, implied(covers, ranges, is_apart), cluster_start, terms
+    )
+    program, words = programs(extract, ranges, prices, terms)
+    guard = np.empty((int(is_rest.sum()), GUARD_WORDS), dtype=np.int32)
+    write_guards(terms[is_rest], guards, ranges, prices, guard)
+    slot = slots[owner[terms]]
+    several = np.bincount(owner[terms], minlength=1)[owner[terms]] > 1
     return CoverIndex(
         known.cut_start,
         known.cuts,
         access,
-        Postings(start, np.where(several, -1 - slot, slot), program[owners], guard),
+        clusters,
+        chunks,
+        Postings(np.where(several, -1 - slot, slot).astype(np.int32), program[terms], guard),
         words,
         np.stack([ranges.first, ranges.last], axis=1).reshape(-1),
     )
+
+
+def implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
+    """By term: a predicate that is true whenever the term is found; -1 if there is none.
+
+    That is so if it is the whole cover, and waits on nodes of exactly its own spaces.
+    """
+    wide = np.repeat(np.arange(len(ranges.domain)), np.diff(ranges.start))[ranges.first != ranges.last]
+    is_exact = (ranges.negated == 0) & (is_apart | (np.diff(ranges.start) == 1))
+    is_exact[wide] = False
+    found = np.full(len(covers.start) - 1, -1, dtype=np.int32)
+    alone = np.flatnonzero(np.diff(covers.start) == 1)
+    predicate = covers.predicate[covers.start[alone]]
+    found[alone] = np.where(is_exact[predicate], predicate, -1)
+    return found
+
+
+def chunked(
+    extract: Extract,
+    ranges: Ranges,
+    prices: F64,
+    known: Spaces,
+    buckets: Buckets,
+    implied: I32,
+    cluster_start: I64,
+    terms: I32,
+) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_]]:
+    """The terms of all postings in their new order, the clusters, their chunks, and which postings are in none."""
+    masks, is_exact = np.empty(len(prices), dtype=np.uint64), np.empty(len(prices), dtype=np.bool_)
+    find_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
+    conjunct, is_whole = conjuncts(extract, ranges, is_exact, implied)
+    columns_known = 2 * len(buckets.count)
+    most = len(terms) // MEMBERS_MIN + len(terms) // CHUNK_MEMBERS + 1
+    order, cut = np.empty_like(terms), np.empty((most, 5), dtype=np.int64)
+    columns = np.empty(most * COLUMNS_MAX, dtype=np.int32)
+    made, put = cut_chunks(
+        cluster_start,
+        terms,
+        conjunct,
+        is_whole,
+        prices,
+        np.zeros(columns_known, dtype=np.int64),
+        np.zeros(columns_known),
+        np.zeros(columns_known, dtype=np.bool_),
+        np.empty(columns_known, dtype=np.int32),
+        np.empty_like(terms),
+        order,
+        cut,
+        columns,
+    )
+    cut, columns = cut[:made], columns[:put]
+    row_start = np.empty(made + 1, dtype=np.int64)
+    size_rows(cut, columns, buckets.count, row_start)
+    bits = np.empty(row_start[-1], dtype=np.uint64)
+    position = np.empty(columns_known, dtype=np.int64)
+    fill_rows(cut, columns, buckets.count, row_start, order, conjunct, is_whole, masks, position, bits)
+
+    records = np.zeros((made, CHUNK_COLUMNS), dtype=np.int64)
+    members = cut[:, 1] - cut[:, 0]
+    for column, values in (
+        (POSTING, cut[:, 0]),
+        (MEMBERS, members),
+        (ROW_WORDS, (members + 63) >> 6),
+        (ROWS, row_start[:-1]),
+        (COLUMN, cut[:, 2]),
+        (COLUMNS, cut[:, 3]),
+    ):
+        records[:, column] = values
+    # By column: the rows of the chunk before it.
+    rows = buckets.count[columns >> 1] + 1
+    upto = np.concatenate([[0], np.cumsum(rows)])
+    first = np.zeros(put, dtype=np.int64)
+    starts = np.unique(cut[cut[:, 3] > 0, 2])
+    first[starts] = starts
+    first = np.maximum.accumulate(first)
+    before = upto[:-1] - upto[first]
+
+    is_rest = np.ones(len(terms), dtype=bool)
+    clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
+    bounds = np.searchsorted(cut[:, 4], np.arange(len(clusters) + 1))
+    clusters[:, CHUNK], clusters[:, CHUNKS_END] = bounds[:-1], bounds[1:]
+    inside = np.bincount(cut[:, 4], members, len(clusters)).astype(np.int64)
+    clusters[:, REST], clusters[:, REST_END] = cluster_start[:-1] + inside, cluster_start[1:]
+    edges = np.zeros(len(terms) + 1, dtype=np.int64)
+    np.add.at(edges, cluster_start[:-1], 1)
+    np.add.at(edges, cluster_start[:-1] + inside, -1)
+    is_rest[np.cumsum(edges)[:-1] > 0] = False
+    rest = cluster_start[1:] - clusters[:, REST]
+    clusters[:, GUARD] = np.cumsum(rest) - rest
+    made_of = np.stack([columns, before.astype(np.int32)], axis=1)
+    return order, clusters, Chunks(records, made_of, bits, buckets.bucket), is_rest
+
+
+def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_], implied: I32) -> tuple[Any, U8]:
+    """By term: what must be true of every event, by column, and whether that is all."""
+    count = len(extract.kind)
+    start = np.zeros(count + 1, dtype=np.int64)
+    columns, predicates = np.empty((2, len(extract.code)), dtype=np.int32)
+    nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
+    is_whole = np.empty(count, dtype=np.bool_)
+    find_conjuncts(
+        extract.kind,
+        extract.start,
+        extract.code,
+        ranges,
+        is_exact,
+        implied,
+        nodes,
+        start,
+        columns,
+        predicates,
+        is_whole,
+    )
+    return (start, columns, predicates), is_whole
 
 
 def split(extract: Extract) -> tuple[I32, Extract]:

@@ -1,4 +1,4 @@
-"""Match: open the clusters of an event's values, test the guards of their postings, then the programs."""
+"""Match: open the clusters of an event's values, rule out members of chunks and postings, run what programs are left."""
 
 from __future__ import annotations
 
@@ -6,31 +6,48 @@ import numpy as np
 
 from tellwhen.engines.cover.arrays import (
     ASSIGN,
+    CHUNK,
+    CHUNK_COLUMNS,
+    CHUNKS_END,
+    CLUSTER_COLUMNS,
+    COLUMN,
+    COLUMNS,
     FIRST,
     FLAG_BITS,
+    GUARD,
     GUARD_WORDS,
     HALF,
     JUMP,
     JUMP_ON_TRUE,
     LAST,
     LEVEL,
-    NEGATED,
+    MEMBERS,
     NODE_FIRST,
     NODES,
     POINTS,
+    POSTING,
     RANGE,
     REGISTER,
+    REST,
+    REST_END,
+    ROW_WORDS,
+    ROWS,
     TABLE,
     CoverIndex,
     CoverScratch,
+)
+from tellwhen.engines.cover.kernels.bits import lowest_bit
+from tellwhen.engines.cover.kernels.values import (
+    UNKNOWN_ROW,
+    close_spaces,
+    open_spaces,
+    test,
 )
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
-from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.truth import is_true, set_true
 
 PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
 """Prefetch distance, in candidates, and how many cache lines of each program."""
@@ -38,57 +55,10 @@ PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
 CACHE_LINE_WORDS = 16
 """int32 words per cache line."""
 
-ABSENT, SEVERAL, INTERVALS = 0, -1, -2
-"""In place of a space + 1: the event has no value on a domain, several of them, or also intervals."""
-
-POINTS_MAX = 64
-"""Up to this many values a set is looked up in the event; in a larger one, the event's values are looked up."""
-
 FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = np.uint64(FIRST), np.uint64(LAST), np.uint64(JUMP), np.uint64(4)
 """Unsigned: Numba tests every signed index for being negative."""
 
-
-@inline
-def open_spaces(index, events, event, scratch):
-    """Find the spaces of the event's entries, and note by domain where its values are."""
-    begin = events.start[event]
-    for i in range(begin, events.start[event + 1]):
-        domain = events.domain[i]
-        if domain < index.cut_start.size - 1:  # no subscription here asks for a later one
-            k = i - begin
-            scratch.low[k] = space_of(index.cut_start, index.cuts, domain, events.low[i])
-            scratch.high[k] = scratch.low[k]
-            if events.high[i] != events.low[i]:
-                scratch.high[k] = space_of(index.cut_start, index.cuts, domain, events.high[i])
-            note_value(scratch, domain, k)
-
-
-@inline
-def note_value(scratch, domain, k):
-    """Note the value, or the interval, of entry k of a domain."""
-    low, is_interval = scratch.low[k], scratch.low[k] != scratch.high[k]
-    before = scratch.where[domain]
-    if before == ABSENT:
-        scratch.first_entry[domain] = k
-        scratch.where[domain] = INTERVALS if is_interval else low + 1
-    elif is_interval or before == INTERVALS:
-        scratch.where[domain] = INTERVALS
-    else:
-        if before != SEVERAL:
-            set_true(scratch.present, before - 1)
-        set_true(scratch.present, low)
-        scratch.where[domain] = SEVERAL
-
-
-@inline
-def close_spaces(index, events, event, scratch):
-    """Leave every domain absent again."""
-    begin = events.start[event]
-    for i in range(begin, events.start[event + 1]):
-        domain = events.domain[i]
-        if domain < index.cut_start.size - 1:
-            scratch.where[domain] = ABSENT
-            scratch.present[np.uint32(scratch.low[i - begin]) >> np.uint32(6)] = 0
+ALL = ~np.uint64(0)
 
 
 @inline
@@ -114,61 +84,8 @@ def open_clusters(index, events, event, scratch):
                     opened[cluster] = opened[-1]
                     clusters[count] = cluster
                     count += 1
+                    prefetch(index.clusters, np.int64(cluster) * CLUSTER_COLUMNS)
     return count
-
-
-@inline
-def in_list(lists, first, count, low, high):
-    """Does low..high touch one of the `count` ranges from `first` on?"""
-    at, stop = np.int64(first), np.int64(first + count)
-    while at < stop:
-        middle = (at + stop) >> 1
-        if lists[2 * middle + 1] < low:
-            at = middle + 1
-        else:
-            stop = middle
-    return at < first + count and lists[2 * at] <= high
-
-
-@inline
-def touches(domain, first, last, is_range, lists, events, begin, end, scratch):
-    """Does some entry of the domain touch the range first..last, or one of the `last` ranges from `first` on?"""
-    k = scratch.first_entry[domain]
-    while begin + k < end and events.domain[begin + k] == domain:
-        low, high = scratch.low[k], scratch.high[k]
-        if (low <= last and high >= first) if is_range else in_list(lists, first, last, low, high):
-            return True
-        k += 1
-    return False
-
-
-@inline
-def any_present(present, lists, first, last, is_range):
-    """Is one of the values in a set of single spaces: `first`, or those of the `last` ranges from `first` on?"""
-    if is_range:
-        return is_true(present, first)
-    for i in range(np.uint64(2 * first), np.uint64(2 * (first + last)), np.uint64(2)):
-        if is_true(present, lists[i]):
-            return True
-    return False
-
-
-@inline
-def test(head, first, last, lists, events, begin, end, scratch):
-    """Is the predicate of an instruction true?"""
-    domain = head >> FLAG_BITS
-    where = scratch.where[np.uint64(domain)]
-    if where == ABSENT:
-        return False
-    is_range = head & 3 == RANGE
-    if where > 0:
-        space = where - 1
-        found = (first <= space and space <= last) if is_range else in_list(lists, first, last, space, space)
-    elif where == SEVERAL and head & POINTS != 0 and (is_range or last <= POINTS_MAX):
-        found = any_present(scratch.present, lists, first, last, is_range)
-    else:
-        found = touches(domain, first, last, is_range, lists, events, begin, end, scratch)
-    return found != (head & NEGATED != 0)
 
 
 @inline
@@ -214,24 +131,115 @@ def accepts(words, program, lists, events, begin, end, scratch):
 
 
 @inline
-def find_candidates(index, events, event, scratch, clusters):
-    """List the postings of the open clusters whose guard passes; returns how many."""
+def and_row(members, bits, row, words):
+    """Rule out the members whose bit in a row is 0; returns whether any is left."""
+    alive = np.uint64(0)
+    for w in range(np.uint64(words)):
+        members[w] &= bits[np.uint64(row) + w]
+        alive |= members[w]
+    return alive != 0
+
+
+@inline
+def and_rows(column, first_row, words, index, events, event, scratch):
+    """The same for a domain with several values: one of them must do or, if the column is negated, all of them."""
+    bits, members, domain = index.chunks.bits, scratch.members, column >> 1
+    begin, end = events.start[event], events.start[event + 1]
+    alive = np.uint64(0)
+    for w in range(words):
+        joined = ALL if column & 1 else np.uint64(0)
+        k = scratch.first_entry[domain]
+        while begin + k < end and events.domain[begin + k] == domain:
+            row = first_row + (np.int64(index.chunks.bucket[scratch.low[k]]) + 1) * words
+            if column & 1:
+                joined &= bits[row + w]
+            else:
+                joined |= bits[row + w]
+            k += 1
+        members[w] &= joined
+        alive |= members[w]
+    return alive != 0
+
+
+@inline
+def rule_out(chunk, index, events, event, scratch):
+    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether rows tell
+    all that there is to tell."""
+    records, columns = index.chunks.records, index.chunks.columns
+    many, words = records[chunk, MEMBERS], records[chunk, ROW_WORDS]
+    rows = records[chunk, ROWS] + words
+    for w in range(words):
+        scratch.members[w] = ALL
+    if many & 63:
+        scratch.members[words - 1] = (np.uint64(1) << np.uint64(many & 63)) - np.uint64(1)
+    is_sure = True
+    for k in range(records[chunk, COLUMN], records[chunk, COLUMN] + records[chunk, COLUMNS]):
+        column = columns[k, 0]
+        row = scratch.row[column >> 1]
+        first_row = rows + np.int64(columns[k, 1]) * words
+        if row >= 0:
+            if not and_row(scratch.members, index.chunks.bits, first_row + row * words, words):
+                return False, True
+        elif row == UNKNOWN_ROW:
+            is_sure = False
+        elif not and_rows(column, first_row, words, index, events, event, scratch):
+            return False, True
+    return True, is_sure
+
+
+@inline
+def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, written):
+    """Write the members that hold for certain, and list those whose program decides; returns the new end of the
+    output, or -1 if it is full, and of the candidates."""
+    any_left, is_sure = rule_out(chunk, index, events, event, scratch)
+    if any_left:
+        records, bits = index.chunks.records, index.chunks.bits
+        for w in range(records[chunk, ROW_WORDS]):
+            left = scratch.members[w]
+            undecided = bits[records[chunk, ROWS] + w] if is_sure else ALL
+            posting = records[chunk, POSTING] + 64 * w
+            while left != 0:
+                bit = lowest_bit(left)
+                k = posting + np.int64(bit)
+                left &= left - np.uint64(1)
+                if (undecided >> bit) & np.uint64(1) == 0:
+                    if written == out.slot.size:
+                        return np.int64(-1), candidates
+                    written = emit(index.postings.slot[k], snapshot, scratch.stamps, out, written)
+                    scratch.effort[0] += 1
+                else:
+                    scratch.candidates[candidates] = k
+                    candidates += 1
+    return written, candidates
+
+
+@inline
+def find_candidates(index, snapshot, events, event, scratch, clusters, out, written):
+    """Write what chunks decide, and list the postings whose program must be run; returns the new end of the output, or
+    -1 if it is full, and how many candidates there are."""
     postings, candidates = index.postings, scratch.candidates
     begin, end = events.start[event], events.start[event + 1]
-    count = looked = 0
-    for c in range(clusters):
-        prefetch(postings.guard, postings.start[scratch.clusters[c]] * GUARD_WORDS)
+    count = np.int64(0)
     for c in range(clusters):
         cluster = scratch.clusters[c]
-        for k in range(postings.start[cluster], postings.start[cluster + 1]):
-            if passes_guard(postings.guard, k, index.lists, events, begin, end, scratch):
+        if index.clusters[cluster, CHUNK] < index.clusters[cluster, CHUNKS_END]:
+            prefetch(index.chunks.records, index.clusters[cluster, CHUNK] * CHUNK_COLUMNS)
+        prefetch(postings.guard, index.clusters[cluster, GUARD] * GUARD_WORDS)
+    for c in range(clusters):
+        cluster = scratch.clusters[c]
+        for chunk in range(index.clusters[cluster, CHUNK], index.clusters[cluster, CHUNKS_END]):
+            written, count = test_chunk(chunk, index, snapshot, events, event, scratch, count, out, written)
+            if written < 0:
+                return written, count
+        guard = index.clusters[cluster, GUARD] - index.clusters[cluster, REST]
+        for k in range(index.clusters[cluster, REST], index.clusters[cluster, REST_END]):
+            if passes_guard(postings.guard, guard + k, index.lists, events, begin, end, scratch):
                 candidates[np.uint64(count)] = k
                 count += 1
                 prefetch(postings.program, k)
                 prefetch(postings.slot, k)
-        looked += postings.start[cluster + 1] - postings.start[cluster]
-    scratch.effort[1] += looked
-    return count
+        scratch.effort[1] += index.clusters[cluster, REST_END] - index.clusters[cluster, REST]
+    return written, count
 
 
 @inline
@@ -266,8 +274,9 @@ def match_cover(index, snapshot, scratch, events, out, event):
         open_spaces(index, events, e, scratch)
         next_event(scratch.stamps)
         clusters = open_clusters(index, events, e, scratch)
-        candidates = find_candidates(index, events, e, scratch, clusters)
-        written = test_candidates(index, snapshot, events, e, scratch, candidates, out, written)
+        written, candidates = find_candidates(index, snapshot, events, e, scratch, clusters, out, written)
+        if written >= 0:
+            written = test_candidates(index, snapshot, events, e, scratch, candidates, out, written)
         close_spaces(index, events, e, scratch)
         if written < 0:
             return e

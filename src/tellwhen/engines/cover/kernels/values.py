@@ -1,0 +1,122 @@
+"""Where are an event's values, and does one of them touch a range? In terms of the spaces of an index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.cover.arrays import FLAG_BITS, NEGATED, NO_BUCKET, POINTS, RANGE
+from tellwhen.kernels.jit import inline
+from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.truth import is_true, set_true
+
+ABSENT, SEVERAL, INTERVALS = 0, -1, -2
+"""In place of a space + 1: the event has no value on a domain, several of them, or also intervals."""
+
+UNKNOWN_ROW, SEVERAL_ROWS = -1, -2
+"""In place of a row, which is 1 + bucket, or 0 for an event without the domain: no row tells, or one for each value."""
+
+POINTS_MAX = 64
+"""Up to this many values a set is looked up in the event; in a larger one, the event's values are looked up."""
+
+
+@inline
+def open_spaces(index, events, event, scratch):
+    """Find the spaces of the event's entries, and note by domain where its values are."""
+    begin = events.start[event]
+    for i in range(begin, events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < index.cut_start.size - 1:  # no subscription here asks for a later one
+            k = i - begin
+            scratch.low[k] = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            scratch.high[k] = scratch.low[k]
+            if events.high[i] != events.low[i]:
+                scratch.high[k] = space_of(index.cut_start, index.cuts, domain, events.high[i])
+            note_value(index, scratch, domain, k)
+
+
+@inline
+def note_value(index, scratch, domain, k):
+    """Note the value, or the interval, of entry k of a domain."""
+    low, is_interval = scratch.low[k], scratch.low[k] != scratch.high[k]
+    before = scratch.where[domain]
+    if before == ABSENT:
+        scratch.first_entry[domain] = k
+        scratch.where[domain] = INTERVALS if is_interval else low + 1
+        bucket = index.chunks.bucket[low]
+        scratch.row[domain] = UNKNOWN_ROW if is_interval or bucket == NO_BUCKET else bucket + 1
+    elif is_interval or before == INTERVALS:
+        scratch.where[domain], scratch.row[domain] = INTERVALS, UNKNOWN_ROW
+    else:
+        if before != SEVERAL:
+            set_true(scratch.present, before - 1)
+        set_true(scratch.present, low)
+        scratch.where[domain] = SEVERAL
+        if index.chunks.bucket[low] == NO_BUCKET or scratch.row[domain] == UNKNOWN_ROW:
+            scratch.row[domain] = UNKNOWN_ROW
+        else:
+            scratch.row[domain] = SEVERAL_ROWS
+
+
+@inline
+def close_spaces(index, events, event, scratch):
+    """Leave every domain absent again."""
+    begin = events.start[event]
+    for i in range(begin, events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < index.cut_start.size - 1:
+            scratch.where[domain], scratch.row[domain] = ABSENT, 0
+            scratch.present[np.uint32(scratch.low[i - begin]) >> np.uint32(6)] = 0
+
+
+@inline
+def in_list(lists, first, count, low, high):
+    """Does low..high touch one of the `count` ranges from `first` on?"""
+    at, stop = np.int64(first), np.int64(first + count)
+    while at < stop:
+        middle = (at + stop) >> 1
+        if lists[2 * middle + 1] < low:
+            at = middle + 1
+        else:
+            stop = middle
+    return at < first + count and lists[2 * at] <= high
+
+
+@inline
+def touches(domain, first, last, is_range, lists, events, begin, end, scratch):
+    """Does some entry of the domain touch the range first..last, or one of the `last` ranges from `first` on?"""
+    k = scratch.first_entry[domain]
+    while begin + k < end and events.domain[begin + k] == domain:
+        low, high = scratch.low[k], scratch.high[k]
+        if (low <= last and high >= first) if is_range else in_list(lists, first, last, low, high):
+            return True
+        k += 1
+    return False
+
+
+@inline
+def any_present(present, lists, first, last, is_range):
+    """Is one of the values in a set of single spaces: `first`, or those of the `last` ranges from `first` on?"""
+    if is_range:
+        return is_true(present, first)
+    for i in range(np.uint64(2 * first), np.uint64(2 * (first + last)), np.uint64(2)):
+        if is_true(present, lists[i]):
+            return True
+    return False
+
+
+@inline
+def test(head, first, last, lists, events, begin, end, scratch):
+    """Is the predicate of an instruction true?"""
+    domain = head >> FLAG_BITS
+    where = scratch.where[np.uint64(domain)]
+    if where == ABSENT:
+        return False
+    is_range = head & 3 == RANGE
+    if where > 0:
+        space = where - 1
+        found = (first <= space and space <= last) if is_range else in_list(lists, first, last, space, space)
+    elif where == SEVERAL and head & POINTS != 0 and (is_range or last <= POINTS_MAX):
+        found = any_present(scratch.present, lists, first, last, is_range)
+    else:
+        found = touches(domain, first, last, is_range, lists, events, begin, end, scratch)
+    return found != (head & NEGATED != 0)
