@@ -31,9 +31,6 @@ LEVEL, HALF, NODE_FIRST, NODES, TABLE, VARIANT_COLUMNS = range(6)
 """Columns of a variant of nodes: its level, by how many spaces its nodes are shifted, its first node with a cluster,
 how many nodes from there on are in the table, and where they begin in it."""
 
-GUARD_TESTS, GUARD_WORDS = 4, 12
-"""Ranges that a guard may have, and their words: domain, first and last space. A domain of -1 ends them."""
-
 CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
 """Columns of a cluster: its chunks, its postings that are in no chunk, and where their guards begin. One cache line."""
 
@@ -64,7 +61,7 @@ class Postings(NamedTuple):
 
     slot: I32  # |4|-8|2|        -1 - slot for one of several postings
     program: I64  # |0|-1|34|       where its program begins in `words`; -1 if none is needed
-    guard: I32Matrix  # [postings in no chunk, GUARD_WORDS]; one of the ranges must be touched, if there are any
+    guard: U64  # by posting that is in no chunk: what an event must have (`kernels/guards.py`)
 
 
 class Chunks(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from tellwhen.engines.cover.arrays import (
     COLUMN,
     COLUMNS,
     GUARD,
-    GUARD_WORDS,
     INSTRUCTION_WORDS,
     MEMBERS,
     POSTING,
@@ -44,6 +43,7 @@ from tellwhen.engines.cover.kernels.chunks import (
     size_rows,
 )
 from tellwhen.engines.cover.kernels.covers import find_covers
+from tellwhen.engines.cover.kernels.guards import write_guards
 from tellwhen.engines.cover.kernels.places import (
     ALWAYS,
     NODE_BITS,
@@ -52,11 +52,12 @@ from tellwhen.engines.cover.kernels.places import (
     price_predicates,
     read_ranges,
 )
-from tellwhen.engines.cover.kernels.programs import write_guards, write_programs
+from tellwhen.engines.cover.kernels.programs import write_programs
+from tellwhen.engines.cover.kernels.regroup import regroup
 from tellwhen.engines.cover.kernels.terms import order_parts, split_terms
 from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
 from tellwhen.engines.shared.spaces import Spaces, spaces
-from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, NEVER, PROGRAM, U8, I64Matrix, Predicates
+from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, NEVER, PROGRAM, U8, U64, I64Matrix, Predicates
 
 
 class Ranges(NamedTuple):
@@ -67,6 +68,14 @@ class Ranges(NamedTuple):
     start: I64  # |0|1|3|     ranges of p are start[p]:start[p+1]
     first: I32  # ascending
     last: I32
+
+
+class Conjuncts(NamedTuple):
+    """By term: the predicates that all must be true, with their columns (`kernels/chunks.py`)."""
+
+    start: I64
+    column: I32
+    predicate: I32
 
 
 class Lists(NamedTuple):
@@ -89,14 +98,19 @@ def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | Non
     covers, guards = covered(extract, prices)
     extract = ordered(extract, prices, covers, guards)
     keys, terms = placed(covers, ranges, is_apart, known.cut_start, extract.kind)
-    access, cluster_start = clustered(keys, domains)
+    known_true = implied(covers, ranges, is_apart)
     buckets = bucketed(known, mass)
+    masks, is_exact = np.empty(len(every), dtype=np.uint64), np.empty(len(every), dtype=np.bool_)
+    find_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
+    conjunct, is_whole = conjuncts(extract, ranges, is_exact)
+    keys, terms = regrouped(keys, terms, conjunct, ranges, known, mass, known_true)
+    access, cluster_start = clustered(keys, domains)
     terms, clusters, chunks, is_rest = chunked(
-        extract, ranges, prices, known, buckets, implied(covers, ranges, is_apart), cluster_start, terms
+        conjunct, is_whole, prices, masks, buckets, known_true, cluster_start, terms
     )
     program, words = programs(extract, ranges, prices, terms)
-    guard = np.empty((int(is_rest.sum()), GUARD_WORDS), dtype=np.int32)
-    write_guards(terms[is_rest], guards, ranges, prices, guard)
+    guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
+    write_guards(terms[is_rest], conjunct, guards, ranges, guard)
     slot = slots[owner[terms]]
     several = np.bincount(owner[terms], minlength=1)[owner[terms]] > 1
     return CoverIndex(
@@ -126,20 +140,38 @@ def implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
     return found
 
 
+def regrouped(
+    keys: I64, terms: I32, conjunct: Conjuncts, ranges: Ranges, known: Spaces, mass: F64, known_true: I32
+) -> tuple[I64, I32]:
+    """The keys and terms of all postings when those of small clusters have moved together. Changes `known_true`."""
+    size = 1 << max(10, int(8 * len(known_true)).bit_length())
+    table, counts = np.zeros((2, min(size, 1 << 23)), dtype=np.int64)
+    chosen_key, chosen_predicate = np.empty((2, len(known_true)), dtype=np.int64)
+    regroup(keys, terms, conjunct, ranges, known.cut_start, mass, table, counts, chosen_key, chosen_predicate)
+    stays = chosen_key[terms] < 0
+    moved = np.flatnonzero(chosen_key >= 0)
+    variant = chosen_key[moved] >> NODE_BITS & ((1 << VARIANT_BITS) - 1)
+    first = ranges.start[chosen_predicate[moved]]
+    is_point = (variant == 0) & (ranges.first[first] == ranges.last[first])
+    known_true[moved] = np.where(is_point, chosen_predicate[moved], -1)
+    keys = np.concatenate([keys[stays], chosen_key[moved]])
+    terms = np.concatenate([terms[stays], moved.astype(np.int32)])
+    order = np.argsort(keys, kind="stable")
+    return keys[order], terms[order]
+
+
 def chunked(
-    extract: Extract,
-    ranges: Ranges,
+    conjunct: Conjuncts,
+    is_whole: NDArray[np.bool_],
     prices: F64,
-    known: Spaces,
+    masks: U64,
     buckets: Buckets,
-    implied: I32,
+    known_true: I32,
     cluster_start: I64,
     terms: I32,
 ) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_]]:
     """The terms of all postings in their new order, the clusters, their chunks, and which postings are in none."""
-    masks, is_exact = np.empty(len(prices), dtype=np.uint64), np.empty(len(prices), dtype=np.bool_)
-    find_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
-    conjunct, is_whole = conjuncts(extract, ranges, is_exact, implied)
+    conjunct = without(conjunct, known_true)
     columns_known = 2 * len(buckets.count)
     most = len(terms) // MEMBERS_MIN + len(terms) // CHUNK_MEMBERS + 1
     order, cut = np.empty_like(terms), np.empty((most, 5), dtype=np.int64)
@@ -202,27 +234,23 @@ def chunked(
     return order, clusters, Chunks(records, made_of, bits, buckets.bucket), is_rest
 
 
-def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_], implied: I32) -> tuple[Any, U8]:
-    """By term: what must be true of every event, by column, and whether that is all."""
+def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_]) -> tuple[Conjuncts, NDArray[np.bool_]]:
+    """What must be true of every event, and by term whether that is all, and told exactly by buckets."""
     count = len(extract.kind)
-    start = np.zeros(count + 1, dtype=np.int64)
-    columns, predicates = np.empty((2, len(extract.code)), dtype=np.int32)
+    found = Conjuncts(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(extract.code)), dtype=np.int32))
     nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
     is_whole = np.empty(count, dtype=np.bool_)
-    find_conjuncts(
-        extract.kind,
-        extract.start,
-        extract.code,
-        ranges,
-        is_exact,
-        implied,
-        nodes,
-        start,
-        columns,
-        predicates,
-        is_whole,
-    )
-    return (start, columns, predicates), is_whole
+    find_conjuncts(extract.kind, extract.start, extract.code, ranges, is_exact, nodes, found, is_whole)
+    return found, is_whole
+
+
+def without(conjunct: Conjuncts, known_true: I32) -> Conjuncts:
+    """Without the predicates that are known to be true of whoever finds the term."""
+    count = conjunct.start[-1]
+    owner = np.repeat(np.arange(len(known_true)), np.diff(conjunct.start))
+    kept = np.flatnonzero(conjunct.predicate[:count] != known_true[owner])
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(known_true)))])
+    return Conjuncts(start, conjunct.column[kept], conjunct.predicate[kept])
 
 
 def split(extract: Extract) -> tuple[I32, Extract]:

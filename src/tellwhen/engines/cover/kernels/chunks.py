@@ -37,12 +37,12 @@ def put_conjunct(p, ranges, begin, columns, predicates, count):
 
 
 @kernel
-def find_conjuncts(kind, start, code, ranges, is_exact, implied, nodes, conjunct_start, columns, predicates, is_whole):
+def find_conjuncts(kind, start, code, ranges, is_exact, nodes, conjunct, is_whole):
     """The predicates that every event of a term must satisfy, each in a column of its own.
 
-    implied[s] is a predicate that whoever finds term s knows to be true, or -1. is_whole[s] becomes 1 where the
-    conjuncts are all there is to the term, and buckets tell them exactly.
+    is_whole[s] becomes True where the conjuncts are all there is to term s, and buckets tell them exactly.
     """
+    conjunct_start, columns, predicates = conjunct
     count = 0
     for s in range(kind.size):
         first, last = start[s], start[s + 1]
@@ -50,16 +50,15 @@ def find_conjuncts(kind, start, code, ranges, is_exact, implied, nodes, conjunct
         is_whole[s] = kind[s] == CONJUNCTION
         if kind[s] == CONJUNCTION:
             for i in range(first, last):
-                if code[i] != implied[s]:
-                    count, is_noted = put_conjunct(code[i], ranges, begin, columns, predicates, count)
-                    is_whole[s] &= is_noted and is_exact[code[i]]
+                count, is_noted = put_conjunct(code[i], ranges, begin, columns, predicates, count)
+                is_whole[s] &= is_noted and is_exact[code[i]]
         elif kind[s] == PROGRAM and not has_registers(code, first, last):
             put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
             end = divide(code, first, nodes, 0, 1)
             if nodes[0, KIND] == AND_NODE:
                 for n in range(1, end):
                     p = code[first + 3 * nodes[n, BEGIN]]
-                    if nodes[n, END] - nodes[n, BEGIN] == 1 and p != implied[s]:
+                    if nodes[n, END] - nodes[n, BEGIN] == 1:
                         count, _ = put_conjunct(p, ranges, begin, columns, predicates, count)
         conjunct_start[s + 1] = count
 

@@ -13,9 +13,7 @@ from tellwhen.engines.cover.arrays import (
     COLUMN,
     COLUMNS,
     FIRST,
-    FLAG_BITS,
     GUARD,
-    GUARD_WORDS,
     HALF,
     JUMP,
     JUMP_ON_TRUE,
@@ -24,9 +22,7 @@ from tellwhen.engines.cover.arrays import (
     MEMBERS,
     NODE_FIRST,
     NODES,
-    POINTS,
     POSTING,
-    RANGE,
     REGISTER,
     REST,
     REST_END,
@@ -37,6 +33,7 @@ from tellwhen.engines.cover.arrays import (
     CoverScratch,
 )
 from tellwhen.engines.cover.kernels.bits import lowest_bit
+from tellwhen.engines.cover.kernels.guards import ALL, ANY, event_bits
 from tellwhen.engines.cover.kernels.values import (
     UNKNOWN_ROW,
     close_spaces,
@@ -57,8 +54,6 @@ CACHE_LINE_WORDS = 16
 
 FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = np.uint64(FIRST), np.uint64(LAST), np.uint64(JUMP), np.uint64(4)
 """Unsigned: Numba tests every signed index for being negative."""
-
-ALL = ~np.uint64(0)
 
 
 @inline
@@ -86,22 +81,6 @@ def open_clusters(index, events, event, scratch):
                     count += 1
                     prefetch(index.clusters, np.int64(cluster) * CLUSTER_COLUMNS)
     return count
-
-
-@inline
-def passes_guard(guard, posting, lists, events, begin, end, scratch):
-    """Does the event touch one of the guard's ranges? A posting without a guard passes."""
-    posting = np.uint64(posting)
-    if guard[posting, 0] < 0:
-        return True
-    for w in range(0, GUARD_WORDS, 3):
-        if guard[posting, w] < 0:
-            return False
-        is_point = guard[posting, w + 1] == guard[posting, w + 2]
-        head = guard[posting, w] << FLAG_BITS | RANGE | (POINTS if is_point else 0)
-        if test(head, guard[posting, w + 1], guard[posting, w + 2], lists, events, begin, end, scratch):
-            return True
-    return False
 
 
 @inline
@@ -218,13 +197,14 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
     """Write what chunks decide, and list the postings whose program must be run; returns the new end of the output, or
     -1 if it is full, and how many candidates there are."""
     postings, candidates = index.postings, scratch.candidates
-    begin, end = events.start[event], events.start[event + 1]
+    bits = event_bits(index, events, event, scratch)
+    lacking = ~bits
     count = np.int64(0)
     for c in range(clusters):
         cluster = scratch.clusters[c]
         if index.clusters[cluster, CHUNK] < index.clusters[cluster, CHUNKS_END]:
             prefetch(index.chunks.records, index.clusters[cluster, CHUNK] * CHUNK_COLUMNS)
-        prefetch(postings.guard, index.clusters[cluster, GUARD] * GUARD_WORDS)
+        prefetch(postings.guard, index.clusters[cluster, GUARD])
     for c in range(clusters):
         cluster = scratch.clusters[c]
         for chunk in range(index.clusters[cluster, CHUNK], index.clusters[cluster, CHUNKS_END]):
@@ -233,11 +213,9 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
                 return written, count
         guard = index.clusters[cluster, GUARD] - index.clusters[cluster, REST]
         for k in range(index.clusters[cluster, REST], index.clusters[cluster, REST_END]):
-            if passes_guard(postings.guard, guard + k, index.lists, events, begin, end, scratch):
-                candidates[np.uint64(count)] = k
-                count += 1
-                prefetch(postings.program, k)
-                prefetch(postings.slot, k)
+            needed = postings.guard[np.uint64(guard + k)]
+            candidates[np.uint64(count)] = k
+            count += (needed & bits != ANY) if needed & ANY else (needed & lacking == 0)
         scratch.effort[1] += index.clusters[cluster, REST_END] - index.clusters[cluster, REST]
     return written, count
 

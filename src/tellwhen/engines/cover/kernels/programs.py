@@ -6,7 +6,6 @@ from tellwhen.engines.cover.arrays import (
     ASSIGN,
     FIRST,
     FLAG_BITS,
-    GUARD_TESTS,
     HEAD,
     INSTRUCTION_WORDS,
     JUMP,
@@ -103,25 +102,3 @@ def write_programs(kind, start, code, ranges, prices, program, words):
             return False
         words[program[s]] = end - first
     return True
-
-
-@kernel
-def write_guards(owners, guards, ranges, prices, guard):
-    """Write the guard of every posting. One that does not fit, or that most events pass, is left out."""
-    guard_start, predicate = guards
-    for k in range(owners.size):
-        s = owners[k]
-        tests, price = 0, 0.0
-        for i in range(guard_start[s], guard_start[s + 1]):
-            p = predicate[i]
-            tests += GUARD_TESTS + 1 if ranges.negated[p] else ranges.start[p + 1] - ranges.start[p]
-            price += prices[p]
-        w = 0
-        if tests <= GUARD_TESTS:
-            for i in range(guard_start[s], guard_start[s + 1]):
-                p = predicate[i]
-                for r in range(ranges.start[p], ranges.start[p + 1]):
-                    guard[k, w], guard[k, w + 1], guard[k, w + 2] = ranges.domain[p], ranges.first[r], ranges.last[r]
-                    w += 3
-        if w < guard.shape[1]:
-            guard[k, w] = -1
