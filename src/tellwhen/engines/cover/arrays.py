@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix
 
 RANGE, LIST, REGISTER, ASSIGN = range(4)
 """Kinds of instruction: test a range of spaces, test a list of ranges, test a register, set a register."""
@@ -32,11 +32,14 @@ LEVEL, HALF, NODE_FIRST, NODES, TABLE, VARIANT_COLUMNS = range(6)
 how many nodes from there on are in the table, and where they begin in it."""
 
 CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
-"""Columns of a cluster: its chunks, its postings that are in no chunk, and where their guards begin. One cache line."""
+"""Columns of a cluster: where its chunks begin and end, its postings that are in no chunk, and where their guards begin. One cache line."""
 
-POSTING, MEMBERS, ROW_WORDS, ROWS, COLUMN, COLUMNS, CHUNK_COLUMNS = 0, 1, 2, 3, 4, 5, 8
-"""Columns of a chunk: its first posting and how many, the words of a row, where its rows begin, its first column and
-how many. One cache line."""
+POSTING, MEMBERS, ROWS, COLUMNS, FEWEST, CHUNK_HEADER = range(6)
+"""Words of a chunk: its first posting and how many, where its rows begin, how many columns, and the fewest columns that
+a member has. Its columns follow: each is ROW_SPAN * (2 * domain + negated) + the rows of the chunk before it."""
+
+ROW_SPAN = 1 << 16
+"""More than the rows of a chunk."""
 
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
 """Members of a chunk, at most, and the words of a row of so many bits."""
@@ -67,8 +70,7 @@ class Postings(NamedTuple):
 class Chunks(NamedTuple):
     """Postings that are tested together."""
 
-    records: I64Matrix  # [chunks, CHUNK_COLUMNS]
-    columns: I32Matrix  # [columns of all chunks, 2]: 2 * domain + negated, and the rows of the chunk before it
+    words: I64  # |posting members rows columns fewest|column column ...|posting ...
     bits: U64  # by chunk: a row of members whose program must be run, then the rows of its columns
     bucket: U8  # by space: the bucket of its domain that it is in, or NO_BUCKET
 
@@ -96,6 +98,7 @@ class CoverScratch(NamedTuple):
     high: I32  # and of its greatest
     present: U64  # a bit for every space: one of the event's several values on its domain; zero between events
     clusters: I32  # that the event opens
+    chunks: I64  # that the event may satisfy members of
     opened: I64  # by cluster: when it was last opened; the last element is the clock
     members: U64  # of a chunk: those that no row has ruled out yet; and a row
     candidates: I32  # postings whose program is to be run

@@ -14,7 +14,7 @@ from tellwhen.compile.extract import extract
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
-from tellwhen.engines.cover.arrays import CHUNK_WORDS, CoverIndex, CoverScratch
+from tellwhen.engines.cover.arrays import CHUNK_HEADER, CHUNK_WORDS, CoverIndex, CoverScratch
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.segment import build
 from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
@@ -109,6 +109,7 @@ class _CoverReader(Reader):
                 present=(len(index.cuts) + domains) // 64 + 1,
                 clusters=clusters + 1,
                 opened=clusters + 1,
+                chunks=len(index.chunks.words) // CHUNK_HEADER + 1,
                 members=CHUNK_WORDS,
                 candidates=len(index.postings.slot) + 1,
                 registers=snapshot.registers + 1,

@@ -11,20 +11,14 @@ from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import (
     CHUNK,
-    CHUNK_COLUMNS,
+    CHUNK_HEADER,
     CHUNK_MEMBERS,
     CHUNKS_END,
     CLUSTER_COLUMNS,
-    COLUMN,
-    COLUMNS,
     GUARD,
     INSTRUCTION_WORDS,
-    MEMBERS,
-    POSTING,
     REST,
     REST_END,
-    ROW_WORDS,
-    ROWS,
     VARIANT_COLUMNS,
     Access,
     Chunks,
@@ -41,6 +35,7 @@ from tellwhen.engines.cover.kernels.chunks import (
     find_conjuncts,
     find_masks,
     size_rows,
+    write_chunks,
 )
 from tellwhen.engines.cover.kernels.covers import find_covers
 from tellwhen.engines.cover.kernels.guards import write_guards
@@ -198,30 +193,15 @@ def chunked(
     position = np.empty(columns_known, dtype=np.int64)
     fill_rows(cut, columns, buckets.count, row_start, order, conjunct, is_whole, masks, position, bits)
 
-    records = np.zeros((made, CHUNK_COLUMNS), dtype=np.int64)
+    offset = np.empty(made + 1, dtype=np.int64)
+    words = np.empty(CHUNK_HEADER * made + int(cut[:, 3].sum()), dtype=np.int64)
+    write_chunks(cut, columns, buckets.count, row_start, order, conjunct.start, words, offset)
     members = cut[:, 1] - cut[:, 0]
-    for column, values in (
-        (POSTING, cut[:, 0]),
-        (MEMBERS, members),
-        (ROW_WORDS, (members + 63) >> 6),
-        (ROWS, row_start[:-1]),
-        (COLUMN, cut[:, 2]),
-        (COLUMNS, cut[:, 3]),
-    ):
-        records[:, column] = values
-    # By column: the rows of the chunk before it.
-    rows = buckets.count[columns >> 1] + 1
-    upto = np.concatenate([[0], np.cumsum(rows)])
-    first = np.zeros(put, dtype=np.int64)
-    starts = np.unique(cut[cut[:, 3] > 0, 2])
-    first[starts] = starts
-    first = np.maximum.accumulate(first)
-    before = upto[:-1] - upto[first]
 
     is_rest = np.ones(len(terms), dtype=bool)
     clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
     bounds = np.searchsorted(cut[:, 4], np.arange(len(clusters) + 1))
-    clusters[:, CHUNK], clusters[:, CHUNKS_END] = bounds[:-1], bounds[1:]
+    clusters[:, CHUNK], clusters[:, CHUNKS_END] = offset[bounds[:-1]], offset[bounds[1:]]
     inside = np.bincount(cut[:, 4], members, len(clusters)).astype(np.int64)
     clusters[:, REST], clusters[:, REST_END] = cluster_start[:-1] + inside, cluster_start[1:]
     edges = np.zeros(len(terms) + 1, dtype=np.int64)
@@ -230,8 +210,7 @@ def chunked(
     is_rest[np.cumsum(edges)[:-1] > 0] = False
     rest = cluster_start[1:] - clusters[:, REST]
     clusters[:, GUARD] = np.cumsum(rest) - rest
-    made_of = np.stack([columns, before.astype(np.int32)], axis=1)
-    return order, clusters, Chunks(records, made_of, bits, buckets.bucket), is_rest
+    return order, clusters, Chunks(words, bits, buckets.bucket), is_rest
 
 
 def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_]) -> tuple[Conjuncts, NDArray[np.bool_]]:

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.arrays import CHUNK_MEMBERS
+from tellwhen.engines.cover.arrays import (
+    CHUNK_HEADER,
+    CHUNK_MEMBERS,
+    COLUMNS,
+    FEWEST,
+    MEMBERS,
+    POSTING,
+    ROW_SPAN,
+    ROWS,
+)
 from tellwhen.engines.cover.kernels.terms import has_registers
 from tellwhen.engines.cover.kernels.tree import AND_NODE, BEGIN, END, KIND, divide, put_node
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
 
-COLUMNS_MAX = 24
+COLUMNS_MAX = 40
 """Columns of a chunk."""
 
 MEMBERS_MIN = 24
@@ -303,3 +312,24 @@ def find_masks(ranges, cut_start, up, down, masks, is_exact):
             for b in range(low, high + 1):
                 mask |= one << np.uint64(b)
         masks[p], is_exact[p] = ~mask if ranges.negated[p] else mask, exact
+
+
+@kernel
+def write_chunks(chunks, columns, buckets, row_start, order, conjunct_start, words, offset):
+    """Write the words of all chunks; offset[c] is where those of chunk c begin."""
+    at = 0
+    for c in range(chunks.shape[0]):
+        begin, end, first, many = chunks[c, 0], chunks[c, 1], chunks[c, 2], chunks[c, 3]
+        offset[c] = at
+        fewest = many
+        for m in range(begin, end):
+            fewest = min(fewest, conjunct_start[order[m] + 1] - conjunct_start[order[m]])
+        words[at + POSTING], words[at + MEMBERS], words[at + ROWS] = begin, end - begin, row_start[c]
+        words[at + COLUMNS], words[at + FEWEST] = many, fewest
+        at += CHUNK_HEADER
+        row = 0
+        for k in range(first, first + many):
+            words[at] = ROW_SPAN * np.int64(columns[k]) + row
+            row += buckets[columns[k] >> 1] + 1
+            at += 1
+    offset[chunks.shape[0]] = at

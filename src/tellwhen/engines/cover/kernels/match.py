@@ -7,11 +7,12 @@ import numpy as np
 from tellwhen.engines.cover.arrays import (
     ASSIGN,
     CHUNK,
-    CHUNK_COLUMNS,
+    CHUNK_HEADER,
+    CHUNK_WORDS,
     CHUNKS_END,
     CLUSTER_COLUMNS,
-    COLUMN,
     COLUMNS,
+    FEWEST,
     FIRST,
     GUARD,
     HALF,
@@ -26,7 +27,7 @@ from tellwhen.engines.cover.arrays import (
     REGISTER,
     REST,
     REST_END,
-    ROW_WORDS,
+    ROW_SPAN,
     ROWS,
     TABLE,
     CoverIndex,
@@ -48,6 +49,9 @@ from tellwhen.kernels.prefetch import prefetch
 
 PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
 """Prefetch distance, in candidates, and how many cache lines of each program."""
+
+PREFETCH_CHUNKS = 2
+"""Prefetch distance, in chunks."""
 
 CACHE_LINE_WORDS = 16
 """int32 words per cache line."""
@@ -112,10 +116,16 @@ def accepts(words, program, lists, events, begin, end, scratch):
 @inline
 def and_row(members, bits, row, words):
     """Rule out the members whose bit in a row is 0; returns whether any is left."""
+    row = np.uint64(row)
     alive = np.uint64(0)
-    for w in range(np.uint64(words)):
-        members[w] &= bits[np.uint64(row) + w]
-        alive |= members[w]
+    if words == CHUNK_WORDS:  # a fixed number of words becomes vectors
+        for w in range(np.uint64(CHUNK_WORDS)):
+            members[w] &= bits[row + w]
+            alive |= members[w]
+    else:
+        for w in range(np.uint64(words)):
+            members[w] &= bits[row + w]
+            alive |= members[w]
     return alive != 0
 
 
@@ -141,21 +151,28 @@ def and_rows(column, first_row, words, index, events, event, scratch):
 
 
 @inline
+def row_words(members):
+    """Words of a row of bits."""
+    return (members + 63) >> 6
+
+
+@inline
 def rule_out(chunk, index, events, event, scratch):
     """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether rows tell
     all that there is to tell."""
-    records, columns = index.chunks.records, index.chunks.columns
-    many, words = records[chunk, MEMBERS], records[chunk, ROW_WORDS]
-    rows = records[chunk, ROWS] + words
+    records = index.chunks.words
+    many = records[chunk + MEMBERS]
+    words = row_words(many)
+    rows = records[chunk + ROWS] + words
     for w in range(words):
         scratch.members[w] = ALL
     if many & 63:
         scratch.members[words - 1] = (np.uint64(1) << np.uint64(many & 63)) - np.uint64(1)
     is_sure = True
-    for k in range(records[chunk, COLUMN], records[chunk, COLUMN] + records[chunk, COLUMNS]):
-        column = columns[k, 0]
+    for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
+        column = records[k] // ROW_SPAN
         row = scratch.row[column >> 1]
-        first_row = rows + np.int64(columns[k, 1]) * words
+        first_row = rows + (records[k] % ROW_SPAN) * words
         if row >= 0:
             if not and_row(scratch.members, index.chunks.bits, first_row + row * words, words):
                 return False, True
@@ -172,11 +189,12 @@ def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, 
     output, or -1 if it is full, and of the candidates."""
     any_left, is_sure = rule_out(chunk, index, events, event, scratch)
     if any_left:
-        records, bits = index.chunks.records, index.chunks.bits
-        for w in range(records[chunk, ROW_WORDS]):
+        records, bits = index.chunks.words, index.chunks.bits
+        survivors = 0
+        for w in range(row_words(records[chunk + MEMBERS])):
             left = scratch.members[w]
-            undecided = bits[records[chunk, ROWS] + w] if is_sure else ALL
-            posting = records[chunk, POSTING] + 64 * w
+            undecided = bits[records[chunk + ROWS] + w] if is_sure else ALL
+            posting = records[chunk + POSTING] + 64 * w
             while left != 0:
                 bit = lowest_bit(left)
                 k = posting + np.int64(bit)
@@ -184,12 +202,53 @@ def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, 
                 if (undecided >> bit) & np.uint64(1) == 0:
                     if written == out.slot.size:
                         return np.int64(-1), candidates
-                    written = emit(index.postings.slot[k], snapshot, scratch.stamps, out, written)
-                    scratch.effort[0] += 1
+                    written = emit(index.postings.slot[np.uint64(k)], snapshot, scratch.stamps, out, written)
+                    survivors += 1
                 else:
                     scratch.candidates[candidates] = k
                     candidates += 1
+        scratch.effort[0] += survivors
     return written, candidates
+
+
+@inline
+def next_chunk(records, chunk):
+    """Where the words of the next chunk begin."""
+    return chunk + CHUNK_HEADER + records[chunk + COLUMNS]
+
+
+@inline
+def find_chunks(index, scratch, clusters):
+    """List the chunks of the open clusters that the event has enough columns for; returns how many."""
+    records = index.chunks.words
+    count = 0
+    for c in range(clusters):
+        cluster = scratch.clusters[c]
+        prefetch(records, index.clusters[cluster, CHUNK])
+        prefetch(records, index.clusters[cluster, CHUNK] + 8)
+        prefetch(index.postings.guard, index.clusters[cluster, GUARD])
+    for c in range(clusters):
+        chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
+        while chunk < end:
+            after = next_chunk(records, chunk)
+            there = 0
+            for k in range(chunk + CHUNK_HEADER, after):
+                there += scratch.row[records[k] // (2 * ROW_SPAN)] != 0
+            scratch.chunks[count] = chunk
+            count += there >= records[chunk + FEWEST]
+            chunk = after
+    return count
+
+
+@inline
+def prefetch_rows(chunk, index, scratch):
+    """Prefetch the rows that the event selects."""
+    records = index.chunks.words
+    words = row_words(records[chunk + MEMBERS])
+    rows = records[chunk + ROWS] + words
+    for k in range(chunk + CHUNK_HEADER, next_chunk(records, chunk)):
+        row = max(0, scratch.row[records[k] // (2 * ROW_SPAN)])
+        prefetch(index.chunks.bits, rows + (records[k] % ROW_SPAN + row) * words)
 
 
 @inline
@@ -197,20 +256,20 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
     """Write what chunks decide, and list the postings whose program must be run; returns the new end of the output, or
     -1 if it is full, and how many candidates there are."""
     postings, candidates = index.postings, scratch.candidates
-    bits = event_bits(index, events, event, scratch)
-    lacking = ~bits
     count = np.int64(0)
-    for c in range(clusters):
-        cluster = scratch.clusters[c]
-        if index.clusters[cluster, CHUNK] < index.clusters[cluster, CHUNKS_END]:
-            prefetch(index.chunks.records, index.clusters[cluster, CHUNK] * CHUNK_COLUMNS)
-        prefetch(postings.guard, index.clusters[cluster, GUARD])
-    for c in range(clusters):
-        cluster = scratch.clusters[c]
-        for chunk in range(index.clusters[cluster, CHUNK], index.clusters[cluster, CHUNKS_END]):
+    chunks = find_chunks(index, scratch, clusters)
+    for c in range(chunks + PREFETCH_CHUNKS):
+        if c < chunks:
+            prefetch_rows(scratch.chunks[c], index, scratch)
+        if c >= PREFETCH_CHUNKS:
+            chunk = scratch.chunks[c - PREFETCH_CHUNKS]
             written, count = test_chunk(chunk, index, snapshot, events, event, scratch, count, out, written)
             if written < 0:
                 return written, count
+    bits = event_bits(index, events, event, scratch)
+    lacking = ~bits
+    for c in range(clusters):
+        cluster = scratch.clusters[c]
         guard = index.clusters[cluster, GUARD] - index.clusters[cluster, REST]
         for k in range(index.clusters[cluster, REST], index.clusters[cluster, REST_END]):
             needed = postings.guard[np.uint64(guard + k)]
