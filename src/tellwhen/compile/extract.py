@@ -28,10 +28,20 @@ def extract(snapshot: Snapshot, slots: I32) -> Extract:
     # Words that name a predicate: all of a conjunction's, the first of the three words of a test.
     within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
     names = (np.repeat(kind, np.diff(start)) == CONJUNCTION) | ((within % 3 == 0) & (code >= 0))
-    used = np.unique(code[names])
-    code[names] = np.searchsorted(used, code[names])
+    used, code[names] = _numbered(code[names], len(predicates.domain))
     interval, which = gather(predicates.start, used)
     literals = Predicates(
         predicates.domain[used], predicates.every[used], interval, predicates.low[which], predicates.high[which]
     )
     return Extract(literals, kind, start, code, snapshot.registers)
+
+
+def _numbered(predicate: I32, known: int) -> tuple[I32, I32]:
+    """The different predicates, ascending, and the number of each among them; `known` is how many the store has."""
+    if known > 4 * len(predicate):
+        used, number = np.unique(predicate, return_inverse=True)
+        return used, number
+    is_used = np.zeros(known, dtype=np.bool_)
+    is_used[predicate] = True
+    number = np.cumsum(is_used, dtype=np.int32) - 1
+    return np.flatnonzero(is_used).astype(np.int32), number[predicate]

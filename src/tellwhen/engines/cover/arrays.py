@@ -63,7 +63,7 @@ class Postings(NamedTuple):
     """Who waits, cluster by cluster, chunk by chunk, those that are in no chunk last."""
 
     slot: I32  # |4|-8|2|        -1 - slot for one of several postings
-    program: I64  # |0|-1|34|       where its program begins in `words`; -1 if none is needed
+    program: I64  # |0|-1|34|       where its program begins in `words`; -1 if a chunk decides, except for odd values
     guard: U64  # by posting that is in no chunk: what an event must have (`kernels/guards.py`)
 
 
@@ -103,5 +103,7 @@ class CoverScratch(NamedTuple):
     members: U64  # of a chunk: those that no row has ruled out yet; and a row
     candidates: I32  # postings whose program is to be run
     registers: U8
+    truth: U64
+    entry: I32  # by domain of the store: as `kernels.evaluate.open_event` says; zero between events
     stamps: I64
     effort: I64

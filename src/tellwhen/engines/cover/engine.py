@@ -113,6 +113,8 @@ class _CoverReader(Reader):
                 members=CHUNK_WORDS,
                 candidates=len(index.postings.slot) + 1,
                 registers=snapshot.registers + 1,
+                truth=len(snapshot.predicates.domain) // 64 + 1,
+                entry=snapshot.domains,
                 stamps=slots + 1,
                 effort=2,
             )

@@ -103,7 +103,7 @@ def build(extract: Extract, slots: I32, domains: int, marginals: Marginals | Non
     terms, clusters, chunks, is_rest = chunked(
         conjunct, is_whole, prices, masks, buckets, known_true, cluster_start, terms
     )
-    program, words = programs(extract, ranges, prices, terms)
+    program, words = programs(extract, ranges, prices, terms[is_rest | ~is_whole[terms]])
     guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
     write_guards(terms[is_rest], conjunct, guards, ranges, guard)
     slot = slots[owner[terms]]
@@ -346,7 +346,7 @@ def placed(covers: Lists, ranges: Ranges, is_apart: np.ndarray, cut_start: I64, 
 
 
 def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32) -> tuple[I64, I32]:
-    """Where the program of each term begins, and the words of all, in the order in which postings name them."""
+    """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order."""
     tests = np.where(extract.kind == CONJUNCTION, np.diff(extract.start), np.diff(extract.start) // 3)
     tests[(extract.kind == CONJUNCTION) & (tests == 0)] = 1
     named, first = np.unique(owners, return_index=True)

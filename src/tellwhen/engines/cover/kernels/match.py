@@ -43,6 +43,7 @@ from tellwhen.engines.cover.kernels.values import (
 )
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.evaluate import close_event, is_satisfied, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
@@ -284,19 +285,39 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
     """Write the slots of the candidates that hold; returns the new end of the output, or -1 if it is full."""
     postings, stamps, words = index.postings, scratch.stamps, index.words
     begin, end = events.start[event], events.start[event + 1]
+    is_open = False
     for c in range(count):
         if c + PREFETCH_PROGRAMS < count:
-            ahead = postings.program[scratch.candidates[c + PREFETCH_PROGRAMS]]
+            ahead = max(0, postings.program[scratch.candidates[c + PREFETCH_PROGRAMS]])
             for line in range(PREFETCH_LINES):
                 prefetch(words, ahead + line * CACHE_LINE_WORDS)
         k = scratch.candidates[c]
         slot = postings.slot[k]
         if slot < 0 and stamps[-1 - slot] == stamps[-1]:
             continue
-        if accepts(words, postings.program[k], index.lists, events, begin, end, scratch):
+        program = postings.program[k]
+        if program < 0 and not is_open:
+            open_event(events, event, scratch.entry)
+            is_open = True
+        if (
+            accepts(words, program, index.lists, events, begin, end, scratch)
+            if program >= 0
+            else is_satisfied(
+                slot if slot >= 0 else -1 - slot,
+                snapshot,
+                events,
+                event,
+                scratch.entry,
+                scratch.truth,
+                scratch.registers,
+            )
+        ):
             if written == out.slot.size:
-                return np.int64(-1)
+                written = np.int64(-1)
+                break
             written = emit(slot, snapshot, stamps, out, written)
+    if is_open:
+        close_event(events, event, scratch.entry)
     scratch.effort[0] += count
     return written
 
