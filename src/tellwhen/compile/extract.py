@@ -39,9 +39,9 @@ def extract(snapshot: Snapshot, slots: I32) -> Extract:
 def _numbered(predicate: I32, known: int) -> tuple[I32, I32]:
     """The different predicates, ascending, and the number of each among them; `known` is how many the store has."""
     if known > 4 * len(predicate):
-        used, number = np.unique(predicate, return_inverse=True)
-        return used, number
+        used, inverse = np.unique(predicate, return_inverse=True)
+        return used, inverse.astype(np.int32)
     is_used = np.zeros(known, dtype=np.bool_)
     is_used[predicate] = True
-    number = np.cumsum(is_used, dtype=np.int32) - 1
+    number: I32 = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
     return np.flatnonzero(is_used).astype(np.int32), number[predicate]

@@ -93,6 +93,8 @@ def cache_directory() -> Path | None:
 def _fingerprint(file: Path) -> str:
     """A hash of a module's source and of all that it imports from this package."""
     digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
+    # The version of the package: a class of arrays may have moved since, and what is cached names it.
+    digest.update((PACKAGE / "__init__.py").read_bytes())
     for source in sorted(_with_imports(file)):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -32,7 +32,8 @@ LEVEL, HALF, NODE_FIRST, NODES, TABLE, VARIANT_COLUMNS = range(6)
 how many nodes from there on are in the table, and where they begin in it."""
 
 CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
-"""Columns of a cluster: where its chunks begin and end, its postings that are in no chunk, and where their guards begin. One cache line."""
+"""Columns of a cluster: where its chunks begin and end, its postings that are in no chunk, and where their guards
+begin. One cache line."""
 
 POSTING, MEMBERS, ROWS, COLUMNS, FEWEST, CHUNK_HEADER = range(6)
 """Words of a chunk: its first posting and how many, where its rows begin, how many columns, and the fewest columns that
@@ -107,3 +108,31 @@ class CoverScratch(NamedTuple):
     entry: I32  # by domain of the store: as `kernels.evaluate.open_event` says; zero between events
     stamps: I64
     effort: I64
+
+
+# while building
+
+
+class Ranges(NamedTuple):
+    """The predicates in terms of spaces. A negated one is true if its domain is there, and no range is touched."""
+
+    domain: I32
+    negated: U8
+    start: I64  # |0|1|3|     ranges of p are start[p]:start[p+1]
+    first: I32  # ascending
+    last: I32
+
+
+class Lists(NamedTuple):
+    """A list of predicates for every term."""
+
+    start: I64
+    predicate: I32
+
+
+class Conjuncts(NamedTuple):
+    """By term: the predicates that all must be true, with their columns (`kernels/chunks.py`)."""
+
+    start: I64
+    column: I32
+    predicate: I32

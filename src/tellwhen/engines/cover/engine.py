@@ -6,15 +6,22 @@ No normal form, no budget: any expression has a cover, or is tested on every eve
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tellwhen.compile.extract import extract
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.engines.base import Engine, Reader, Source
-from tellwhen.engines.cover.arrays import CHUNK_HEADER, CHUNK_WORDS, CoverIndex, CoverScratch
+from tellwhen.engines.base import Engine, Option, Reader, Source
+from tellwhen.engines.cover.arrays import (
+    BUCKETS_MAX,
+    CHUNK_HEADER,
+    CHUNK_MEMBERS,
+    CHUNK_WORDS,
+    CoverIndex,
+    CoverScratch,
+)
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.segment import build
 from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
@@ -31,6 +38,10 @@ class Cover(Engine):
     name = "cover"
     summary = "finds candidates by a few predicates of which one must be true, and runs their programs"
     supports = frozenset({"expressions"})
+    options: ClassVar[Mapping[str, Option]] = {
+        "chunk": Option(24, 1, CHUNK_MEMBERS, "terms with the same attributes that are worth testing together"),
+        "buckets": Option(BUCKETS_MAX, 1, BUCKETS_MAX, "parts of an attribute's values that rows of bits tell apart"),
+    }
 
     def __init__(self, source: Source, **given: int) -> None:
         super().__init__(source, **given)
@@ -58,7 +69,14 @@ class Cover(Engine):
         self._removed = 0
         snapshot, typical = self.source.snapshot(), self.source.typical()
         marginals = typical.marginals(snapshot.domains) if typical.is_known else None
-        self._index = build(extract(snapshot, self._built), self._built, snapshot.domains, marginals)
+        self._index = build(
+            extract(snapshot, self._built),
+            self._built,
+            snapshot.domains,
+            marginals,
+            self.option["chunk"],
+            self.option["buckets"],
+        )
 
     def _alive(self, slots: I32) -> I32:
         """Those of the slots that are not removed."""

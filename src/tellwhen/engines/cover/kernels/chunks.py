@@ -27,9 +27,6 @@ from tellwhen.kernels.jit import inline, kernel
 COLUMNS_MAX = 40
 """Columns of a chunk."""
 
-MEMBERS_MIN = 24
-"""Terms that are worth a chunk."""
-
 RARE_COLUMN = 32
 """A column that fewer than one in 32 ask for is not made; who asks for it is not in the chunk."""
 
@@ -170,13 +167,26 @@ def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, wei
 
 @kernel
 def cut_chunks(
-    cluster_start, owners, conjunct, is_whole, prices, counts, weight, chosen, touched, left, order, chunks, columns
+    cluster_start,
+    owners,
+    conjunct,
+    is_whole,
+    prices,
+    counts,
+    weight,
+    chosen,
+    touched,
+    left,
+    order,
+    least,
+    chunks,
+    columns,
 ):
     """Cut every cluster into chunks; what fits none comes behind them.
 
-    owners[k] is the term of posting k. `order` gets the terms of every cluster in their new order. `chunks` is
-    [begin, end, first column, columns, cluster] by chunk. Returns the number of chunks, and of their columns. The
-    arrays from `counts` to `left` are scratch; the first three are zero for every column.
+    owners[k] is the term of posting k. `order` gets the terms of every cluster in their new order. A chunk has at least
+    `least` members. `chunks` is [begin, end, first column, columns, cluster] by chunk. Returns the number of chunks,
+    and of their columns. The arrays from `counts` to `left` are scratch; the first three are zero for every column.
     """
     conjunct_start, column, _ = conjunct
     made = put = 0
@@ -192,7 +202,7 @@ def cut_chunks(
                 tail -= 1
                 left[tail] = s
         first = written = at  # left[at:first] have been given up
-        while last - first >= MEMBERS_MIN:
+        while last - first >= least:
             found = count_columns(left, first, last, -1, conjunct_start, column, counts, touched)
             seed = seed_of(counts, touched, found, last - first)
             for k in range(found):
@@ -207,7 +217,7 @@ def cut_chunks(
                 else:
                     left[kept] = left[k]
                     kept += 1
-            if written - begin < MEMBERS_MIN:
+            if written - begin < least:
                 for k in range(begin, written):
                     left[kept] = order[k]
                     kept += 1

@@ -1,8 +1,8 @@
 """What must an event have at least, in 64 bits? The guard of a posting.
 
-A domain, and a value on it, have a bit each, by a hash. An event has the bits of all its domains and values. A guard has
-the bits of all predicates that must hold, and the event must have them all; or, with the bit ANY, the bits of some of
-which one must hold. A guard may let an event pass that lacks something, never the other way round.
+A domain, and a value on it, have a bit each, by a hash. An event has the bits of all its domains and values. A guard
+has the bits of all predicates that must hold, and the event must have them all; or, with the bit ANY, the bits of some
+of which one must hold. A guard may let an event pass that lacks something, never the other way round.
 """
 
 from __future__ import annotations

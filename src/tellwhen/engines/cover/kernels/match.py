@@ -1,4 +1,4 @@
-"""Match: open the clusters of an event's values, rule out members of chunks and postings, run what programs are left."""
+"""Match: open the clusters of an event's values, rule out members of chunks and postings, run the programs left."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Is the cluster of a term worth opening? A wider node may be better, if enough others wait there.
 
-Opening a cluster costs two cache misses, however few are in it, and each member little more. So a term that must satisfy
-several predicates may wait on any node around any of them, and chooses the one where
+Opening a cluster costs two cache misses, however few are in it, and each member little more. So a term that must
+satisfy several predicates may wait on any node around any of them, and chooses the one where
 
     share of the events that open it  x  (cost of opening / members + cost of a member)
 
@@ -65,15 +65,13 @@ def node_share(mass, origin, spaces, variant, node):
 
 
 @inline
-def least_share(s, conjunct, ranges, cut_start, mass):
+def least_share(s, conjunct, ranges, mass):
     """The share of the events on the node of a term's best predicate."""
     conjunct_start, _, predicate = conjunct
     least = 1e300
     for k in range(conjunct_start[s], conjunct_start[s + 1]):
         p = predicate[k]
         if not ranges.negated[p]:
-            domain = ranges.domain[p]
-            origin = cut_start[domain] + domain
             first, last = ranges.first[ranges.start[p]], ranges.last[ranges.start[p + 1] - 1]
             least = min(least, mass[last + 1] - mass[first])
     return least
@@ -86,7 +84,7 @@ def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least
     Returns the number of keys in the table, the key, its predicate and its cost; `best` is a cost to be beaten.
     """
     conjunct_start, _, predicate = conjunct
-    limit = PRICE_RATIO * least_share(s, conjunct, ranges, cut_start, mass) + 1e-12
+    limit = PRICE_RATIO * least_share(s, conjunct, ranges, mass) + 1e-12
     best_key, best_predicate = np.int64(-1), np.int64(-1)
     for k in range(conjunct_start[s], conjunct_start[s + 1]):
         p = predicate[k]

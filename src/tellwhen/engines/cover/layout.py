@@ -1,0 +1,98 @@
+"""Clusters -> chunks and programs: how are the terms of a cluster laid out?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.compile.extract import Extract
+from tellwhen.engines.cover.arrays import (
+    CHUNK,
+    CHUNK_HEADER,
+    CHUNK_MEMBERS,
+    CHUNKS_END,
+    CLUSTER_COLUMNS,
+    GUARD,
+    INSTRUCTION_WORDS,
+    REST,
+    REST_END,
+    Chunks,
+    Conjuncts,
+    Ranges,
+)
+from tellwhen.engines.cover.buckets import Buckets
+from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_rows, size_rows, write_chunks
+from tellwhen.engines.cover.kernels.programs import write_programs
+from tellwhen.engines.cover.terms import without
+from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, U64, I64Matrix
+
+
+def chunked(
+    conjunct: Conjuncts,
+    is_whole: NDArray[np.bool_],
+    prices: F64,
+    masks: U64,
+    buckets: Buckets,
+    known_true: I32,
+    cluster_start: I64,
+    terms: I32,
+    chunk_min: int,
+) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_]]:
+    """The terms of all postings in their new order, the clusters, their chunks, and which postings are in none."""
+    conjunct = without(conjunct, known_true)
+    columns_known = 2 * len(buckets.many)
+    most = len(terms) // chunk_min + len(terms) // CHUNK_MEMBERS + 1
+    order, cut = np.empty_like(terms), np.empty((most, 5), dtype=np.int64)
+    columns = np.empty(most * COLUMNS_MAX, dtype=np.int32)
+    made, put = cut_chunks(
+        cluster_start,
+        terms,
+        conjunct,
+        is_whole,
+        prices,
+        np.zeros(columns_known, dtype=np.int64),
+        np.zeros(columns_known),
+        np.zeros(columns_known, dtype=np.bool_),
+        np.empty(columns_known, dtype=np.int32),
+        np.empty_like(terms),
+        order,
+        chunk_min,
+        cut,
+        columns,
+    )
+    cut, columns = cut[:made], columns[:put]
+    row_start = np.empty(made + 1, dtype=np.int64)
+    size_rows(cut, columns, buckets.many, row_start)
+    bits = np.empty(row_start[-1], dtype=np.uint64)
+    position = np.empty(columns_known, dtype=np.int64)
+    fill_rows(cut, columns, buckets.many, row_start, order, conjunct, is_whole, masks, position, bits)
+
+    offset = np.empty(made + 1, dtype=np.int64)
+    words = np.empty(CHUNK_HEADER * made + int(cut[:, 3].sum()), dtype=np.int64)
+    write_chunks(cut, columns, buckets.many, row_start, order, conjunct.start, words, offset)
+    members = cut[:, 1] - cut[:, 0]
+
+    clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
+    first = np.searchsorted(cut[:, 4], np.arange(len(clusters) + 1))
+    clusters[:, CHUNK], clusters[:, CHUNKS_END] = offset[first[:-1]], offset[first[1:]]
+    inside = np.bincount(cut[:, 4], members, len(clusters)).astype(np.int64)
+    clusters[:, REST], clusters[:, REST_END] = cluster_start[:-1] + inside, cluster_start[1:]
+    rest = clusters[:, REST_END] - clusters[:, REST]
+    clusters[:, GUARD] = np.cumsum(rest) - rest
+    is_rest = np.repeat(np.tile([False, True], len(clusters)), np.stack([inside, rest], axis=1).reshape(-1))
+    return order, clusters, Chunks(words, bits, buckets.bucket), is_rest
+
+
+def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32) -> tuple[I64, I32]:
+    """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order."""
+    tests = np.where(extract.kind == CONJUNCTION, np.diff(extract.start), np.diff(extract.start) // 3)
+    tests[(extract.kind == CONJUNCTION) & (tests == 0)] = 1
+    named, first = np.unique(owners, return_index=True)
+    order = named[np.argsort(first)]
+    lengths = 1 + INSTRUCTION_WORDS * tests[order]
+    program = np.full(len(tests), -1, dtype=np.int64)
+    program[order] = np.cumsum(lengths) - lengths
+    words = np.empty(int(lengths.sum()), dtype=np.int32)
+    if not write_programs(extract.kind, extract.start, extract.code, ranges, prices, program, words):
+        raise AssertionError("a test with two jumps")
+    return program, words

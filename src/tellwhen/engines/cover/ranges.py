@@ -1,0 +1,57 @@
+"""The predicates in terms of spaces, and how many events to expect in each space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.containers.batches import Marginals
+from tellwhen.engines.cover.arrays import Ranges
+from tellwhen.engines.cover.kernels.places import read_ranges
+from tellwhen.engines.shared.spaces import Spaces
+from tellwhen.kernels.arrays import F64, I64, Predicates
+
+LEAST_SHARE = 1e-9
+"""The share of the events in a space where none was seen."""
+
+
+def read(predicates: Predicates, known: Spaces) -> Ranges:
+    """The predicates as ranges of spaces."""
+    start = np.zeros(len(predicates.domain) + 1, dtype=np.int64)
+    empty = np.zeros(0, dtype=np.int32)
+    count = read_ranges(predicates, known.first, known.last, known.cut_start, start, empty, empty)
+    first, last = np.empty((2, count), dtype=np.int32)
+    read_ranges(predicates, known.first, known.last, known.cut_start, start, first, last)
+    return Ranges(predicates.domain, predicates.every, start, first, last)
+
+
+def expected(known: Spaces, predicates: Predicates, marginals: Marginals | None) -> F64:
+    """The share of the events to expect in all spaces before each: mass[b] - mass[a] for spaces a to b - 1.
+
+    Without a profile, a domain that few predicates ask for is assumed to be one that few events carry, and its spaces
+    to be equally likely.
+    """
+    domains = len(known.cut_start) - 1
+    many = np.diff(known.cut_start) + 1
+    domain = np.repeat(np.arange(domains), many)
+    if marginals is None:
+        carried = np.bincount(predicates.domain, minlength=domains) / max(1, len(predicates.domain))
+        share = (carried / many)[domain]
+    else:
+        owner = np.repeat(np.arange(domains), np.diff(marginals.start))
+        inside = np.zeros(len(domain))
+        at = located(known, owner, marginals.point)
+        np.add.at(inside, at, marginals.share)
+        rest = np.maximum(0.0, marginals.carried - np.bincount(owner, marginals.share, domains))
+        share = inside + (rest / many)[domain] + LEAST_SHARE
+    return np.concatenate([[0.0], np.cumsum(share)])
+
+
+def located(known: Spaces, domain: I64, point: I64) -> I64:
+    """The space of each point; points of one domain are ascending neighbours."""
+    found = np.empty(len(point), dtype=np.int64)
+    begin = np.searchsorted(domain, np.arange(len(known.cut_start)))
+    for d in np.flatnonzero(np.diff(begin)):
+        mine = slice(begin[d], begin[d + 1])
+        cuts = known.cuts[known.cut_start[d] : known.cut_start[d + 1]]
+        found[mine] = known.cut_start[d] + d + np.searchsorted(cuts, point[mine], side="right")
+    return found

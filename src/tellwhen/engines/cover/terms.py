@@ -1,0 +1,92 @@
+"""Subscriptions -> terms: what is looked for one by one, with its cover and with what it needs in any case."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.compile.extract import Extract
+from tellwhen.engines.cover.arrays import Conjuncts, Lists, Ranges
+from tellwhen.engines.cover.kernels.chunks import find_conjuncts
+from tellwhen.engines.cover.kernels.covers import find_covers
+from tellwhen.engines.cover.kernels.terms import order_parts, split_terms
+from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
+from tellwhen.kernels.arrays import F64, I32, PROGRAM
+
+
+def split(extract: Extract) -> tuple[I32, Extract]:
+    """The terms of the subscriptions, like subscriptions, and whose they are."""
+    literals, kind, start, code, registers = extract
+    longest = _longest(extract)
+    most = len(kind) + int(np.diff(start)[kind == PROGRAM].sum()) // 3
+    owner, term_kind = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint8)
+    term_start, term_code = np.zeros(most + 1, dtype=np.int64), np.empty(len(code), dtype=np.int32)
+    nodes = np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64)
+    count = split_terms(kind, start, code, nodes, owner, term_kind, term_start, term_code)
+    terms = Extract(literals, term_kind[:count], term_start[: count + 1], term_code[: term_start[count]], registers)
+    return owner[:count], terms
+
+
+def covered(extract: Extract, prices: F64) -> tuple[Lists, Lists]:
+    """The cover and the guard of every term."""
+    count = len(extract.kind)
+    longest = _longest(extract)
+    covers, guards = (
+        Lists(np.zeros(count + 1, dtype=np.int64), np.empty(len(extract.code), dtype=np.int32)) for _ in range(2)
+    )
+    find_covers(
+        extract,
+        prices,
+        np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64),
+        np.empty(longest + 1, dtype=np.int64),
+        np.empty(2 * longest + 2),
+        np.empty(2 * longest + 2, dtype=np.bool_),
+        np.zeros(len(prices), dtype=np.bool_),
+        covers,
+        guards,
+    )
+    return covers, guards
+
+
+def ordered(extract: Extract, prices: F64, covers: Lists, guards: Lists) -> Extract:
+    """The same terms, their parts in the order in which they are best tested."""
+    longest = _longest(extract)
+    code = np.empty_like(extract.code)
+    order_parts(
+        extract.kind,
+        extract.start,
+        extract.code,
+        prices,
+        covers,
+        guards,
+        np.zeros(len(prices)),
+        np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64),
+        np.empty(longest + 1, dtype=np.int64),
+        np.empty(longest + 1),
+        code,
+    )
+    return extract._replace(code=code)
+
+
+def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_]) -> tuple[Conjuncts, NDArray[np.bool_]]:
+    """What must be true of every event, and by term whether that is all, and told exactly by buckets."""
+    count = len(extract.kind)
+    found = Conjuncts(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(extract.code)), dtype=np.int32))
+    nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
+    is_whole = np.empty(count, dtype=np.bool_)
+    find_conjuncts(extract.kind, extract.start, extract.code, ranges, is_exact, nodes, found, is_whole)
+    return found, is_whole
+
+
+def without(conjunct: Conjuncts, known_true: I32) -> Conjuncts:
+    """Without the predicates that are known to be true of whoever finds the term."""
+    count = conjunct.start[-1]
+    owner = np.repeat(np.arange(len(known_true)), np.diff(conjunct.start))
+    kept = np.flatnonzero(conjunct.predicate[:count] != known_true[owner])
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(known_true)))])
+    return Conjuncts(start, conjunct.column[kept], conjunct.predicate[kept])
+
+
+def _longest(extract: Extract) -> int:
+    """Tests of the longest program."""
+    return int(np.diff(extract.start)[extract.kind == PROGRAM].max(initial=0)) // 3
