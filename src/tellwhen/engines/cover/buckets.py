@@ -35,7 +35,8 @@ def bucketed(known: Spaces, mass: F64, most: int) -> Buckets:
     in_bucket = np.ones(len(domain), dtype=np.bool_)
     is_crowded = many > most
     for is_between in (is_point & is_odd, ~is_point):  # two integers; two strings
-        helps = is_crowded & (many - np.bincount(domain[is_between], minlength=domains) <= most)
+        left = many - np.bincount(domain[is_between], minlength=domains)
+        helps = is_crowded & (left <= most) & (3 * left >= many)  # every other space, roughly
         in_bucket[helps[domain] & is_between] = False
         is_crowded &= ~helps
     before: I64 = np.cumsum(in_bucket) - in_bucket

@@ -24,6 +24,7 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.segment import build
+from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
@@ -109,6 +110,10 @@ class Cover(Engine):
             "pending": self._pending.count,
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
+
+    def verify(self) -> None:
+        if self._index is not None:
+            check_index(self._index, self._built, self.source.snapshot())
 
 
 class _CoverReader(Reader):

@@ -1,0 +1,200 @@
+"""The engine `cover`: trees, terms, covers, buckets, guards and chunks, and all of it against `scan`."""
+
+import random
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen.compile.extract import extract
+from tellwhen.compile.store import Store
+from tellwhen.engines import create
+from tellwhen.engines.cover.arrays import NO_BUCKET
+from tellwhen.engines.cover.buckets import bucketed
+from tellwhen.engines.cover.ranges import expected, read
+from tellwhen.engines.cover.terms import conjuncts, covered, ordered, split
+from tellwhen.engines.shared.spaces import spaces
+from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
+from tellwhen.lang.parser import parse
+
+
+def stored(*texts):
+    """A store of the expressions, and an extract of all of it."""
+    store = Store()
+    store.append(store.compile(parse(text) for text in texts))
+    return store, extract(store.snapshot(), np.arange(len(texts), dtype=np.int32))
+
+
+def names(store, terms, predicates):
+    """The attributes of predicates: each has only one in these tests."""
+    return [store.attributes.domains[terms.literals.domain[p]].attribute for p in predicates]
+
+
+def terms_of(text):
+    """The kinds of its terms, and the attributes of each."""
+    store, whole = stored(text)
+    owner, terms = split(whole)
+    assert owner.tolist() == [0] * len(terms.kind)
+    found = []
+    for s, kind in enumerate(terms.kind.tolist()):
+        code = terms.code[terms.start[s] : terms.start[s + 1]]
+        found.append((kind, names(store, terms, code if kind == CONJUNCTION else code[::3])))
+    return found
+
+
+def test_the_parts_of_the_outermost_or_are_terms():
+    assert terms_of("a = 1 AND b = 1") == [(CONJUNCTION, ["a", "b"])]
+    assert terms_of("(a = 1 AND b = 1) OR c = 1") == [(CONJUNCTION, ["a", "b"]), (CONJUNCTION, ["c"])]
+    both = terms_of("(a = 1 AND (b = 1 OR c = 1)) OR d = 1 OR (e = 1 AND f = 1)")
+    assert both == [(PROGRAM, ["a", "b", "c"]), (CONJUNCTION, ["d"]), (CONJUNCTION, ["e", "f"])]
+    assert terms_of("(a = 1 OR b = 1) AND (c = 1 OR d = 1)") == [(PROGRAM, ["a", "b", "c", "d"])]
+    assert len(terms_of("(a = 1 XOR b = 1) OR c = 1")) == 1  # registers are shared by all parts
+    assert terms_of("FALSE") == [(NEVER, [])]
+    assert len(terms_of(" OR ".join(f"a{i} = 1" for i in range(65)))) == 1  # too many
+
+
+def covers_of(text, **prices):
+    """The attributes of the cover and of the guard, for prices by attribute."""
+    store, whole = stored(text)
+    _, terms = split(whole)
+    every = names(store, terms, range(len(terms.literals.domain)))
+    covers, guards = covered(terms, np.array([prices.get(name, 0.5) for name in every]))
+    return [
+        sorted(names(store, terms, lists.predicate[lists.start[s] : lists.start[s + 1]].tolist()))
+        for s in range(len(terms.kind))
+        for lists in (covers, guards)
+    ]
+
+
+def test_an_and_is_covered_by_its_least_probable_part_and_an_or_by_all():
+    assert covers_of("a = 1 AND b = 1 AND c = 1", b=0.1, c=0.2) == [["b"], ["c"]]
+    clauses = "(a = 1 OR b = 1) AND (c = 1 OR d = 1) AND (e = 1 OR f = 1)"
+    assert covers_of(clauses, a=0.3, b=0.3, c=0.1, d=0.4, e=0.2, f=0.9) == [["c", "d"], ["a", "b"]]
+    assert covers_of("a = 1 AND (b = 1 OR c = 1)", a=0.9, b=0.2, c=0.2) == [["b", "c"], ["a"]]
+    deep = "(a = 1 AND (b = 1 OR c = 1 AND d = 1)) OR e = 1 AND f = 1"
+    assert covers_of(deep, a=0.9, b=0.2, c=0.1, f=0.1) == [["b", "c"], ["a"], ["f"], ["e"]]
+
+
+def test_what_is_true_of_nothing_at_all_has_no_cover():
+    assert covers_of("TRUE") == [[], []]
+    assert covers_of("a = 1 OR TRUE") == [[], []]
+    # Whichever of the two is true, it needs a or b.
+    assert covers_of("a = 1 XOR b = 1")[0] in (["a"], ["a", "b"], ["b"], ["a", "a"], ["b", "b"], ["a", "a", "b", "b"])
+
+
+def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_ones_last():
+    store, whole = stored("(a = 1 OR b = 1) AND c = 1 AND d = 1 AND (e = 1 OR f = 1)")
+    _, terms = split(whole)
+    every = names(store, terms, range(len(terms.literals.domain)))
+    prices = np.array([{"a": 0.1, "b": 0.2, "c": 0.2, "d": 0.15, "e": 0.2, "f": 0.2}[name] for name in every])
+    covers, guards = covered(terms, prices)
+    after = ordered(terms, prices, covers, guards)
+    # d is the cover and c the guard.
+    assert names(store, terms, after.code[::3].tolist()) == ["a", "b", "e", "f", "c", "d"]
+
+
+def buckets_of(most, *texts):
+    store, whole = stored(*texts)
+    known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
+    mass = expected(known, whole.literals, None)
+    return bucketed(known, mass, most), known, read(whole.literals, known)
+
+
+def test_few_spaces_have_a_bucket_each():
+    found, known, _ = buckets_of(62, "x < 3", "x = 7")
+    assert known.total == 4
+    assert found.bucket.tolist() == [0, 1, 2, 3]
+
+
+def test_the_gaps_between_integers_and_strings_are_in_no_bucket():
+    found, known, _ = buckets_of(62, *(f"x = {v}" for v in range(48)))
+    assert known.total == 97
+    assert found.bucket.tolist()[1:5] == [1, NO_BUCKET, 2, NO_BUCKET]
+    assert found.many[0] <= 62
+    found, known, _ = buckets_of(62, *(f"x = 'w{v}'" for v in range(50)))
+    assert known.total == 101
+    assert found.bucket.tolist()[:4] == [NO_BUCKET, 0, NO_BUCKET, 1]
+    assert found.many[0] == 50
+
+
+def test_many_values_share_buckets():
+    found, known, _ = buckets_of(62, *(f"x < {v}.5" for v in range(500)))
+    assert known.total == 501
+    assert found.many[0] == 62
+    assert np.bincount(found.bucket).min() >= 8
+
+
+def test_conjuncts_are_whole_only_if_they_are_all_and_exact():
+    store, whole = stored("a = 1 AND b < 3", "a = 1 AND (b = 2 OR c = 2)", "a > 1 AND a < 5", "a = 1 XOR b = 2")
+    known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 3)
+    found, is_whole = conjuncts(whole, read(whole.literals, known), np.ones(len(whole.literals.domain), dtype=bool))
+    assert is_whole.tolist() == [True, False, False, False]  # two on one attribute need the program
+    assert np.diff(found.start).tolist() == [2, 1, 1, 0]
+
+
+def random_rule(rng):
+    """Conjunctions and more, over few attributes, so that chunks form."""
+
+    def leaf():
+        name = rng.choice("abcdefgh")
+        kind = rng.random()
+        if name in "gh":
+            return f"{name} IN ({', '.join(repr(f's{rng.randrange(90)}') for _ in range(rng.randint(1, 6)))})"
+        value = rng.randrange(40) if name in "abc" else rng.randrange(4000) / 10
+        if kind < 0.4:
+            return f"{name} = {value}"
+        if kind < 0.7:
+            return f"{name} {rng.choice(['<', '<=', '>', '>='])} {value}"
+        if kind < 0.85:
+            return f"{name} BETWEEN {value} AND {value + rng.randrange(9)}"
+        return f"{name} {rng.choice(['IN', 'NOT IN'])} ({value}, {value + 3})"
+
+    parts = [leaf() for _ in range(rng.randint(1, 4))]
+    parts += [f"NOT {leaf()}"] * (rng.random() < 0.2) + [f"({leaf()} OR {leaf()})"] * (rng.random() < 0.2)
+    rule = " AND ".join(parts)
+    return f"{rule} OR {leaf()} AND {leaf()}" if rng.random() < 0.1 else rule
+
+
+def random_event(rng):
+    def value(name):
+        if name in "gh":
+            return [f"s{rng.randrange(99)}" for _ in range(rng.randint(0, 5))]
+        if rng.random() < 0.1:
+            low = rng.randrange(40)
+            return tw.Interval(low, low + rng.randrange(6))
+        if rng.random() < 0.2:
+            return [rng.randrange(40) + rng.choice([0, 0, 0.5]) for _ in range(rng.randint(1, 3))]
+        return rng.randrange(40) + rng.choice([0, 0, 0, 0.5]) if name in "abc" else rng.randrange(4000) / 10
+
+    return {name: value(name) for name in "abcdefgh" if rng.random() < 0.8}
+
+
+@pytest.mark.parametrize("spec", ["cover", "cover:chunk=2,buckets=5"])
+@pytest.mark.parametrize("is_observed", [False, True])
+def test_chunks_say_what_scan_says(spec, is_observed):
+    rng = random.Random(f"{spec} {is_observed}")
+    rules = {i: random_rule(rng) for i in range(3_000)}
+    events = [random_event(rng) for _ in range(150)]
+    cover, scan = tw.Index(spec).add_many(rules), tw.Index("scan").add_many(rules)
+    if is_observed:
+        cover.observe(events[:100])
+    engine = cover._shard.engine
+    engine.verify()
+    assert len(engine._index.chunks.words) > 0
+    assert cover.match_many(events).sort_by([("event_id", "ascending"), ("subscription_id", "ascending")]) == (
+        scan.match_many(events).sort_by([("event_id", "ascending"), ("subscription_id", "ascending")])
+    )
+    for event in events[:20]:  # one by one, with an output that is too small at first
+        assert cover.match(event) == scan.match(event)
+
+
+def test_most_of_a_dense_workload_is_in_chunks():
+    rng = random.Random(3)
+    store, whole = stored(
+        *(f"a = {rng.randrange(9)} AND b < {rng.randrange(9)} AND c = {rng.randrange(9)}" for _ in range(900))
+    )
+    engine = create("cover", store)
+    engine.insert(np.arange(900, dtype=np.int32))
+    engine.verify()
+    assert (engine._index.postings.program < 0).mean() > 0.9
+    assert len(whole.kind) == 900
