@@ -42,7 +42,7 @@ class Ids:
         self._number = Growing(np.int64)
         self._text = Texts()
         self._slots: dict[Id, int] | None = {}
-        self._cache: dict[int, Id] = {}  # by slot: ten times as fast as reading the arrays again
+        self._objects = np.empty(0, dtype=object)  # by slot: ids that were asked for, if some are str; None for others
         self._live = self._live_ints = 0  # slots that are not removed, and those of them with an int
 
     def __len__(self) -> int:
@@ -64,19 +64,24 @@ class Ids:
         self._live_ints -= int(self._is_int.data[slots].sum())
 
     def __getitem__(self, slot: int) -> Id:
-        id_ = self._cache.get(slot)
-        if id_ is None:
-            id_ = int(self._number.data[slot]) if self._is_int.data[slot] else self._text[slot]
-            self._cache[slot] = id_
-        return id_
+        return int(self._number.data[slot]) if self._is_int.data[slot] else self._text[slot]
 
-    def of(self, slots: list[int]) -> list[Id]:
-        """The ids of a few slots."""
-        cache = self._cache
-        try:
-            return [cache[slot] for slot in slots]
-        except KeyError:
-            return [self[slot] for slot in slots]
+    def of(self, slots: I32, type: IdType) -> list[Id]:
+        """The ids of a few live slots, where the ids of all live slots are of this type."""
+        if type == "int":
+            numbers: list[Id] = self._number.data[slots].tolist()
+            return numbers
+        # Strings are kept once they are made: reading them from the arrays takes twenty times as long.
+        objects = self._objects
+        if len(objects) < len(self):
+            objects = np.empty(len(self._is_int.data), dtype=object)
+            objects[: len(self._objects)] = self._objects
+            self._objects = objects
+        found: list[Id] = objects[slots].tolist()
+        if None in found:
+            found = [self[slot] for slot in slots.tolist()]
+            objects[slots] = found
+        return found
 
     def slots(self, alive: Callable[[], I32]) -> dict[Id, int]:
         """The live slots by id, for the caller to keep up to date. `alive` lists them when the dict must be built."""
@@ -125,8 +130,7 @@ class Ids:
             column.data[column.count : count] = 0
             column.count = count
         self._live, self._live_ints = len(alive), int(self._is_int.data[alive].sum())
-        for slot in [slot for slot in self._cache.copy() if slot >= count]:
-            del self._cache[slot]
+        self._objects[count:] = None
 
     def kept(self, slots: I32) -> Ids:
         """Only the ids of these slots, which become slots 0, 1, 2, ..."""

@@ -218,7 +218,7 @@ class Index(Mapping[Id, Expr]):
         slots = state.reader.match(encoder.finish()).slot
         if len(slots) > 1:
             slots.sort()
-        return state.ids.of(slots.tolist())
+        return state.ids.of(slots, state.id_type)
 
     def match_many(self, events: Any) -> pa.Table:
         """All matches of many events, as a table of `event_id` (its position) and `subscription_id`.

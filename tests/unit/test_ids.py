@@ -74,3 +74,28 @@ def test_any_sequence_of_changes(monkeypatch):
         kinds = {type(id_).__name__ for id_ in index}
         if kinds:
             assert id_type(index) == TYPES["mixed" if len(kinds) == 2 else kinds.pop()]
+
+
+def test_ids_are_those_of_the_slots_also_after_a_change_was_taken_back():
+    index = tw.Index().add("a", "x = 1")
+    assert index.match({"x": 1}) == ["a"]
+    with pytest.raises(tw.ParseError):
+        index.add_many([*((f"b{i}", "x = 1") for i in range(2_000)), ("c", "x =")])
+    index.add_many([("d", "x = 1"), ("e", "x = 1")])
+    assert index.match({"x": 1}) == ["a", "d", "e"]
+    assert index.match({"x": 1}) == ["a", "d", "e"]  # now as they were kept
+    index.add_many((f"f{i}", "x = 1") for i in range(100)).remove("d")
+    assert index.match({"x": 1}) == ["a", "e", *(f"f{i}" for i in range(100))]
+    index.add(7, "x = 1")
+    assert index.match({"x": 1})[-2:] == ["f99", 7]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["a", "b"], ["a"], ["a", "zz", "a"], ["a", "é"], ["a", 1], ["\ud800"], [1, 2], [1], [1, 2**70], [True, 1], []],
+)
+@pytest.mark.parametrize("rule", ["v IN ('a', 'zz')", "v = 1", "NOT v IN ('b', 'q')", "v > 1.5", "v LIKE '%z'"])
+def test_plain_lists_mean_what_all_lists_mean(value, rule):
+    index = tw.Index().add("plain", rule)
+    wanted = ["plain"] if tw.parse(rule).evaluate({"v": value}) else []
+    assert index.match({"v": value}) == index.match({"v": tuple(value)}) == wanted

@@ -114,6 +114,15 @@ class Dictionary:
             if len(keys) == length:  # else another thread has inserted a key, and `at` may be wrong
                 return LOWEST if left is None else self._labels[left] + 1
 
+    def points(self, texts: Sequence[str]) -> list[int]:
+        """The points of several strings."""
+        if self._saved is None:
+            labels = self._labels
+            found = [labels.get(text) for text in texts]
+            if None not in found:
+                return found  # type: ignore[return-value]
+        return [self.point(text) for text in texts]
+
     def _saved_point(self, saved: Saved, text: str) -> int:
         point = self._cache.get(text)
         if point is None:

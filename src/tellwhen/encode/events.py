@@ -81,6 +81,10 @@ class EventEncoder:
                     self._mismatch(attribute)
             elif kind is str and value.isascii():
                 self._string(attribute, value)
+            elif kind is float and value == value:
+                self._float(attribute, value)
+            elif kind is list and self._plain_list(attribute, value):
+                single_valued &= len(value) == 1
             else:
                 single_valued &= self._any(attribute, value)
         if nested:
@@ -116,6 +120,45 @@ class EventEncoder:
                 self._lows.append(point)
         elif string is None and reversed_ is None:
             self._mismatch(attribute)
+
+    def _float(self, attribute: Attribute, value: float) -> None:
+        whole, real = attribute.int, attribute.float
+        if whole >= 0:
+            self._domains.append(whole)
+            self._lows.append(int_point(value))
+        if real >= 0:
+            self._domains.append(real)
+            self._lows.append(float_point(value))
+        elif whole < 0:
+            self._mismatch(attribute)
+
+    def _plain_list(self, attribute: Attribute, values: list[Any]) -> bool:
+        """Encode a list of only ASCII strings, or of only integers, on the only domain of its family.
+
+        Returns False, with nothing done, if it is neither: the common case takes a tenth of the time of any other.
+        """
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            string = attribute.string
+            if string is None or attribute.reversed is not None or attribute.patterns is not None:
+                return False
+            if not "".join(values).isascii():
+                return False
+            domain, points = string.domain, string.points(values)
+        elif kinds == {int}:
+            domain = attribute.int
+            if (
+                domain < 0
+                or attribute.float >= 0
+                or not -limits.INTEGER <= min(values) <= max(values) <= limits.INTEGER
+            ):
+                return False
+            points = [2 * value for value in values]
+        else:
+            return False
+        self._domains.extend([domain] * len(points))
+        self._lows.extend(points)
+        return True
 
     def _any(self, attribute: Attribute, value: Any) -> bool:
         """Encode any value; False when the event is no longer single-valued."""
