@@ -37,6 +37,7 @@ ENTRIES = (
     Entry("opindex-cnf", in_overview=False),
     Entry("pstbloom", ("pstree",), build_seconds=5),
     Entry("psthash", ("pstree",), build_seconds=15),
+    Entry("cover", build_seconds=5),
     Entry("atree", ("atree",)),
     Entry("interval-id", ("atree",)),
     Entry("bop", ("atree",)),

@@ -94,7 +94,7 @@ def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_o
 
 
 def buckets_of(most, *texts):
-    store, whole = stored(*texts)
+    _, whole = stored(*texts)
     known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
     mass = expected(known, whole.literals, None)
     return bucketed(known, mass, most), known, read(whole.literals, known)
@@ -125,7 +125,7 @@ def test_many_values_share_buckets():
 
 
 def test_conjuncts_are_whole_only_if_they_are_all_and_exact():
-    store, whole = stored("a = 1 AND b < 3", "a = 1 AND (b = 2 OR c = 2)", "a > 1 AND a < 5", "a = 1 XOR b = 2")
+    _, whole = stored("a = 1 AND b < 3", "a = 1 AND (b = 2 OR c = 2)", "a > 1 AND a < 5", "a = 1 XOR b = 2")
     known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 3)
     found, is_whole = conjuncts(whole, read(whole.literals, known), np.ones(len(whole.literals.domain), dtype=bool))
     assert is_whole.tolist() == [True, False, False, False]  # two on one attribute need the program

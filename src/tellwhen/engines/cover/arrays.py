@@ -2,8 +2,8 @@
 
 A subscription waits on the nodes of its cover (`kernels/places.py`). All that wait on one node are a *cluster*:
 
-    event ──> spaces of its values ──> nodes ──> clusters ─┬─> chunks: AND of rows of bits ──┬──────────────────> slot
-                                                          └─> postings: guard true? ────────┴─> program true? ──> slot
+    event ──> spaces of its values ──> nodes ──> clusters ─┬─> chunks: AND of bitmaps ──┬──────────────────> slot
+                                                           └─> postings: guard true? ───┴─> program true? ──> slot
 
 Everything is in terms of the *spaces* into which the predicates of this index cut each domain
 (`engines/shared/spaces.py`): domain d has the spaces cut_start[d] + d to cut_start[d+1] + d.
@@ -35,15 +35,15 @@ CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
 """Columns of a cluster: where its chunks begin and end, its postings that are in no chunk, and where their guards
 begin. One cache line."""
 
-POSTING, MEMBERS, ROWS, COLUMNS, FEWEST, CHUNK_HEADER = range(6)
-"""Words of a chunk: its first posting and how many, where its rows begin, how many columns, and the fewest columns that
-a member has. Its columns follow: each is ROW_SPAN * (2 * domain + negated) + the rows of the chunk before it."""
+POSTING, MEMBERS, BITMAPS, COLUMNS, FEWEST, CHUNK_HEADER = range(6)
+"""Words of a chunk: its first posting and how many, where its bitmaps begin, how many columns, and the fewest columns
+that a member has. Its columns follow: each is BITMAP_SPAN * (2 * domain + negated) + the bitmaps before its own."""
 
-ROW_SPAN = 1 << 16
-"""More than the rows of a chunk."""
+BITMAP_SPAN = 1 << 16
+"""More than the bitmaps of a chunk."""
 
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
-"""Members of a chunk, at most, and the words of a row of so many bits."""
+"""Members of a chunk, at most, and the words of a bitmap of so many bits."""
 
 BUCKETS_MAX = 62
 """Buckets of a domain."""
@@ -71,8 +71,8 @@ class Postings(NamedTuple):
 class Chunks(NamedTuple):
     """Postings that are tested together."""
 
-    words: I64  # |posting members rows columns fewest|column column ...|posting ...
-    bits: U64  # by chunk: a row of members whose program must be run, then the rows of its columns
+    words: I64  # |posting members bitmaps columns fewest|column column ...|posting ...
+    bits: U64  # by chunk: a bitmap of members whose program must be run, then the bitmaps of its columns
     bucket: U8  # by space: the bucket of its domain that it is in, or NO_BUCKET
 
 
@@ -93,7 +93,7 @@ class CoverScratch(NamedTuple):
     """Working arrays of a match."""
 
     where: I32  # by domain: the space of its value + 1, or what `kernels/values.py` says; zero between events
-    row: I32  # by domain: the row of its columns that its value selects; zero between events
+    bitmap: I32  # by domain: the bitmap of its columns that its value selects; zero between events
     first_entry: I32  # by domain that is there: its first entry in the event
     low: I32  # by entry of the event: the space of its least value
     high: I32  # and of its greatest
@@ -101,7 +101,7 @@ class CoverScratch(NamedTuple):
     clusters: I32  # that the event opens
     chunks: I64  # that the event may satisfy members of
     opened: I64  # by cluster: when it was last opened; the last element is the clock
-    members: U64  # of a chunk: those that no row has ruled out yet; and a row
+    members: U64  # of a chunk: those that no bitmap has ruled out yet
     candidates: I32  # postings whose program is to be run
     registers: U8
     truth: U64

@@ -1,4 +1,4 @@
-"""Which spaces share a row of bits? A domain has at most 62 buckets of neighbouring spaces."""
+"""Which spaces share a bitmap? A domain has at most 62 buckets of neighbouring spaces."""
 
 from __future__ import annotations
 

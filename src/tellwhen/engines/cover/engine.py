@@ -41,7 +41,7 @@ class Cover(Engine):
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
         "chunk": Option(24, 1, CHUNK_MEMBERS, "terms with the same attributes that are worth testing together"),
-        "buckets": Option(BUCKETS_MAX, 1, BUCKETS_MAX, "parts of an attribute's values that rows of bits tell apart"),
+        "buckets": Option(BUCKETS_MAX, 1, BUCKETS_MAX, "parts of an attribute's values that bitmaps tell apart"),
     }
 
     def __init__(self, source: Source, **given: int) -> None:
@@ -125,7 +125,7 @@ class _CoverReader(Reader):
             found: CoverScratch = sizes_of(
                 CoverScratch,
                 where=domains,
-                row=domains,
+                bitmap=domains,
                 first_entry=domains,
                 low=entries,
                 high=entries,

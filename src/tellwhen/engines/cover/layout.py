@@ -21,7 +21,7 @@ from tellwhen.engines.cover.arrays import (
     Ranges,
 )
 from tellwhen.engines.cover.buckets import Buckets
-from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_rows, size_rows, write_chunks
+from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_bitmaps, size_bitmaps, write_chunks
 from tellwhen.engines.cover.kernels.programs import write_programs
 from tellwhen.engines.cover.terms import without
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, U64, I64Matrix
@@ -61,15 +61,15 @@ def chunked(
         columns,
     )
     cut, columns = cut[:made], columns[:put]
-    row_start = np.empty(made + 1, dtype=np.int64)
-    size_rows(cut, columns, buckets.many, row_start)
-    bits = np.empty(row_start[-1], dtype=np.uint64)
+    bitmap_start = np.empty(made + 1, dtype=np.int64)
+    size_bitmaps(cut, columns, buckets.many, bitmap_start)
+    bits = np.empty(bitmap_start[-1], dtype=np.uint64)
     position = np.empty(columns_known, dtype=np.int64)
-    fill_rows(cut, columns, buckets.many, row_start, order, conjunct, is_whole, masks, position, bits)
+    fill_bitmaps(cut, columns, buckets.many, bitmap_start, order, conjunct, is_whole, masks, position, bits)
 
     offset = np.empty(made + 1, dtype=np.int64)
     words = np.empty(CHUNK_HEADER * made + int(cut[:, 3].sum()), dtype=np.int64)
-    write_chunks(cut, columns, buckets.many, row_start, order, conjunct.start, words, offset)
+    write_chunks(cut, columns, buckets.many, bitmap_start, order, conjunct.start, words, offset)
     members = cut[:, 1] - cut[:, 0]
 
     clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)

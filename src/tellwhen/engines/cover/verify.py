@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.cover.arrays import (
+    BITMAPS,
     CHUNK,
     CHUNK_HEADER,
     CHUNK_MEMBERS,
@@ -16,29 +17,30 @@ from tellwhen.engines.cover.arrays import (
     POSTING,
     REST,
     REST_END,
-    ROWS,
     CoverIndex,
 )
 from tellwhen.kernels.arrays import I32, NEVER, Snapshot
 
 
 def check_index(index: CoverIndex, slots: I32, snapshot: Snapshot) -> None:
-    """Every slot waits somewhere; clusters, chunks, rows, guards and programs follow each other without gaps."""
+    """Every slot waits somewhere; clusters, chunks, bitmaps, guards and programs follow each other without gaps."""
     postings = index.postings
     kind = snapshot.subscriptions.kind[slots]
     found = np.where(postings.slot < 0, -1 - postings.slot, postings.slot)
     assert np.array_equal(np.unique(found), np.sort(slots[kind != NEVER])), "a slot is not posted, or one too many is"
     assert set(index.access.cluster[index.access.cluster >= 0].tolist()) == set(range(1, len(index.clusters)))
-    at = guard = rows = chunk = 0
+    at = guard = bitmaps = chunk = 0
     for cluster in index.clusters:
         assert cluster[CHUNK] == chunk or cluster[CHUNK] == cluster[CHUNKS_END]
         while chunk < cluster[CHUNKS_END]:
-            posting, members, first_row, columns = index.chunks.words[chunk : chunk + COLUMNS + 1].tolist()
-            assert (posting, first_row) == (at, rows), "a chunk does not begin where the one before it ends"
+            posting, members, first_bitmap, columns = index.chunks.words[chunk : chunk + COLUMNS + 1].tolist()
+            assert (posting, first_bitmap) == (at, bitmaps), "a chunk does not begin where the one before it ends"
             assert 0 < members <= CHUNK_MEMBERS
             at += members
             chunk += CHUNK_HEADER + columns
-            rows = int(index.chunks.words[chunk + ROWS]) if chunk < len(index.chunks.words) else len(index.chunks.bits)
+            bitmaps = (
+                int(index.chunks.words[chunk + BITMAPS]) if chunk < len(index.chunks.words) else len(index.chunks.bits)
+            )
         assert cluster[REST] == at <= cluster[REST_END]
         assert cluster[GUARD] == guard
         guard += cluster[REST_END] - cluster[REST]
@@ -46,7 +48,7 @@ def check_index(index: CoverIndex, slots: I32, snapshot: Snapshot) -> None:
         at = cluster[REST_END]
     assert at == len(postings.slot)
     assert guard == len(postings.guard)
-    assert (POSTING, MEMBERS, ROWS, COLUMNS) == (0, 1, 2, 3)
+    assert (POSTING, MEMBERS, BITMAPS, COLUMNS) == (0, 1, 2, 3)
     begins = np.unique(postings.program[postings.program >= 0])
     ends = begins + 1 + index.words[begins]
     assert np.array_equal(np.concatenate([[0], ends]), np.concatenate([begins, [len(index.words)]]))

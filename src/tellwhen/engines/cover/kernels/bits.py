@@ -1,4 +1,4 @@
-"""Bits of a word."""
+"""Bits of words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from tellwhen.kernels.jit import inline
 
 
 @intrinsic
@@ -17,3 +19,9 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), generate
+
+
+@inline
+def bitmap_words(members):
+    """Words of a bitmap with a bit for each member."""
+    return (members + 63) >> 6

@@ -1,8 +1,8 @@
 """Which terms of a cluster are tested together? Up to 512 that ask for the same few columns: a chunk.
 
-A *column* is a domain, asked for directly or negated. A chunk has a row of bits for every bucket of each of its
+A *column* is a domain, asked for directly or negated. A chunk has a bitmap for every bucket of each of its
 columns, and one for events without the domain: a bit for each member that such an event may still satisfy. The AND of
-one row per column decides all members at once.
+one bitmap per column decides all members at once.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.cover.arrays import (
+    BITMAP_SPAN,
+    BITMAPS,
     CHUNK_HEADER,
     CHUNK_MEMBERS,
     COLUMNS,
     FEWEST,
     MEMBERS,
     POSTING,
-    ROW_SPAN,
-    ROWS,
 )
+from tellwhen.engines.cover.kernels.bits import bitmap_words
 from tellwhen.engines.cover.kernels.terms import has_registers
 from tellwhen.engines.cover.kernels.tree import AND_NODE, BEGIN, END, KIND, divide, put_node
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
@@ -246,28 +247,22 @@ def cut_chunks(
     return made, put
 
 
-@inline
-def row_words(members):
-    """Words of a row of bits: 1 to 8."""
-    return (members + 63) >> 6
-
-
 @kernel
-def size_rows(chunks, columns, buckets, row_start):
-    """Where the rows of every chunk begin."""
+def size_bitmaps(chunks, columns, buckets, bitmap_start):
+    """Where the bitmaps of every chunk begin."""
     total = 0
     for c in range(chunks.shape[0]):
-        words = row_words(chunks[c, 1] - chunks[c, 0])
-        row_start[c] = total
+        words = bitmap_words(chunks[c, 1] - chunks[c, 0])
+        bitmap_start[c] = total
         total += words
         for k in range(chunks[c, 2], chunks[c, 2] + chunks[c, 3]):
             total += (buckets[columns[k] >> 1] + 1) * words
-    row_start[chunks.shape[0]] = total
+    bitmap_start[chunks.shape[0]] = total
 
 
 @kernel
-def fill_rows(chunks, columns, buckets, row_start, order, conjunct, is_whole, masks, position, bits):
-    """Fill the rows of all chunks: first one with a bit for every member whose program must be run.
+def fill_bitmaps(chunks, columns, buckets, bitmap_start, order, conjunct, is_whole, masks, position, bits):
+    """Fill the bitmaps of all chunks: first one with a bit for every member whose program must be run.
 
     masks[p] has a bit for every bucket that predicate p may be true of. `position` is scratch, by column.
     """
@@ -275,27 +270,27 @@ def fill_rows(chunks, columns, buckets, row_start, order, conjunct, is_whole, ma
     one = np.uint64(1)
     for c in range(chunks.shape[0]):
         begin, end, first, many = chunks[c, 0], chunks[c, 1], chunks[c, 2], chunks[c, 3]
-        words = row_words(end - begin)
-        at = row_start[c] + words
+        words = bitmap_words(end - begin)
+        at = bitmap_start[c] + words
         for k in range(first, first + many):
             position[columns[k]] = at
             at += (buckets[columns[k] >> 1] + 1) * words
-        for w in range(row_start[c], at):
+        for w in range(bitmap_start[c], at):
             bits[w] = ~np.uint64(0)
         for m in range(begin, end):
             if is_whole[order[m]]:
-                bits[row_start[c] + ((m - begin) >> 6)] &= ~(one << np.uint64((m - begin) & 63))
+                bits[bitmap_start[c] + ((m - begin) >> 6)] &= ~(one << np.uint64((m - begin) & 63))
         for m in range(begin, end):
             s = order[m]
             word, clear = (m - begin) >> 6, ~(one << np.uint64((m - begin) & 63))
             for k in range(conjunct_start[s], conjunct_start[s + 1]):
-                row = position[column[k]] + word
+                bitmap = position[column[k]] + word
                 mask = masks[predicate[k]]
-                bits[row] &= clear  # without the domain it cannot hold
+                bits[bitmap] &= clear  # without the domain it cannot hold
                 for b in range(buckets[column[k] >> 1]):
-                    row += words
+                    bitmap += words
                     if (mask >> np.uint64(b)) & one == 0:
-                        bits[row] &= clear
+                        bits[bitmap] &= clear
 
 
 @kernel
@@ -325,7 +320,7 @@ def find_masks(ranges, cut_start, up, down, masks, is_exact):
 
 
 @kernel
-def write_chunks(chunks, columns, buckets, row_start, order, conjunct_start, words, offset):
+def write_chunks(chunks, columns, buckets, bitmap_start, order, conjunct_start, words, offset):
     """Write the words of all chunks; offset[c] is where those of chunk c begin."""
     at = 0
     for c in range(chunks.shape[0]):
@@ -334,12 +329,12 @@ def write_chunks(chunks, columns, buckets, row_start, order, conjunct_start, wor
         fewest = many
         for m in range(begin, end):
             fewest = min(fewest, conjunct_start[order[m] + 1] - conjunct_start[order[m]])
-        words[at + POSTING], words[at + MEMBERS], words[at + ROWS] = begin, end - begin, row_start[c]
+        words[at + POSTING], words[at + MEMBERS], words[at + BITMAPS] = begin, end - begin, bitmap_start[c]
         words[at + COLUMNS], words[at + FEWEST] = many, fewest
         at += CHUNK_HEADER
-        row = 0
+        bitmap = 0
         for k in range(first, first + many):
-            words[at] = ROW_SPAN * np.int64(columns[k]) + row
-            row += buckets[columns[k] >> 1] + 1
+            words[at] = BITMAP_SPAN * np.int64(columns[k]) + bitmap
+            bitmap += buckets[columns[k] >> 1] + 1
             at += 1
     offset[chunks.shape[0]] = at

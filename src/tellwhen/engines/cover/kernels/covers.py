@@ -105,7 +105,7 @@ def find_covers(subscriptions, prices, nodes, roots, price, chosen, banned, cove
     """The cover and the guard of every subscription: `covers` and `guards` are (start, predicate).
 
     One without a cover, which every event must be tested against, has an empty one; so has one without a guard.
-    The arrays from `nodes` to `banned` are scratch: two rows, and one root, for every test of the longest program.
+    The arrays from `nodes` to `banned` are scratch: two nodes, and one root, for every test of the longest program.
     """
     cover_start, cover = covers
     guard_start, guard = guards

@@ -6,6 +6,8 @@ import numpy as np
 
 from tellwhen.engines.cover.arrays import (
     ASSIGN,
+    BITMAP_SPAN,
+    BITMAPS,
     CHUNK,
     CHUNK_HEADER,
     CHUNK_WORDS,
@@ -27,16 +29,14 @@ from tellwhen.engines.cover.arrays import (
     REGISTER,
     REST,
     REST_END,
-    ROW_SPAN,
-    ROWS,
     TABLE,
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.bits import lowest_bit
+from tellwhen.engines.cover.kernels.bits import bitmap_words, lowest_bit
 from tellwhen.engines.cover.kernels.guards import ALL, ANY, event_bits
 from tellwhen.engines.cover.kernels.values import (
-    UNKNOWN_ROW,
+    UNKNOWN_BITMAP,
     close_spaces,
     open_spaces,
     test,
@@ -115,23 +115,23 @@ def accepts(words, program, lists, events, begin, end, scratch):
 
 
 @inline
-def and_row(members, bits, row, words):
-    """Rule out the members whose bit in a row is 0; returns whether any is left."""
-    row = np.uint64(row)
+def and_bitmap(members, bits, bitmap, words):
+    """Rule out the members whose bit in a bitmap is 0; returns whether any is left."""
+    bitmap = np.uint64(bitmap)
     alive = np.uint64(0)
     if words == CHUNK_WORDS:  # a fixed number of words becomes vectors
         for w in range(np.uint64(CHUNK_WORDS)):
-            members[w] &= bits[row + w]
+            members[w] &= bits[bitmap + w]
             alive |= members[w]
     else:
         for w in range(np.uint64(words)):
-            members[w] &= bits[row + w]
+            members[w] &= bits[bitmap + w]
             alive |= members[w]
     return alive != 0
 
 
 @inline
-def and_rows(column, first_row, words, index, events, event, scratch):
+def and_bitmaps(column, first_bitmap, words, index, events, event, scratch):
     """The same for a domain with several values: one of them must do or, if the column is negated, all of them."""
     bits, members, domain = index.chunks.bits, scratch.members, column >> 1
     begin, end = events.start[event], events.start[event + 1]
@@ -140,11 +140,11 @@ def and_rows(column, first_row, words, index, events, event, scratch):
         joined = ALL if column & 1 else np.uint64(0)
         k = scratch.first_entry[domain]
         while begin + k < end and events.domain[begin + k] == domain:
-            row = first_row + (np.int64(index.chunks.bucket[scratch.low[k]]) + 1) * words
+            bitmap = first_bitmap + (np.int64(index.chunks.bucket[scratch.low[k]]) + 1) * words
             if column & 1:
-                joined &= bits[row + w]
+                joined &= bits[bitmap + w]
             else:
-                joined |= bits[row + w]
+                joined |= bits[bitmap + w]
             k += 1
         members[w] &= joined
         alive |= members[w]
@@ -152,34 +152,28 @@ def and_rows(column, first_row, words, index, events, event, scratch):
 
 
 @inline
-def row_words(members):
-    """Words of a row of bits."""
-    return (members + 63) >> 6
-
-
-@inline
 def rule_out(chunk, index, events, event, scratch):
-    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether rows tell
+    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps tell
     all that there is to tell."""
     records = index.chunks.words
     many = records[chunk + MEMBERS]
-    words = row_words(many)
-    rows = records[chunk + ROWS] + words
+    words = bitmap_words(many)
+    bitmaps = records[chunk + BITMAPS] + words
     for w in range(words):
         scratch.members[w] = ALL
     if many & 63:
         scratch.members[words - 1] = (np.uint64(1) << np.uint64(many & 63)) - np.uint64(1)
     is_sure = True
     for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
-        column = records[k] // ROW_SPAN
-        row = scratch.row[column >> 1]
-        first_row = rows + (records[k] % ROW_SPAN) * words
-        if row >= 0:
-            if not and_row(scratch.members, index.chunks.bits, first_row + row * words, words):
+        column = records[k] // BITMAP_SPAN
+        bitmap = scratch.bitmap[column >> 1]
+        first_bitmap = bitmaps + (records[k] % BITMAP_SPAN) * words
+        if bitmap >= 0:
+            if not and_bitmap(scratch.members, index.chunks.bits, first_bitmap + bitmap * words, words):
                 return False, True
-        elif row == UNKNOWN_ROW:
+        elif bitmap == UNKNOWN_BITMAP:
             is_sure = False
-        elif not and_rows(column, first_row, words, index, events, event, scratch):
+        elif not and_bitmaps(column, first_bitmap, words, index, events, event, scratch):
             return False, True
     return True, is_sure
 
@@ -192,9 +186,9 @@ def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, 
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits
         survivors = 0
-        for w in range(row_words(records[chunk + MEMBERS])):
+        for w in range(bitmap_words(records[chunk + MEMBERS])):
             left = scratch.members[w]
-            undecided = bits[records[chunk + ROWS] + w] if is_sure else ALL
+            undecided = bits[records[chunk + BITMAPS] + w] if is_sure else ALL
             posting = records[chunk + POSTING] + 64 * w
             while left != 0:
                 bit = lowest_bit(left)
@@ -234,7 +228,7 @@ def find_chunks(index, scratch, clusters):
             after = next_chunk(records, chunk)
             there = 0
             for k in range(chunk + CHUNK_HEADER, after):
-                there += scratch.row[records[k] // (2 * ROW_SPAN)] != 0
+                there += scratch.bitmap[records[k] // (2 * BITMAP_SPAN)] != 0
             scratch.chunks[count] = chunk
             count += there >= records[chunk + FEWEST]
             chunk = after
@@ -242,14 +236,14 @@ def find_chunks(index, scratch, clusters):
 
 
 @inline
-def prefetch_rows(chunk, index, scratch):
-    """Prefetch the rows that the event selects."""
+def prefetch_bitmaps(chunk, index, scratch):
+    """Prefetch the bitmaps that the event selects."""
     records = index.chunks.words
-    words = row_words(records[chunk + MEMBERS])
-    rows = records[chunk + ROWS] + words
+    words = bitmap_words(records[chunk + MEMBERS])
+    bitmaps = records[chunk + BITMAPS] + words
     for k in range(chunk + CHUNK_HEADER, next_chunk(records, chunk)):
-        row = max(0, scratch.row[records[k] // (2 * ROW_SPAN)])
-        prefetch(index.chunks.bits, rows + (records[k] % ROW_SPAN + row) * words)
+        bitmap = max(0, scratch.bitmap[records[k] // (2 * BITMAP_SPAN)])
+        prefetch(index.chunks.bits, bitmaps + (records[k] % BITMAP_SPAN + bitmap) * words)
 
 
 @inline
@@ -261,7 +255,7 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
     chunks = find_chunks(index, scratch, clusters)
     for c in range(chunks + PREFETCH_CHUNKS):
         if c < chunks:
-            prefetch_rows(scratch.chunks[c], index, scratch)
+            prefetch_bitmaps(scratch.chunks[c], index, scratch)
         if c >= PREFETCH_CHUNKS:
             chunk = scratch.chunks[c - PREFETCH_CHUNKS]
             written, count = test_chunk(chunk, index, snapshot, events, event, scratch, count, out, written)

@@ -70,7 +70,7 @@ def put_term(code, start, nodes, n, count, out, written):
 def split_terms(kind, start, code, nodes, terms, term_kind, term_start, term_code):
     """Write the terms of all subscriptions, each like a subscription; `terms` gets their numbers. Returns how many.
 
-    `nodes` is scratch, two rows for every test of the longest program.
+    `nodes` is scratch, with room for two of every test of the longest program.
     """
     count = written = 0
     for s in range(kind.size):

@@ -82,7 +82,7 @@ def divide(code, start, nodes, n, count):
 def grow_tree(code, start, end, nodes, roots):
     """The trees of all registers, then that of the program itself; roots[r] is the root of register r.
 
-    `nodes` needs two rows for every test. Returns the number of registers, and of nodes.
+    `nodes` has room for two of every test. Returns the number of registers, and of nodes.
     """
     begin = count = registers = 0
     while True:

@@ -12,8 +12,9 @@ from tellwhen.kernels.truth import is_true, set_true
 ABSENT, SEVERAL, INTERVALS = 0, -1, -2
 """In place of a space + 1: the event has no value on a domain, several of them, or also intervals."""
 
-UNKNOWN_ROW, SEVERAL_ROWS = -1, -2
-"""In place of a row, which is 1 + bucket, or 0 for an event without the domain: no row tells, or one for each value."""
+UNKNOWN_BITMAP, SEVERAL_BITMAPS = -1, -2
+"""In place of the number of a bitmap, which is 1 + bucket, or 0 for an event without the domain: no bitmap tells, or
+there is one for each value."""
 
 POINTS_MAX = 64
 """Up to this many values a set is looked up in the event; in a larger one, the event's values are looked up."""
@@ -43,18 +44,18 @@ def note_value(index, scratch, domain, k):
         scratch.first_entry[domain] = k
         scratch.where[domain] = INTERVALS if is_interval else low + 1
         bucket = index.chunks.bucket[low]
-        scratch.row[domain] = UNKNOWN_ROW if is_interval or bucket == NO_BUCKET else bucket + 1
+        scratch.bitmap[domain] = UNKNOWN_BITMAP if is_interval or bucket == NO_BUCKET else bucket + 1
     elif is_interval or before == INTERVALS:
-        scratch.where[domain], scratch.row[domain] = INTERVALS, UNKNOWN_ROW
+        scratch.where[domain], scratch.bitmap[domain] = INTERVALS, UNKNOWN_BITMAP
     else:
         if before != SEVERAL:
             set_true(scratch.present, before - 1)
         set_true(scratch.present, low)
         scratch.where[domain] = SEVERAL
-        if index.chunks.bucket[low] == NO_BUCKET or scratch.row[domain] == UNKNOWN_ROW:
-            scratch.row[domain] = UNKNOWN_ROW
+        if index.chunks.bucket[low] == NO_BUCKET or scratch.bitmap[domain] == UNKNOWN_BITMAP:
+            scratch.bitmap[domain] = UNKNOWN_BITMAP
         else:
-            scratch.row[domain] = SEVERAL_ROWS
+            scratch.bitmap[domain] = SEVERAL_BITMAPS
 
 
 @inline
@@ -64,7 +65,7 @@ def close_spaces(index, events, event, scratch):
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
         if domain < index.cut_start.size - 1:
-            scratch.where[domain], scratch.row[domain] = ABSENT, 0
+            scratch.where[domain], scratch.bitmap[domain] = ABSENT, 0
             scratch.present[np.uint32(scratch.low[i - begin]) >> np.uint32(6)] = 0
 
 
