@@ -64,7 +64,9 @@ class Postings(NamedTuple):
     """Who waits, cluster by cluster, chunk by chunk, those that are in no chunk last."""
 
     slot: I32  # |4|-8|2|        -1 - slot for one of several postings
-    program: I64  # |0|-1|34|       where its program begins in `words`; -1 if a chunk decides, except for odd values
+    program: (
+        I64  # |0|-1|34|       where its program begins in `words`, -1 for none; in a chunk, what bitmaps leave
+    )
     guard: U64  # by posting that is in no chunk: what an event must have (`kernels/guards.py`)
 
 
@@ -102,7 +104,7 @@ class CoverScratch(NamedTuple):
     chunks: I64  # that the event may satisfy members of
     opened: I64  # by cluster: when it was last opened; the last element is the clock
     members: U64  # of a chunk: those that no bitmap has ruled out yet
-    candidates: I32  # postings whose program is to be run
+    candidates: I32  # postings whose program is to be run; -1 - posting where bitmaps have not told all
     registers: U8
     truth: U64
     entry: I32  # by domain of the store: as `kernels.evaluate.open_event` says; zero between events

@@ -23,7 +23,7 @@ from tellwhen.engines.cover.arrays import (
 from tellwhen.engines.cover.buckets import Buckets
 from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_bitmaps, size_bitmaps, write_chunks
 from tellwhen.engines.cover.kernels.programs import write_programs
-from tellwhen.engines.cover.terms import without
+from tellwhen.engines.cover.terms import left_open, without
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, U64, I64Matrix
 
 
@@ -81,6 +81,28 @@ def chunked(
     clusters[:, GUARD] = np.cumsum(rest) - rest
     is_rest = np.repeat(np.tile([False, True], len(clusters)), np.stack([inside, rest], axis=1).reshape(-1))
     return order, clusters, Chunks(words, bits, buckets.bucket), is_rest
+
+
+def all_programs(
+    extract: Extract,
+    conjunct: Conjuncts,
+    is_exact: NDArray[np.bool_],
+    known_true: I32,
+    ranges: Ranges,
+    prices: F64,
+    terms: I32,
+    is_rest: NDArray[np.bool_],
+    is_whole: NDArray[np.bool_],
+) -> tuple[I64, I32]:
+    """By posting: where its program begins, -1 if it needs none; and the words of all programs.
+
+    In a chunk, a program has only the tests that bitmaps leave open.
+    """
+    in_chunk = ~is_rest & ~is_whole[terms]
+    whole, whole_words = programs(extract, ranges, prices, terms[is_rest])
+    rest, rest_words = programs(left_open(extract, conjunct, is_exact, known_true), ranges, prices, terms[in_chunk])
+    program = np.where(is_rest, whole[terms], np.where(in_chunk, len(whole_words) + rest[terms], -1))
+    return program, np.concatenate([whole_words, rest_words])
 
 
 def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32) -> tuple[I64, I32]:

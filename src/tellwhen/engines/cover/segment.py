@@ -11,7 +11,7 @@ from tellwhen.engines.cover.buckets import bucketed
 from tellwhen.engines.cover.kernels.chunks import find_masks
 from tellwhen.engines.cover.kernels.guards import write_guards
 from tellwhen.engines.cover.kernels.places import price_predicates
-from tellwhen.engines.cover.layout import chunked, programs
+from tellwhen.engines.cover.layout import all_programs, chunked
 from tellwhen.engines.cover.places import clustered, implied, placed, regrouped
 from tellwhen.engines.cover.ranges import expected, read
 from tellwhen.engines.cover.terms import conjuncts, covered, ordered, split
@@ -44,7 +44,7 @@ def build(
     terms, clusters, chunks, is_rest = chunked(
         conjunct, is_whole, prices, masks, buckets, known_true, cluster_start, terms, chunk_min
     )
-    program, words = programs(extract, ranges, prices, terms[is_rest | ~is_whole[terms]])
+    program, words = all_programs(extract, conjunct, is_exact, known_true, ranges, prices, terms, is_rest, is_whole)
     guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
     write_guards(terms[is_rest], conjunct, guards, ranges, guard)
     slot = slots[owner[terms]]
@@ -55,7 +55,7 @@ def build(
         access,
         clusters,
         chunks,
-        Postings(np.where(several, -1 - slot, slot).astype(np.int32), program[terms], guard),
+        Postings(np.where(several, -1 - slot, slot).astype(np.int32), program, guard),
         words,
         np.stack([ranges.first, ranges.last], axis=1).reshape(-1),
     )

@@ -9,7 +9,7 @@ from tellwhen.compile.extract import Extract
 from tellwhen.engines.cover.arrays import Conjuncts, Lists, Ranges
 from tellwhen.engines.cover.kernels.chunks import find_conjuncts
 from tellwhen.engines.cover.kernels.covers import find_covers
-from tellwhen.engines.cover.kernels.terms import order_parts, split_terms
+from tellwhen.engines.cover.kernels.terms import leave_open, order_parts, split_terms
 from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
 from tellwhen.kernels.arrays import F64, I32, PROGRAM
 
@@ -76,6 +76,14 @@ def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_]) -> 
     is_whole = np.empty(count, dtype=np.bool_)
     find_conjuncts(extract.kind, extract.start, extract.code, ranges, is_exact, nodes, found, is_whole)
     return found, is_whole
+
+
+def left_open(extract: Extract, conjunct: Conjuncts, is_exact: NDArray[np.bool_], known_true: I32) -> Extract:
+    """The terms without what bitmaps settle."""
+    start, code = np.zeros_like(extract.start), np.empty_like(extract.code)
+    nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
+    leave_open(extract.kind, extract.start, extract.code, conjunct, is_exact, known_true, nodes, start, code)
+    return extract._replace(start=start, code=code)
 
 
 def without(conjunct: Conjuncts, known_true: I32) -> Conjuncts:

@@ -49,6 +49,7 @@ def check_index(index: CoverIndex, slots: I32, snapshot: Snapshot) -> None:
     assert at == len(postings.slot)
     assert guard == len(postings.guard)
     assert (POSTING, MEMBERS, BITMAPS, COLUMNS) == (0, 1, 2, 3)
+    assert (postings.program < len(index.words)).all()
     begins = np.unique(postings.program[postings.program >= 0])
     ends = begins + 1 + index.words[begins]
     assert np.array_equal(np.concatenate([[0], ends]), np.concatenate([begins, [len(index.words)]]))

@@ -200,7 +200,7 @@ def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, 
                     written = emit(index.postings.slot[np.uint64(k)], snapshot, scratch.stamps, out, written)
                     survivors += 1
                 else:
-                    scratch.candidates[candidates] = k
+                    scratch.candidates[candidates] = k if is_sure else -1 - k
                     candidates += 1
         scratch.effort[0] += survivors
     return written, candidates
@@ -282,20 +282,21 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
     is_open = False
     for c in range(count):
         if c + PREFETCH_PROGRAMS < count:
-            ahead = max(0, postings.program[scratch.candidates[c + PREFETCH_PROGRAMS]])
+            ahead = postings.program[max(0, scratch.candidates[c + PREFETCH_PROGRAMS])]
             for line in range(PREFETCH_LINES):
                 prefetch(words, ahead + line * CACHE_LINE_WORDS)
-        k = scratch.candidates[c]
+        k, is_sure = scratch.candidates[c], True
+        if k < 0:
+            k, is_sure = -1 - k, False
         slot = postings.slot[k]
         if slot < 0 and stamps[-1 - slot] == stamps[-1]:
             continue
-        program = postings.program[k]
-        if program < 0 and not is_open:
+        if not (is_sure or is_open):
             open_event(events, event, scratch.entry)
             is_open = True
         if (
-            accepts(words, program, index.lists, events, begin, end, scratch)
-            if program >= 0
+            accepts(words, postings.program[k], index.lists, events, begin, end, scratch)
+            if is_sure
             else is_satisfied(
                 slot if slot >= 0 else -1 - slot,
                 snapshot,

@@ -104,10 +104,10 @@ def price_part(code, start, nodes, n, prices, known):
 
 
 @inline
-def move_part(code, start, nodes, n, is_last, out, written):
-    """Write the tests of a part of an AND at `written`, as if they began there; returns the new end."""
+def move_part(code, start, nodes, n, is_last, out, written, out_start):
+    """Write the tests of a part of an AND to out[written], of a program from `out_start` on; returns the new end."""
     begin, yes = nodes[n, BEGIN], nodes[n, YES]
-    shift = (written - start) // 3 - begin
+    shift = (written - out_start) // 3 - begin
     after = nodes[n, END] + shift
     for at in range(begin, nodes[n, END]):
         out[written] = code[start + 3 * at]
@@ -152,8 +152,59 @@ def order_parts(kind, start, code, prices, covers, guards, known, nodes, order, 
             part_price[k], order[k] = price, n
         written = first
         for k in range(end - 1):
-            written = move_part(code, first, nodes, order[k], k == end - 2, out, written)
+            written = move_part(code, first, nodes, order[k], k == end - 2, out, written, first)
         for which in range(2):
             list_start, predicate = covers if which == 0 else guards
             for k in range(list_start[s], list_start[s + 1]):
                 known[predicate[k]] = 0.0
+
+
+@inline
+def is_settled(p, s, conjunct, is_exact, known_true):
+    """Is predicate p of term s certainly true once the bitmaps of a chunk have not ruled the term out?"""
+    if p == known_true[s]:
+        return True
+    conjunct_start, _, predicate = conjunct
+    if is_exact[p]:
+        for k in range(conjunct_start[s], conjunct_start[s + 1]):
+            if predicate[k] == p:
+                return True
+    return False
+
+
+@kernel
+def leave_open(kind, start, code, conjunct, is_exact, known_true, nodes, after_start, after_code):
+    """Write the code of all terms without what the bitmaps of a chunk settle.
+
+    `nodes` is scratch, with room for two of every test of the longest program.
+    """
+    written = 0
+    for s in range(kind.size):
+        first, last = start[s], start[s + 1]
+        begin = written
+        end = 1
+        nodes[0, KIND] = OR_NODE
+        if kind[s] == PROGRAM and not has_registers(code, first, last):
+            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
+            end = divide(code, first, nodes, 0, 1)
+        if kind[s] == CONJUNCTION:
+            for i in range(first, last):
+                if not is_settled(code[i], s, conjunct, is_exact, known_true):
+                    after_code[written] = code[i]
+                    written += 1
+        elif nodes[0, KIND] == AND_NODE:
+            open_parts = 0
+            for n in range(1, end):
+                is_leaf = nodes[n, END] - nodes[n, BEGIN] == 1
+                p = code[first + 3 * nodes[n, BEGIN]]
+                nodes[n, CHILD] = is_leaf and is_settled(p, s, conjunct, is_exact, known_true)
+                open_parts += nodes[n, CHILD] == 0
+            for n in range(1, end):
+                if nodes[n, CHILD] == 0:
+                    open_parts -= 1
+                    written = move_part(code, first, nodes, n, open_parts == 0, after_code, written, begin)
+        else:
+            for i in range(first, last):
+                after_code[written] = code[i]
+                written += 1
+        after_start[s + 1] = written
