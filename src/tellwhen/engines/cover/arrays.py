@@ -23,9 +23,9 @@ NEGATED, JUMP_ON_TRUE, POINTS, FLAG_BITS = 4, 8, 16, 5
 says that every range is a single space."""
 
 HEAD, FIRST, LAST, JUMP, INSTRUCTION_WORDS = range(5)
-"""Words of an instruction: its head; the range, or where the list begins and how many ranges it has, or a register and
-its value; and where the program goes on if the test is true (JUMP_ON_TRUE) or if it is false. Otherwise the next
-instruction follows. ACCEPT and REJECT end the program; behind its last instruction it is false."""
+"""Words of an instruction: its head; the range, or where its list begins in `words` and how many ranges it has, or a
+register and its value; and where the program goes on if the test is true (JUMP_ON_TRUE) or if it is false. Otherwise
+the next instruction follows. ACCEPT and REJECT end the program; behind its last instruction it is false."""
 
 LEVEL, HALF, NODE_FIRST, NODES, TABLE, VARIANT_COLUMNS = range(6)
 """Columns of a variant of nodes: its level, by how many spaces its nodes are shifted, its first node with a cluster,
@@ -64,9 +64,7 @@ class Postings(NamedTuple):
     """Who waits, cluster by cluster, chunk by chunk, those that are in no chunk last."""
 
     slot: I32  # |4|-8|2|        -1 - slot for one of several postings
-    program: (
-        I64  # |0|-1|34|       where its program begins in `words`, -1 for none; in a chunk, what bitmaps leave
-    )
+    program: I64  # |0|-1|34|       where its program begins in `words`, -1 for none; in a chunk, what bitmaps leave
     guard: U64  # by posting that is in no chunk: what an event must have (`kernels/guards.py`)
 
 
@@ -87,8 +85,7 @@ class CoverIndex(NamedTuple):
     clusters: I64Matrix  # [clusters, CLUSTER_COLUMNS]; cluster 0 is opened by every event
     chunks: Chunks
     postings: Postings
-    words: I32  # |8 ........|4 ....| programs: how many words follow, then instructions
-    lists: I32  # |3 3|7 9|...        ranges of spaces, first and last, each list ascending
+    words: I32  # |3 3 7 9|8 ........ 4 4 6 7|   shared lists of ranges; programs: length, instructions, own lists
 
 
 class CoverScratch(NamedTuple):
@@ -103,6 +100,8 @@ class CoverScratch(NamedTuple):
     clusters: I32  # that the event opens
     chunks: I64  # that the event may satisfy members of
     opened: I64  # by cluster: when it was last opened; the last element is the clock
+    buckets: U64  # by domain of which the event has several values: a bit for each of their buckets
+    joined: U64  # a bitmap: the OR, or the AND, of several
     members: U64  # of a chunk: those that no bitmap has ruled out yet
     candidates: I32  # postings whose program is to be run; -1 - posting where bitmaps have not told all
     registers: U8

@@ -133,6 +133,8 @@ class _CoverReader(Reader):
                 clusters=clusters + 1,
                 opened=clusters + 1,
                 chunks=len(index.chunks.words) // CHUNK_HEADER + 1,
+                buckets=domains,
+                joined=CHUNK_WORDS,
                 members=CHUNK_WORDS,
                 candidates=len(index.postings.slot) + 1,
                 registers=snapshot.registers + 1,

@@ -13,7 +13,6 @@ from tellwhen.engines.cover.arrays import (
     CHUNKS_END,
     CLUSTER_COLUMNS,
     GUARD,
-    INSTRUCTION_WORDS,
     REST,
     REST_END,
     Chunks,
@@ -22,9 +21,9 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.buckets import Buckets
 from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_bitmaps, size_bitmaps, write_chunks
-from tellwhen.engines.cover.kernels.programs import write_programs
+from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
 from tellwhen.engines.cover.terms import left_open, without
-from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, U64, I64Matrix
+from tellwhen.kernels.arrays import F64, I32, I64, U64, I64Matrix
 
 
 def chunked(
@@ -99,22 +98,38 @@ def all_programs(
     In a chunk, a program has only the tests that bitmaps leave open.
     """
     in_chunk = ~is_rest & ~is_whole[terms]
-    whole, whole_words = programs(extract, ranges, prices, terms[is_rest])
-    rest, rest_words = programs(left_open(extract, conjunct, is_exact, known_true), ranges, prices, terms[in_chunk])
-    program = np.where(is_rest, whole[terms], np.where(in_chunk, len(whole_words) + rest[terms], -1))
-    return program, np.concatenate([whole_words, rest_words])
+    shared, lists = shared_lists(ranges)
+    whole, whole_words = programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
+    short = left_open(extract, conjunct, is_exact, known_true)
+    base = len(lists) + len(whole_words)
+    rest, rest_words = programs(short, ranges, prices, terms[in_chunk], shared, base)
+    program = np.where(is_rest, len(lists) + whole[terms], np.where(in_chunk, base + rest[terms], -1))
+    return program, np.concatenate([lists, whole_words, rest_words])
 
 
-def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32) -> tuple[I64, I32]:
-    """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order."""
-    tests = np.where(extract.kind == CONJUNCTION, np.diff(extract.start), np.diff(extract.start) // 3)
-    tests[(extract.kind == CONJUNCTION) & (tests == 0)] = 1
+def shared_lists(ranges: Ranges) -> tuple[I64, I32]:
+    """By predicate: where its list begins, -1 if it is not shared; and the words of all shared lists."""
+    many = np.diff(ranges.start)
+    lengths = np.where(many > NEAR_MAX, 2 * many, 0)
+    shared = np.where(many > NEAR_MAX, np.cumsum(lengths) - lengths, -1)
+    words = np.empty(int(lengths.sum()), dtype=np.int32)
+    write_lists(ranges, shared, words)
+    return shared, words
+
+
+def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32, shared: I64, base: int) -> tuple[I64, I32]:
+    """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order.
+
+    The words will begin at `base` in the index.
+    """
+    each = np.empty(len(extract.kind), dtype=np.int64)
+    measure_programs(extract.kind, extract.start, extract.code, ranges, each)
     named, first = np.unique(owners, return_index=True)
     order = named[np.argsort(first)]
-    lengths = 1 + INSTRUCTION_WORDS * tests[order]
-    program = np.full(len(tests), -1, dtype=np.int64)
+    lengths = each[order]
+    program = np.full(len(each), -1, dtype=np.int64)
     program[order] = np.cumsum(lengths) - lengths
     words = np.empty(int(lengths.sum()), dtype=np.int32)
-    if not write_programs(extract.kind, extract.start, extract.code, ranges, prices, program, words):
+    if not write_programs(extract.kind, extract.start, extract.code, ranges, prices, shared, base, program, words):
         raise AssertionError("a test with two jumps")
     return program, words

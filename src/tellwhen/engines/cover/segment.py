@@ -57,5 +57,4 @@ def build(
         chunks,
         Postings(np.where(several, -1 - slot, slot).astype(np.int32), program, guard),
         words,
-        np.stack([ranges.first, ranges.last], axis=1).reshape(-1),
     )

@@ -89,7 +89,7 @@ def open_clusters(index, events, event, scratch):
 
 
 @inline
-def accepts(words, program, lists, events, begin, end, scratch):
+def accepts(words, program, events, begin, end, scratch):
     """Run a program."""
     origin = np.uint64(program) + np.uint64(1)
     at, stop = origin, origin + np.uint64(words[np.uint64(program)])
@@ -102,7 +102,7 @@ def accepts(words, program, lists, events, begin, end, scratch):
             if kind == REGISTER:
                 value = scratch.registers[first] != 0
             else:
-                value = test(head, first, last, lists, events, begin, end, scratch)
+                value = test(head, first, last, words, events, begin, end, scratch)
             jumps = value == (head & JUMP_ON_TRUE != 0)
         if jumps:
             target = words[at + JUMP_WORD]
@@ -131,28 +131,22 @@ def and_bitmap(members, bits, bitmap, words):
 
 
 @inline
-def and_bitmaps(column, first_bitmap, words, index, events, event, scratch):
+def and_bitmaps(column, first_bitmap, words, index, scratch):
     """The same for a domain with several values: one of them must do or, if the column is negated, all of them."""
-    bits, members, domain = index.chunks.bits, scratch.members, column >> 1
-    begin, end = events.start[event], events.start[event + 1]
-    alive = np.uint64(0)
-    for w in range(words):
-        joined = ALL if column & 1 else np.uint64(0)
-        k = scratch.first_entry[domain]
-        while begin + k < end and events.domain[begin + k] == domain:
-            bitmap = first_bitmap + (np.int64(index.chunks.bucket[scratch.low[k]]) + 1) * words
-            if column & 1:
-                joined &= bits[bitmap + w]
-            else:
-                joined |= bits[bitmap + w]
-            k += 1
-        members[w] &= joined
-        alive |= members[w]
-    return alive != 0
+    bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
+    for w in range(np.uint64(words)):
+        joined[w] = ALL if is_negated else np.uint64(0)
+    left = scratch.buckets[column >> 1]
+    while left != 0:
+        at = np.uint64(first_bitmap + (np.int64(lowest_bit(left)) + 1) * words)
+        left &= left - np.uint64(1)
+        for w in range(np.uint64(words)):
+            joined[w] = joined[w] & bits[at + w] if is_negated else joined[w] | bits[at + w]
+    return and_bitmap(scratch.members, joined, 0, words)
 
 
 @inline
-def rule_out(chunk, index, events, event, scratch):
+def rule_out(chunk, index, scratch):
     """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps tell
     all that there is to tell."""
     records = index.chunks.words
@@ -173,16 +167,16 @@ def rule_out(chunk, index, events, event, scratch):
                 return False, True
         elif bitmap == UNKNOWN_BITMAP:
             is_sure = False
-        elif not and_bitmaps(column, first_bitmap, words, index, events, event, scratch):
+        elif not and_bitmaps(column, first_bitmap, words, index, scratch):
             return False, True
     return True, is_sure
 
 
 @inline
-def test_chunk(chunk, index, snapshot, events, event, scratch, candidates, out, written):
+def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
     """Write the members that hold for certain, and list those whose program decides; returns the new end of the
     output, or -1 if it is full, and of the candidates."""
-    any_left, is_sure = rule_out(chunk, index, events, event, scratch)
+    any_left, is_sure = rule_out(chunk, index, scratch)
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits
         survivors = 0
@@ -258,7 +252,7 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
             prefetch_bitmaps(scratch.chunks[c], index, scratch)
         if c >= PREFETCH_CHUNKS:
             chunk = scratch.chunks[c - PREFETCH_CHUNKS]
-            written, count = test_chunk(chunk, index, snapshot, events, event, scratch, count, out, written)
+            written, count = test_chunk(chunk, index, snapshot, scratch, count, out, written)
             if written < 0:
                 return written, count
     bits = event_bits(index, events, event, scratch)
@@ -295,7 +289,7 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
             open_event(events, event, scratch.entry)
             is_open = True
         if (
-            accepts(words, postings.program[k], index.lists, events, begin, end, scratch)
+            accepts(words, postings.program[k], events, begin, end, scratch)
             if is_sure
             else is_satisfied(
                 slot if slot >= 0 else -1 - slot,

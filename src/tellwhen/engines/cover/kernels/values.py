@@ -48,14 +48,17 @@ def note_value(index, scratch, domain, k):
     elif is_interval or before == INTERVALS:
         scratch.where[domain], scratch.bitmap[domain] = INTERVALS, UNKNOWN_BITMAP
     else:
+        one, bucket = np.uint64(1), index.chunks.bucket[low]
         if before != SEVERAL:
             set_true(scratch.present, before - 1)
+            scratch.buckets[domain] = one << np.uint64(max(0, scratch.bitmap[domain] - 1))
         set_true(scratch.present, low)
         scratch.where[domain] = SEVERAL
-        if index.chunks.bucket[low] == NO_BUCKET or scratch.bitmap[domain] == UNKNOWN_BITMAP:
+        if bucket == NO_BUCKET or scratch.bitmap[domain] == UNKNOWN_BITMAP:
             scratch.bitmap[domain] = UNKNOWN_BITMAP
         else:
             scratch.bitmap[domain] = SEVERAL_BITMAPS
+            scratch.buckets[domain] |= one << np.uint64(bucket)
 
 
 @inline
@@ -70,43 +73,44 @@ def close_spaces(index, events, event, scratch):
 
 
 @inline
-def in_list(lists, first, count, low, high):
-    """Does low..high touch one of the `count` ranges from `first` on?"""
-    at, stop = np.int64(first), np.int64(first + count)
+def in_list(words, first, count, low, high):
+    """Does low..high touch one of the `count` ranges in the words from `first` on?"""
+    at, stop = np.int64(0), np.int64(count)
     while at < stop:
         middle = (at + stop) >> 1
-        if lists[2 * middle + 1] < low:
+        if words[np.uint64(first + 2 * middle + 1)] < low:
             at = middle + 1
         else:
             stop = middle
-    return at < first + count and lists[2 * at] <= high
+    return at < count and words[np.uint64(first + 2 * at)] <= high
 
 
 @inline
-def touches(domain, first, last, is_range, lists, events, begin, end, scratch):
-    """Does some entry of the domain touch the range first..last, or one of the `last` ranges from `first` on?"""
+def touches(domain, first, last, is_range, words, events, begin, end, scratch):
+    """Does some entry of the domain touch the range first..last, or one of the `last` ranges in the words from
+    `first` on?"""
     k = scratch.first_entry[domain]
     while begin + k < end and events.domain[begin + k] == domain:
         low, high = scratch.low[k], scratch.high[k]
-        if (low <= last and high >= first) if is_range else in_list(lists, first, last, low, high):
+        if (low <= last and high >= first) if is_range else in_list(words, first, last, low, high):
             return True
         k += 1
     return False
 
 
 @inline
-def any_present(present, lists, first, last, is_range):
+def any_present(present, words, first, last, is_range):
     """Is one of the values in a set of single spaces: `first`, or those of the `last` ranges from `first` on?"""
     if is_range:
         return is_true(present, first)
-    for i in range(np.uint64(2 * first), np.uint64(2 * (first + last)), np.uint64(2)):
-        if is_true(present, lists[i]):
+    for i in range(np.uint64(first), np.uint64(first + 2 * last), np.uint64(2)):
+        if is_true(present, words[i]):
             return True
     return False
 
 
 @inline
-def test(head, first, last, lists, events, begin, end, scratch):
+def test(head, first, last, words, events, begin, end, scratch):
     """Is the predicate of an instruction true?"""
     domain = head >> FLAG_BITS
     where = scratch.where[np.uint64(domain)]
@@ -115,9 +119,9 @@ def test(head, first, last, lists, events, begin, end, scratch):
     is_range = head & 3 == RANGE
     if where > 0:
         space = where - 1
-        found = (first <= space and space <= last) if is_range else in_list(lists, first, last, space, space)
+        found = (first <= space and space <= last) if is_range else in_list(words, first, last, space, space)
     elif where == SEVERAL and head & POINTS != 0 and (is_range or last <= POINTS_MAX):
-        found = any_present(scratch.present, lists, first, last, is_range)
+        found = any_present(scratch.present, words, first, last, is_range)
     else:
-        found = touches(domain, first, last, is_range, lists, events, begin, end, scratch)
+        found = touches(domain, first, last, is_range, words, events, begin, end, scratch)
     return found != (head & NEGATED != 0)
