@@ -21,6 +21,16 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def count_bits(typing_context: Any, word: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
 @inline
 def bitmap_words(members):
     """Words of a bitmap with a bit for each member."""

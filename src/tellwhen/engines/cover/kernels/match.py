@@ -33,7 +33,7 @@ from tellwhen.engines.cover.arrays import (
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.bits import bitmap_words, lowest_bit
+from tellwhen.engines.cover.kernels.bits import bitmap_words, count_bits, lowest_bit
 from tellwhen.engines.cover.kernels.guards import ALL, ANY, event_bits
 from tellwhen.engines.cover.kernels.values import (
     UNKNOWN_BITMAP,
@@ -173,6 +173,24 @@ def rule_out(chunk, index, scratch):
 
 
 @inline
+def emit_members(members, posting, index, snapshot, scratch, out, written):
+    """Write the slots of 64 postings whose bits are set; returns the new end of the output, or -1 if it is full."""
+    if np.int64(count_bits(members)) > out.slot.size - written:
+        return np.int64(-1)
+    slots, first = index.postings.slot, np.uint64(posting)
+    is_clean = snapshot.removed == 0
+    while members != 0:
+        slot = slots[first + lowest_bit(members)]
+        members &= members - np.uint64(1)
+        if is_clean and slot >= 0:
+            out.slot[np.uint64(written)] = slot
+            written += 1
+        else:
+            written = emit(slot, snapshot, scratch.stamps, out, written)
+    return written
+
+
+@inline
 def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
     """Write the members that hold for certain, and list those whose program decides; returns the new end of the
     output, or -1 if it is full, and of the candidates."""
@@ -182,20 +200,17 @@ def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
         survivors = 0
         for w in range(bitmap_words(records[chunk + MEMBERS])):
             left = scratch.members[w]
-            undecided = bits[records[chunk + BITMAPS] + w] if is_sure else ALL
+            undecided = left & bits[records[chunk + BITMAPS] + w] if is_sure else left
             posting = records[chunk + POSTING] + 64 * w
-            while left != 0:
-                bit = lowest_bit(left)
-                k = posting + np.int64(bit)
-                left &= left - np.uint64(1)
-                if (undecided >> bit) & np.uint64(1) == 0:
-                    if written == out.slot.size:
-                        return np.int64(-1), candidates
-                    written = emit(index.postings.slot[np.uint64(k)], snapshot, scratch.stamps, out, written)
-                    survivors += 1
-                else:
-                    scratch.candidates[candidates] = k if is_sure else -1 - k
-                    candidates += 1
+            survivors += np.int64(count_bits(left ^ undecided))
+            written = emit_members(left ^ undecided, posting, index, snapshot, scratch, out, written)
+            if written < 0:
+                break
+            while undecided != 0:
+                k = posting + np.int64(lowest_bit(undecided))
+                undecided &= undecided - np.uint64(1)
+                scratch.candidates[candidates] = k if is_sure else -1 - k
+                candidates += 1
         scratch.effort[0] += survivors
     return written, candidates
 
