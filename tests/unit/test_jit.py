@@ -164,15 +164,17 @@ def fingerprints(root):
         ("kernels/middle.py", {"kernels/middle.py", "engines/one/kernels.py"}),
         ("kernels/other.py", {"kernels/other.py", "engines/two/kernels.py"}),
         ("engines/one/kernels.py", {"engines/one/kernels.py"}),
+        ("__init__.py", set(SOURCES)),
     ],
 )
 def test_a_change_concerns_what_depends_on_it_and_nothing_else(tmp_path, monkeypatch, changed, depending):
     monkeypatch.setattr(jit, "PACKAGE", tmp_path)
+    (tmp_path / "__init__.py").write_text("")
     for name, source in SOURCES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(source)
     before = fingerprints(tmp_path)
-    (tmp_path / changed).write_text(SOURCES[changed] + "# changed\n")
+    (tmp_path / changed).write_text(SOURCES.get(changed, "") + "# changed\n")
     after = fingerprints(tmp_path)
     assert {name for name in SOURCES if before[name] != after[name]} == depending
 
