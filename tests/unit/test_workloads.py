@@ -19,11 +19,13 @@ from tellwhen.workloads import (
     Catalogue,
     Clauses,
     Flights,
+    Groups,
     Keywords,
     Prefixes,
     Products,
     QGrams,
     Ranked,
+    Targeting,
     taken,
     taken_events,
 )
@@ -109,8 +111,10 @@ SMALL = {
     "abegen": ABEGen(total=20_000, dimension_skew=0.7), "ads": Ads(total=20_000),
     "begen": BEGen(operators="high", skew=1.0), "catalogue": Catalogue(),
     "clauses": Clauses(clauses=4, dimensions=300), "flights": Flights(),
+    "groups": Groups(dimensions=60, event_size=12, bases=20, cardinality=30),
     "keywords": Keywords(form="split", length=20), "prefixes": Prefixes(), "products": Products(skew=0.8),
     "qgrams": QGrams(), "ranked": Ranked(dimensions=2, skew_across=0.7, skew_within=0.8),
+    "targeting": Targeting(countries=9, segments=80, carried=6),
 }  # fmt: skip
 """With values other than the defaults, so that a parameter that is ignored is noticed."""
 
@@ -122,7 +126,7 @@ OTHERS = {
 
 CHECKSUMS = {
     "abegen": 1203638262, "ads": 3008983889, "begen": 2794861228, "catalogue": 1401445959, "clauses": 1777796894,
-    "flights": 3927043195,
+    "flights": 3927043195, "groups": 3022266243, "targeting": 1238816540,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
 """Checksums of a block of subscriptions and a block of events, as text."""

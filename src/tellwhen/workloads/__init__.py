@@ -9,9 +9,11 @@ from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, taken, taken
 from tellwhen.workloads.begen import BEGen
 from tellwhen.workloads.clauses import Clauses
 from tellwhen.workloads.flights import Flights
+from tellwhen.workloads.groups import Groups
 from tellwhen.workloads.keywords import Keywords, QGrams
 from tellwhen.workloads.products import Catalogue, Prefixes, Products
 from tellwhen.workloads.ranked import Ranked
+from tellwhen.workloads.targeting import Targeting
 
 WORKLOADS: dict[str, type[Workload]] = {
     "abegen": ABEGen,
@@ -20,11 +22,13 @@ WORKLOADS: dict[str, type[Workload]] = {
     "catalogue": Catalogue,
     "clauses": Clauses,
     "flights": Flights,
+    "groups": Groups,
     "keywords": Keywords,
     "prefixes": Prefixes,
     "products": Products,
     "qgrams": QGrams,
     "ranked": Ranked,
+    "targeting": Targeting,
 }
 
 __all__ = [
@@ -37,11 +41,13 @@ __all__ = [
     "Catalogue",
     "Clauses",
     "Flights",
+    "Groups",
     "Keywords",
     "Prefixes",
     "Products",
     "QGrams",
     "Ranked",
+    "Targeting",
     "Workload",
     "taken",
     "taken_events",
