@@ -163,7 +163,8 @@ def random_event(rng):
             low = rng.randrange(40)
             return tw.Interval(low, low + rng.randrange(6))
         if rng.random() < 0.2:
-            return [rng.randrange(40) + rng.choice([0, 0, 0.5]) for _ in range(rng.randint(1, 3))]
+            several = [rng.randrange(40) + rng.choice([0, 0, 0.5]) for _ in range(rng.randint(1, 3))]
+            return [*several, tw.Interval(several[0] + 1, several[0] + 9)] if rng.random() < 0.3 else several
         return rng.randrange(40) + rng.choice([0, 0, 0, 0.5]) if name in "abc" else rng.randrange(4000) / 10
 
     return {name: value(name) for name in "abcdefgh" if rng.random() < 0.8}
