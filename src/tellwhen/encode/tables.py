@@ -25,16 +25,7 @@ from tellwhen.compile.domains import (
 )
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
-from tellwhen.encode.columns import (
-    Column,
-    Values,
-    columns,
-    is_string,
-    map_columns,
-    objects,
-    only_map,
-    single_values,
-)
+from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.kernels.encode import scatter

@@ -9,16 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.encode.columns import (
-    Column,
-    Values,
-    columns,
-    is_string,
-    map_columns,
-    objects,
-    only_map,
-    single_values,
-)
+from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
 from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.lang import limits

@@ -43,7 +43,7 @@ BITMAP_SPAN = 1 << 16
 """More than the bitmaps of a chunk."""
 
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
-"""Members of a chunk, at most, and the words of a bitmap of so many bits."""
+"""Members of a chunk, at most, and the words of a bitmap with a bit for each."""
 
 BUCKETS_MAX = 62
 """Buckets of a domain."""

@@ -22,7 +22,7 @@ class Buckets(NamedTuple):
 
 
 def bucketed(known: Spaces, mass: F64, most: int) -> Buckets:
-    """At most `most` buckets for a domain: a space each if there are so few, else a value each, else equal shares.
+    """At most `most` buckets for a domain: one for each space if they suffice, else for each value, else equal shares.
 
     Values lie apart: between two neighbouring integers, or two strings that are asked for, there is a space in which
     hardly any event has a value. Where only these make too many spaces, they are in no bucket.

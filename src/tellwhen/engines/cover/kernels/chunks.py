@@ -113,7 +113,7 @@ def seed_of(counts, touched, found, members):
 
 @inline
 def choose_columns(counts, touched, found, common, chosen):
-    """Mark the commonest columns, and zero all counts; returns how many are marked."""
+    """Mark the commonest columns, and zero all counts."""
     marked = 0
     while marked < COLUMNS_MAX:
         best = -1
@@ -127,7 +127,6 @@ def choose_columns(counts, touched, found, common, chosen):
         marked += 1
     for k in range(found):
         counts[touched[k]] = 0
-    return marked
 
 
 @inline

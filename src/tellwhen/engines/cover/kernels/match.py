@@ -18,6 +18,7 @@ from tellwhen.engines.cover.arrays import (
     FIRST,
     GUARD,
     HALF,
+    INSTRUCTION_WORDS,
     JUMP,
     JUMP_ON_TRUE,
     LAST,
@@ -54,10 +55,10 @@ PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
 PREFETCH_CHUNKS = 2
 """Prefetch distance, in chunks."""
 
-CACHE_LINE_WORDS = 16
-"""int32 words per cache line."""
+CACHE_LINE_WORDS, CACHE_LINE_LONGS = 16, 8
+"""int32 and int64 words per cache line."""
 
-FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = np.uint64(FIRST), np.uint64(LAST), np.uint64(JUMP), np.uint64(4)
+FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = (np.uint64(word) for word in (FIRST, LAST, JUMP, INSTRUCTION_WORDS))
 """Unsigned: Numba tests every signed index for being negative."""
 
 
@@ -229,7 +230,7 @@ def find_chunks(index, scratch, clusters):
     for c in range(clusters):
         cluster = scratch.clusters[c]
         prefetch(records, index.clusters[cluster, CHUNK])
-        prefetch(records, index.clusters[cluster, CHUNK] + 8)
+        prefetch(records, index.clusters[cluster, CHUNK] + CACHE_LINE_LONGS)
         prefetch(index.postings.guard, index.clusters[cluster, GUARD])
     for c in range(clusters):
         chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
@@ -303,19 +304,12 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
         if not (is_sure or is_open):
             open_event(events, event, scratch.entry)
             is_open = True
-        if (
-            accepts(words, postings.program[k], events, begin, end, scratch)
-            if is_sure
-            else is_satisfied(
-                slot if slot >= 0 else -1 - slot,
-                snapshot,
-                events,
-                event,
-                scratch.entry,
-                scratch.truth,
-                scratch.registers,
-            )
-        ):
+        if is_sure:
+            holds = accepts(words, postings.program[k], events, begin, end, scratch)
+        else:
+            whole = slot if slot >= 0 else -1 - slot
+            holds = is_satisfied(whole, snapshot, events, event, scratch.entry, scratch.truth, scratch.registers)
+        if holds:
             if written == out.slot.size:
                 written = np.int64(-1)
                 break

@@ -48,12 +48,18 @@ def half_of(variant):
 
 
 @inline
-def share(mass, origin, spaces, first, last):
-    """The expected share of the events with a value in the node around spaces first..last."""
-    variant, node = enclosing(first, last)
+def node_share(mass, origin, spaces, variant, node):
+    """The expected share of the events with a value on the node."""
     begin = (node << (variant >> 1)) - half_of(variant)
     end = begin + (1 << (variant >> 1))
     return mass[origin + min(end, spaces)] - mass[origin + max(begin, 0)]
+
+
+@inline
+def share(mass, origin, spaces, first, last):
+    """The expected share of the events with a value on the node around spaces first..last."""
+    variant, node = enclosing(first, last)
+    return node_share(mass, origin, spaces, variant, node)
 
 
 @inline
@@ -85,9 +91,8 @@ def price_predicates(ranges, cut_start, mass, prices, is_apart):
 
 
 @inline
-def key_of(domain, first, last):
-    """The key of the node around spaces first..last of a domain."""
-    variant, node = enclosing(first, last)
+def key_of(domain, variant, node):
+    """The key of a node."""
     return ((np.int64(domain) << VARIANT_BITS) | variant) << NODE_BITS | node
 
 
@@ -111,7 +116,8 @@ def place(covers, ranges, is_apart, cut_start, keys, owners):
                     first, last = np.int64(0), cut_start[domain + 1] - cut_start[domain]
                     if not ranges.negated[p]:
                         first, last = ranges.first[i] - origin, ranges.last[i + step - 1] - origin
-                    keys[count], owners[count] = key_of(domain, first, last), s
+                    variant, node = enclosing(first, last)
+                    keys[count], owners[count] = key_of(domain, variant, node), s
                 count += 1
         if cover_start[s] == cover_start[s + 1]:
             if keys.size > 0:

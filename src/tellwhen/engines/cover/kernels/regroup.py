@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.kernels.places import NODE_BITS, VARIANT_BITS, half_of
+from tellwhen.engines.cover.kernels.places import key_of, node_share
 from tellwhen.kernels.jit import inline, kernel
 
 OPENING, MEMBER = 60.0, 2.0
@@ -22,7 +22,7 @@ SETTLED = 64
 """Members of a cluster that is worth its opening: they stay."""
 
 PRICE_RATIO = 8.0
-"""Nodes that so many times more events open than the best one are not considered."""
+"""A node that more than 8 times as many events open as the best one is not considered."""
 
 ROUNDS = 4
 """Times that terms of small clusters look for a better one."""
@@ -57,14 +57,6 @@ def add(table, counts, key, used):
 
 
 @inline
-def node_share(mass, origin, spaces, variant, node):
-    """The expected share of the events with a value on the node."""
-    begin = (node << (variant >> 1)) - half_of(variant)
-    end = begin + (1 << (variant >> 1))
-    return mass[origin + min(end, spaces)] - mass[origin + max(begin, 0)]
-
-
-@inline
 def least_share(s, conjunct, ranges, mass):
     """The share of the events on the node of a term's best predicate."""
     conjunct_start, _, predicate = conjunct
@@ -78,14 +70,14 @@ def least_share(s, conjunct, ranges, mass):
 
 
 @inline
-def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least_members, is_counting, best):
+def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least_members, is_counting):
     """Go through the nodes that a term may wait on: count them all, or find the best one.
 
-    Returns the number of keys in the table, the key, its predicate and its cost; `best` is a cost to be beaten.
+    Returns the number of keys in the table, the best key, and its predicate; both are -1 if no node has enough members.
     """
     conjunct_start, _, predicate = conjunct
     limit = PRICE_RATIO * least_share(s, conjunct, ranges, mass) + 1e-12
-    best_key, best_predicate = np.int64(-1), np.int64(-1)
+    best, best_key, best_predicate = 1e300, np.int64(-1), np.int64(-1)
     for k in range(conjunct_start[s], conjunct_start[s + 1]):
         p = predicate[k]
         if ranges.negated[p]:
@@ -104,7 +96,7 @@ def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least
                 price = node_share(mass, origin, spaces, variant, node)
                 if price > limit:
                     continue
-                key = ((np.int64(domain) << VARIANT_BITS) | variant) << NODE_BITS | node
+                key = key_of(domain, variant, node)
                 if is_counting:
                     used = add(table, counts, key, used)
                 else:
@@ -116,7 +108,7 @@ def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least
             if (1 << level) >= spaces or mass[last + origin + 1] - mass[first + origin] > limit:
                 break
             level += 1
-    return used, best_key, best_predicate, best
+    return used, best_key, best_predicate
 
 
 @kernel
@@ -146,11 +138,11 @@ def regroup(keys, owners, conjunct, ranges, cut_start, mass, table, counts, chos
             used = add(table, counts, keys[k], used)
     for s in range(terms):
         if is_small[s]:
-            used, _, _, _ = visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, 0, True, 0.0)
+            used, _, _ = visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, 0, True)
     for s in range(terms):
         if is_small[s]:
-            _, chosen_key[s], chosen_predicate[s], _ = visit_nodes(
-                s, conjunct, ranges, cut_start, mass, table, counts, used, 1, False, 1e300
+            _, chosen_key[s], chosen_predicate[s] = visit_nodes(
+                s, conjunct, ranges, cut_start, mass, table, counts, used, 1, False
             )
     for _ in range(ROUNDS):
         counts[:] = 0
@@ -162,8 +154,6 @@ def regroup(keys, owners, conjunct, ranges, cut_start, mass, table, counts, chos
                 used = add(table, counts, chosen_key[s], used)
         for s in range(terms):
             if chosen_key[s] >= 0 and counts[find(table, chosen_key[s])] < SMALL:
-                _, key, p, _ = visit_nodes(
-                    s, conjunct, ranges, cut_start, mass, table, counts, used, SMALL, False, 1e300
-                )
+                _, key, p = visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, SMALL, False)
                 if key >= 0:
                     chosen_key[s], chosen_predicate[s] = key, p
