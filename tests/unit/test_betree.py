@@ -229,7 +229,7 @@ def test_a_covered_predicate_is_tested():
 @pytest.mark.parametrize(("later", "inside", "outside"), [("a >= 25", 30, 22), ("a <= 5", 3, 7), ("a = 15", 15, 14)])
 def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outside, monkeypatch):
     """It lies within a space, and a bucket is no smaller than that."""
-    monkeypatch.setattr("tellwhen.engines.shared.conjunctions.PENDING_MIN", 0)
+    monkeypatch.setattr("tellwhen.engines.shared.bulk.PENDING_MIN", 0)
     index = tw.Index("betree:max_cap=1,min_size=1")
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
     known = index._shard.engine._tree.known
@@ -371,7 +371,7 @@ SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_ca
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
-    monkeypatch.setattr("tellwhen.engines.shared.conjunctions.PENDING_MIN", 0)
+    monkeypatch.setattr("tellwhen.engines.shared.bulk.PENDING_MIN", 0)
     check_engine(spec, seed=seed, rounds=6)
 
 

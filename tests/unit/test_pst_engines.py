@@ -32,7 +32,7 @@ def narrow(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_that_change_with_every_change(name, seed, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 0)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 0)
     check_engine(name, seed=seed, rounds=6)
 
 
@@ -86,7 +86,7 @@ def test_merged_trees_are_those_that_a_rebuild_makes(name, monkeypatch):
 
 
 def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.shared.conjunctions"), "PENDING_MIN", 5)
+    monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 5)
     rng = random.Random(9)
     index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
     index.save(tmp_path / "index")

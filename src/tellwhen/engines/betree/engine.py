@@ -36,8 +36,9 @@ from tellwhen.engines.betree.arrays import BETreeIndex, BETreeScratch, TreeArray
 from tellwhen.engines.betree.kernels.match import match_tree
 from tellwhen.engines.betree.tree import Tree
 from tellwhen.engines.betree.verify import check_index, check_tree
+from tellwhen.engines.shared.bulk import PENDING_MIN
 from tellwhen.engines.shared.calls import Refiner, sizes_of
-from tellwhen.engines.shared.conjunctions import PENDING_MIN, ConjunctionEngine, ConjunctionReader
+from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import ranking
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
 from tellwhen.kernels.arrays import Snapshot

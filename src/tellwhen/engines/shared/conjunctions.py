@@ -1,13 +1,11 @@
-"""What do engines of conjunctions have in common? Built in bulk; later subscriptions are pending until merged.
+"""What do engines of conjunctions have in common?
 
 A subscription that is a conjunction is indexed as such; any other is translated to its disjunctive normal form, and all
-conjunctions of that are indexed. Subscriptions added to a built index are *pending*, tested one by one, until there are
-enough of them to be merged into it. Removed ones are skipped when found, until there are enough to be dropped.
+conjunctions of that are indexed.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,18 +14,14 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions, Translator
 from tellwhen.containers.csr import gather
-from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.engines.base import Engine, Reader, Source
+from tellwhen.engines.base import Reader, Source
+from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Call, Kernel, Refiner
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, Events, Matches, Snapshot
 
-PENDING_MIN = 64
-"""Merge pending subscriptions once there are more than 64 of them and they are over 1/64 of the index.
-Drop removed ones once there are more than 64 of them and they are over a quarter."""
 
-
-class ConjunctionEngine(Engine):
+class ConjunctionEngine(BulkEngine):
     """An engine of conjunctions. A subclass says how they are indexed and read."""
 
     predicates_max: ClassVar[int] = 255
@@ -36,88 +30,29 @@ class ConjunctionEngine(Engine):
     goal: ClassVar[int] = ACCEPT
     """The normal form: ACCEPT for conjunctions (disjunctive), REJECT for clauses (conjunctive)."""
 
-    index_kind: ClassVar[type[Any]]
-    """The NamedTuple of arrays that `_build` makes."""
-
-    _index: Any
-
     def __init__(self, source: Source, **given: int) -> None:
         super().__init__(source, **given)
-        self._built = np.zeros(0, dtype=np.int32)  # slots in the index
-        self._pending = Growing(np.int32)  # slots not in it yet
-        self._removed = 0
         self._translator = Translator(self.predicates_max, goal=self.goal)
         self._build()
-
-    def __len__(self) -> int:
-        return len(self._built) + self._pending.count - self._removed
 
     def takes(self, slots: I32) -> NDArray[np.bool_]:
         return self._translator.takes(self.source.snapshot().subscriptions, slots)
 
     def insert(self, slots: I32) -> None:
         self._translator.add(self.source.snapshot().subscriptions, slots)
-        self._pending.extend(slots)
-        if self._pending.count > max(PENDING_MIN, len(self._built) // 64):
-            self.merge()
-
-    def delete(self, slots: I32) -> None:
-        self._removed += len(slots)
-        if self._removed > max(PENDING_MIN, (len(self._built) + self._pending.count) // 4):
-            self.merge()
-
-    def merge(self) -> None:
-        """Take pending slots into the index and removed ones out of it. By default all is built again."""
-        self.rebuild()
+        super().insert(slots)
 
     def rebuild(self) -> None:
-        self._built = self._alive(np.concatenate([self._built, self._pending.view]))
-        self._pending = Growing(np.int32)
-        self._removed = 0
         snapshot = self.source.snapshot()
         self._translator.forget(snapshot.subscriptions.died, snapshot.version)
-        self._build()
-
-    def _alive(self, slots: I32) -> I32:
-        """Those of the slots that are not removed."""
-        snapshot = self.source.snapshot()
-        return slots[snapshot.subscriptions.died[slots] > snapshot.version]
-
-    @abstractmethod
-    def _build(self) -> None:
-        """Make `_index` of the conjunctions of the slots in `_built`."""
-
-    def reader(self) -> Reader:
-        pending = Refiner(self._pending.view, self.source.snapshot())
-        return self._index_reader(pending) if len(self._built) else pending
-
-    @abstractmethod
-    def _index_reader(self, refiner: Refiner) -> Reader:
-        """A reader of the index, and of what the refiner knows is pending."""
+        super().rebuild()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            "built": self._built,
-            "pending": self._pending.view,
-            **flatten(self._translator.conjunctions, "translated."),
-            **flatten(self._index, "index."),
-        }
+        return super().arrays() | flatten(self._translator.conjunctions, "translated.")
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._built = arrays["built"]
-        self._pending = Growing(np.int32, arrays["pending"])
-        mine = np.concatenate([self._built, self._pending.view])
-        self._removed = len(mine) - len(self._alive(mine))
+        super().restore(arrays)
         self._translator = Translator(self.predicates_max, unflatten(Conjunctions, arrays, "translated."), self.goal)
-        self._index = unflatten(self.index_kind, arrays, "index.")
-
-    def stats(self) -> dict[str, Any]:
-        return {
-            "subscriptions": len(self),
-            "removed": self._removed,
-            "pending": self._pending.count,
-            "bytes": sum(array.nbytes for array in self.arrays().values()),
-        }
 
     def conjunctions(self, slots: I32 | None = None) -> Conjunctions:
         """All conjunctions of some slots, of those in `_built` if none are given, numbered from 0."""
