@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ import numpy as np
 
 from tellwhen.errors import FormatError
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 DATA = re.compile("data-[0-9a-f]{32}")
 UNFINISHED = re.compile("manifest.json.[0-9a-f]{32}")
@@ -79,7 +80,7 @@ def _locked(root: Path) -> Iterator[bool]:
         os.close(directory)
 
 
-def _write_arrays(data: Path, parts: Parts, durable: bool) -> dict[str, dict[str, int]]:
+def _write_arrays(data: Path, parts: Parts, durable: bool) -> dict[str, dict[str, Any]]:
     """Write a new data directory; returns by file what `load` checks."""
     data.mkdir()
     try:
@@ -93,13 +94,15 @@ def _write_arrays(data: Path, parts: Parts, durable: bool) -> dict[str, dict[str
         raise
 
 
-def _write(file: Path, array: np.ndarray, durable: bool) -> dict[str, int]:
+def _write(file: Path, array: np.ndarray, durable: bool) -> dict[str, Any]:
+    array = np.ascontiguousarray(array)
     with file.open("wb") as out:
-        np.save(out, np.ascontiguousarray(array), allow_pickle=False)
+        np.save(out, array, allow_pickle=False)
         out.flush()
         if durable:
             os.fsync(out.fileno())
-    return {"bytes": file.stat().st_size, "crc32": _checksum(file)}
+    facts = {"dtype": np.lib.format.dtype_to_descr(array.dtype), "shape": list(array.shape)}
+    return facts | {"bytes": file.stat().st_size, "crc32": _checksum(file)}
 
 
 def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, dict[str, np.ndarray]], Any]:
@@ -157,11 +160,20 @@ def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str
             raise FormatError(f"{file} has {size} bytes and should have {facts['bytes']}")
         if verify and _checksum(file) != facts["crc32"]:
             raise FormatError(f"{file} is damaged: its checksum is wrong")
-        # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping
-        # would be another type to Numba, and compile every kernel twice.
         part, rest = name.split(".", 1)
-        parts.setdefault(part, {})[rest] = np.asarray(np.load(file, mmap_mode="c", allow_pickle=False))
+        parts.setdefault(part, {})[rest] = _mapped(file, facts["dtype"], facts["shape"], size)
     return parts
+
+
+def _mapped(file: Path, described: Any, shape: list[int], size: int) -> np.ndarray:
+    """The array in a file. Not by np.load: it parses the header with `ast`, which fails at random in several threads
+    at once (Python 3.11)."""
+    is_structured = isinstance(described, list)
+    dtype = np.lib.format.descr_to_dtype([tuple(field) for field in described] if is_structured else described)
+    offset = size - dtype.itemsize * math.prod(shape)
+    # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping
+    # would be another type to Numba, and compile every kernel twice.
+    return np.asarray(np.memmap(file, dtype, "c", offset, tuple(shape)))
 
 
 def _checksum(file: Path) -> int:
