@@ -52,7 +52,12 @@ def cases() -> list[dict[str, str]]:
 THRESHOLDS = {
     "compact": ["tellwhen.shard.COMPACT_MIN"],
     "batch": ["tellwhen.shard.COMPILE_BATCH"],
-    "pending": ["tellwhen.engines.shared.bulk.PENDING_MIN", "tellwhen.engines.scan.engine.PENDING_MIN"],
+    "pending": [
+        "tellwhen.engines.shared.bulk.PENDING_MIN",
+        "tellwhen.engines.scan.engine.PENDING_MIN",
+        "tellwhen.engines.auto.engine.PENDING_MAX",
+        "tellwhen.engines.auto.engine.UNCOMPILED_MAX",
+    ],
     "stride": ["tellwhen.compile.dictionary.STRIDE"],
 }
 """Constants that decide when an index compacts, merges, or moves labels. Small ones let a small index do it too."""

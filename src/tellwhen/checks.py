@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tellwhen.compile.store import Store
 from tellwhen.containers.named import flatten
-from tellwhen.engines import create
+from tellwhen.engines import complete
 from tellwhen.engines.shared import calls
 from tellwhen.ids import Id
 from tellwhen.index import Index
@@ -190,7 +190,7 @@ def accepted(engine: str, expressions: Iterable[Expr]) -> list[bool]:
     """Which expressions does the engine take? Others are over its budget, and an index would refuse them."""
     store = Store()
     slots, _ = store.append(store.compile(expressions))
-    return create(engine, store).takes(slots).tolist()
+    return complete(engine, store).takes(slots).tolist()
 
 
 def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
@@ -216,7 +216,8 @@ def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
                 index.rebuild()
             if step.observe:
                 index.observe(step.events)
-            index._shard.engine.verify()
+            with index._whole() as shard:
+                shard.engines.verify()
             wanted = [ids & taken.keys() for ids in step.matches]
             check_matches(index, known, step.events, f"engine {engine}, seed {seed}, step {number}", wanted, rng)
 

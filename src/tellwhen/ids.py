@@ -51,6 +51,14 @@ class Ids:
 
     def extend(self, ids: Sequence[Id]) -> None:
         """The ids of the next slots."""
+        if len(ids) == 1:
+            is_int = isinstance(ids[0], int)
+            self._text.extend(("",) if is_int else ids)  # type: ignore[arg-type]
+            self._number.append(ids[0] if is_int else 0)
+            self._is_int.append(is_int)
+            self._live += 1
+            self._live_ints += is_int
+            return
         ints = [isinstance(id_, int) for id_ in ids]
         self._text.extend(["" if is_int else id_ for id_, is_int in zip(ids, ints, strict=True)])  # type: ignore[misc]
         self._number.extend(np.array([id_ if is_int else 0 for id_, is_int in zip(ids, ints, strict=True)], np.int64))

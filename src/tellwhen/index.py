@@ -5,26 +5,27 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import time
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tellwhen import background
 from tellwhen.compile.attributes import Attributes
-from tellwhen.encode.events import EventEncoder, encode
-from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.encode.tables import encode_table
+from tellwhen.encode.batches import encoded_batches
+from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
-from tellwhen.engines.base import Reader
+from tellwhen.engines.base import Reader, Upkeep
+from tellwhen.engines.shared.threads import cores
+from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import ExpressionError, IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
-from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
@@ -36,8 +37,9 @@ from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.warehouse.opening import open_any
 
-EVENTS_PER_BATCH = 16_384
-"""Events matched at a time: bounds the memory that a large batch takes."""
+HANDOVER_SECONDS = 0.0005
+"""A lock goes to whoever asks first when it is free: a thread that makes one change after the other would never let the
+one go on that keeps the index up. So it waits for this long when it is asked to."""
 
 
 class _State(NamedTuple):
@@ -52,7 +54,7 @@ class _State(NamedTuple):
 
 
 def _state(shard: Shard) -> _State:
-    ids, engine = shard.ids, shard.engine
+    ids, engine = shard.ids, shard.engines
     return _State(shard, engine.reader(), shard.store.attributes, ids, ids.type, len(engine))
 
 
@@ -103,6 +105,8 @@ class Index(Mapping[Id, Expr]):
         self._lock = threading.RLock()
         self._busy = False
         self._counting = threading.Lock()
+        self._upkeep: threading.Thread | None = None  # that works on the engine aside
+        self._is_waiting = False  # does it wait for the lock?
 
     # changing
 
@@ -168,6 +172,8 @@ class Index(Mapping[Id, Expr]):
     @contextmanager
     def _changing(self) -> Iterator[Shard]:
         """One change at a time, published at its end; an iterator that changes the index it feeds is refused."""
+        if self._is_waiting:
+            time.sleep(HANDOVER_SECONDS)
         with self._lock:
             if self._busy:
                 raise TellwhenError("the index is in the middle of a change made by this very thread")
@@ -184,6 +190,9 @@ class Index(Mapping[Id, Expr]):
                 raise
             finally:
                 self._busy = False
+            is_kept_up = self._upkeep is not None and self._upkeep.is_alive()
+            if not is_kept_up and self._shard.engines.is_due():
+                self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
 
     @contextmanager
     def _whole(self) -> Iterator[Shard]:
@@ -206,6 +215,27 @@ class Index(Mapping[Id, Expr]):
     def _shard(self) -> Shard:
         return self._state.shard
 
+    # keeping up, in a thread of its own (`background.py`)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[Shard]:
+        self._is_waiting = True
+        with self._whole() as shard:
+            self._is_waiting = False
+            yield shard
+
+    def _next_upkeep(self) -> Upkeep | None:
+        with self._waiting() as shard:
+            work = shard.engines.upkeep()
+            if work is None:
+                self._upkeep = None
+            return work
+
+    def _finish_upkeep(self, work: Upkeep) -> None:
+        with self._waiting() as shard:
+            if work.finish():
+                self._state = _state(shard)
+
     # matching
 
     def match(self, event: Mapping[str, Any]) -> list[Id]:
@@ -220,39 +250,29 @@ class Index(Mapping[Id, Expr]):
             slots.sort()
         return state.ids.of(slots, state.id_type)
 
-    def match_many(self, events: Any) -> pa.Table:
+    def match_many(self, events: Any, *, threads: int | None = None) -> pa.Table:
         """All matches of many events, as a table of `event_id` (its position) and `subscription_id`.
 
         Events are a list of dicts, or a table: Arrow, pandas, polars, or anything that speaks Arrow. A table has a
-        column per attribute, or a single map column. The matches of an event come in no particular order.
+        column per attribute, or a single map column. The matches of an event come in no particular order. It uses all
+        processors, or at most as many as there may be `threads`.
         """
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
+        threads = cores() if threads is None else threads
         state = self._state
         numbers, ids = [], []
         offset = 0
-        for encoded, mismatches in self._encoded(events, state.attributes):
+        for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
             if mismatches:
                 self._count(mismatches)
-            start, slot = state.reader.match(encoded)
+            start, slot = match_in_threads(state.reader, encoded, threads)
             numbers.append(pa.array(np.repeat(np.arange(offset, offset + len(start) - 1), np.diff(start))))
             ids.append(state.ids.column(slot, state.id_type))
             offset += len(start) - 1
         if not ids:
             numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
         return pa.table({"event_id": pa.chunked_array(numbers), "subscription_id": pa.chunked_array(ids)})
-
-    def _encoded(self, events: Any, attributes: Attributes) -> Iterator[tuple[Events, Mapping[str, int]]]:
-        events = as_table_or_dicts(events)
-        if isinstance(events, pa.Table):
-            for start in range(0, events.num_rows, EVENTS_PER_BATCH):
-                # Its length too: a slice of a table without columns does not know it.
-                rows = min(EVENTS_PER_BATCH, events.num_rows - start)
-                yield encode_table(events.slice(start, rows), rows, attributes, self._schema)
-        else:
-            remaining = iter(events)
-            first = 0
-            while block := list(islice(remaining, EVENTS_PER_BATCH)):
-                yield encode(block, attributes, self._schema, first)
-                first += len(block)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
         # A lock of its own: a match never waits for a change.
@@ -331,7 +351,7 @@ class Index(Mapping[Id, Expr]):
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._whole() as shard:
-            store, engine = shard.store, shard.engine
+            store, engine = shard.store, shard.engines
             held: list[np.ndarray] = [*shard.texts.arrays(), *shard.ids.arrays().values()]
             return {
                 "engine": engine.spec,

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.texts import Texts
-from tellwhen.engines import create
+from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import Engine, able
 from tellwhen.errors import (
     BudgetError,
@@ -48,20 +49,26 @@ class ShardMark(NamedTuple):
 
     store: StoreMark
     profile: Profile
+    engine: Any
 
 
 class Shard:
     """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
 
     def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts, profile: Profile) -> None:
-        self.store, self.engine, self.ids, self.texts = store, engine, ids, texts
+        self.store, self.engines, self.ids, self.texts = store, engine, ids, texts
         self.expect(profile)
         self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
 
     @classmethod
     def empty(cls, engine: str, schema: Schema, profile: Profile | None = None) -> Shard:
         store = Store(schema)
-        return cls(store, create(engine, store), Ids(), Texts(), profile or Profile())
+        return cls(store, complete(engine, store), Ids(), Texts(), profile or Profile())
+
+    @property
+    def engine(self) -> Engine:
+        """The named engine: alone, or with another one beside it."""
+        return self.engines.named if isinstance(self.engines, Beside) else self.engines
 
     def expect(self, profile: Profile) -> None:
         """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
@@ -73,18 +80,18 @@ class Shard:
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
-        moved = False
+        moves: list[tuple[int, Moved]] = []
         while block := list(islice(pairs, COMPILE_BATCH)):
-            moved |= self._store_block(block, fresh, replaced, replace)
+            moves += self._store_block(block, fresh, replaced, replace)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
         self._refuse_too_complex(slots)
         self._is_engine_touched = True
         if len(slots) < len(self.store) - first:
             self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
-        if moved:
-            self.engine.rebuild()
-        self.engine.insert(slots)
+        if moves:
+            self.engines.move(moves)
+        self.engines.insert(slots)
         if replaced:
             self._delete(np.array(sorted(replaced), dtype=np.int32))
         self.slots.update(fresh)
@@ -93,12 +100,12 @@ class Shard:
         """Index whatever is in the store, after its slots were filled from elsewhere."""
         slots = self.store.alive()
         self._refuse_too_complex(slots)
-        self.engine.insert(slots)
+        self.engines.insert(slots)
         if len(slots) < INDEX_AT_ONCE:
-            self.engine.rebuild()
+            self.engines.rebuild()
 
     def _refuse_too_complex(self, slots: I32) -> None:
-        refused = slots[~self.engine.takes(slots)]
+        refused = slots[~self.engines.takes(slots)]
         if len(refused):
             raise BudgetError(
                 f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: {OVER_BUDGET}; "
@@ -107,8 +114,8 @@ class Shard:
 
     def _store_block(
         self, block: list[tuple[Id, Given]], fresh: dict[Id, int], replaced: set[int], replace: bool
-    ) -> bool:
-        """Parse and store one block; returns whether stored points have moved."""
+    ) -> list[tuple[int, Moved]]:
+        """Parse and store one block; returns the domains on which stored points have moved."""
         ids: list[Id] = []
         texts: list[str] = []
         expressions: list[Expr] = []
@@ -132,10 +139,10 @@ class Shard:
             ids.append(id_)
             expressions.append(expression)
             texts.append(text)
-        _, moved = self.store.append(self.store.compile(expressions))
+        _, moves = self.store.append(self.store.compile(expressions))
         self.ids.extend(ids)
         self.texts.extend(texts)
-        return moved
+        return moves
 
     def remove(self, ids: Iterable[Id]) -> None:
         wanted = dict.fromkeys(checked(id_) for id_ in ids)
@@ -152,7 +159,7 @@ class Shard:
     def rebuild(self) -> None:
         self._is_engine_touched = True
         self.expect(self.profile)  # encoded again for the predicates that there are now
-        self.engine.rebuild()
+        self.engines.rebuild()
 
     def observe(self, profile: Profile) -> None:
         """Expect these events, too, and build the engine for them."""
@@ -161,7 +168,7 @@ class Shard:
 
     def _delete(self, slots: I32) -> None:
         self._remove(slots)
-        self.engine.delete(slots)
+        self.engines.delete(slots)
 
     def _remove(self, slots: I32) -> None:
         self.store.remove(slots)
@@ -177,7 +184,7 @@ class Shard:
     def mark(self) -> ShardMark:
         """Here a change begins."""
         self._is_engine_touched = False
-        return ShardMark(self.store.mark(), self.profile)
+        return ShardMark(self.store.mark(), self.profile, self.engines.mark())
 
     def rewind(self, mark: ShardMark) -> None:
         """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
@@ -187,8 +194,11 @@ class Shard:
         self.texts.align(len(self.store))
         if self._is_engine_touched:
             self.ids.forget_slots()
-            self.engine = create(self.engine.spec, self.store)
-            self.engine.insert(self.store.alive())
+            if mark.engine is None:
+                self.engines = complete(self.engine.spec, self.store)
+                self.engines.insert(self.store.alive())
+            else:
+                self.engines.rewind(mark.engine)
             self._is_engine_touched = False
 
     def compacted(self) -> Shard:
@@ -197,7 +207,7 @@ class Shard:
             return self
         alive = self.store.alive()
         store = self.store.compacted()
-        engine = create(self.engine.spec, store)
+        engine = complete(self.engine.spec, store)
         after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive), self.profile)
         engine.insert(store.alive())
         # Now rather than at the first question, which may come from a thread that only looks.
@@ -230,7 +240,7 @@ class Shard:
             "store": self.store.arrays(),
             "ids": self.ids.arrays(),
             "texts": {"start": start, "data": data},
-            "engine": self.engine.arrays(),
+            "engine": self.engines.arrays(),
         }
 
     def meta(self) -> dict[str, Any]:
@@ -256,7 +266,7 @@ class Shard:
         died = shard.store.snapshot().subscriptions.died
         shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
-        shard.engine.restore(arrays["engine"])
+        shard.engines.restore(arrays["engine"])
         return shard
 
 

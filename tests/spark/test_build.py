@@ -100,7 +100,7 @@ def test_build_refuses_what_ingest_would(spark, tmp_path):
         tws.build(frame(spark, [("a", "x = 1")]), tmp_path / "mine")
     complex_ = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
     with pytest.raises(tw.BudgetError, match="'c' is too complex for counting"):
-        tws.build(frame(spark, [("c", complex_)]), tmp_path / "i", engine="counting")
+        tws.build(frame(spark, [("c", complex_)]), tmp_path / "i", engine="counting:strict=1")
 
 
 def test_versions_and_rollback(spark, tmp_path, monkeypatch):

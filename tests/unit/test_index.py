@@ -270,7 +270,7 @@ def test_unknown_engine():
 
 def test_over_budget_is_refused_by_name():
     text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
-    index = tw.Index("counting").add("fine", "a = 1 OR b = 1")
+    index = tw.Index("counting", strict=True).add("fine", "a = 1 OR b = 1")
     with pytest.raises(
         tw.BudgetError, match="more than 64 terms, .* engines that take any expression: auto, cover, scan"
     ):
@@ -280,6 +280,8 @@ def test_over_budget_is_refused_by_name():
     with pytest.raises(tw.BudgetError):
         index.add("long", " AND ".join(f"a{i} = 1" for i in range(256)))
     event = {f"a{i}": 1 for i in range(300)} | {"b0": 1}
+    with pytest.raises(tw.EngineError, match="auto has no option 'strict'"):
+        tw.Index("auto", strict=True)
     auto = tw.Index("auto").add("complex", text).add("long", " AND ".join(f"a{i} = 1" for i in range(256)))
     assert auto.match(event) == ["complex", "long"]
     assert auto.match({"a0": 1}) == []
@@ -543,7 +545,7 @@ def test_a_change_that_is_taken_back_leaves_no_points_of_it():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("counting:max_cap=5", "counting has no option 'max_cap'; it has none"),
+        ("counting:max_cap=5", "counting has no option 'max_cap'; it has strict"),
         ("nothing:max_cap=5", "there is no engine 'nothing'"),
         (7, "there is no engine 7"),
         ("betree:", "missing behind the colon"),

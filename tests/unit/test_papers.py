@@ -222,7 +222,7 @@ def test_opindex_of_several_values_and_intervals(spec):
 
 def test_opindex_cnf_has_a_bit_for_each_of_64_clauses():
     pairs = [f"p{k} = 1 AND q{k} = 1" for k in range(6)]
-    index = tw.Index("opindex-cnf").add("64 clauses", " OR ".join(pairs)).rebuild()
+    index = tw.Index("opindex-cnf", strict=True).add("64 clauses", " OR ".join(pairs)).rebuild()
     assert index.match({"p0": 1, "q1": 1, "p2": 1, "q3": 1, "p4": 1, "q5": 1}) == []
     assert index.match({"p5": 1, "q5": 1}) == ["64 clauses"]
     with pytest.raises(tw.BudgetError):

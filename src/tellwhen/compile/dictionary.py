@@ -46,6 +46,13 @@ class Moved(NamedTuple):
         inner = (distance >= -1) & (distance <= 1)  # not abs(): at the ends of the domain the difference wraps round
         return np.where(inner, self.new[at] + distance, points)
 
+    def cuts(self, cuts: I64) -> I64:
+        """The points at which intervals begin, or just behind which they end: labels, or right behind one."""
+        at = np.searchsorted(self.old, cuts, side="right") - 1
+        distance = cuts - self.old[at]
+        assert not len(cuts) or (at[0] >= 0 and distance.max() <= 1), "a cut is not at a label"
+        return self.new[at] + distance
+
 
 class Saved(NamedTuple):
     """A dictionary in a file, mapped into memory: the sorted texts begin:end, and their labels."""

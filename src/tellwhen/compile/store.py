@@ -7,6 +7,7 @@ writes a version number that is later than the snapshot's. Engines see no more t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,18 +112,17 @@ class Store:
         literals = Literals(self.attributes, self.schema)
         return Compiled(literals, [compile_expression(expression, literals) for expression in expressions])
 
-    def append(self, compiled: Compiled) -> tuple[I32, bool]:
-        """Store; returns the new slots, and whether points of earlier ones have moved."""
+    def append(self, compiled: Compiled) -> tuple[I32, list[tuple[int, Moved]]]:
+        """Store; returns the new slots, and the domains on which points of earlier ones have moved."""
         literals, self.attributes, moved = compiled.literals.resolve()
         for domain, moves in moved:
             self.move(domain, moves)
         codes = compiled.codes
         kind = np.array([code.kind for code in codes], dtype=np.uint8)
-        start = np.zeros(len(codes) + 1, dtype=np.int64)
-        np.cumsum([len(code.code) for code in codes], out=start[1:])
-        words = np.fromiter((word for code in codes for word in code.code), dtype=np.int32, count=int(start[-1]))
+        start = np.array([0, *accumulate(len(code.code) for code in codes)], dtype=np.int64)
+        words = np.array([word for code in codes for word in code.code], dtype=np.int32)
         self.registers = max([self.registers, *(code.registers for code in codes)])
-        return self.append_arrays(literals, kind, start, words), bool(moved)
+        return self.append_arrays(literals, kind, start, words), moved
 
     def append_arrays(self, literals: Predicates, kind: U8, start: I64, code: I32) -> I32:
         """Store subscriptions that are arrays already, their code in terms of the literals; returns the new slots.
@@ -134,9 +134,10 @@ class Store:
         marks = np.zeros(self._predicates.domain.count if has_long else 0, dtype=np.int32)
         length = link(kind, start, code, numbers, marks)
         first, stored = len(self), self._subscriptions
-        stored.start.extend(start[1:] + stored.code.count)
+        start += stored.code.count
+        stored.start.extend(start[1:])
         stored.code.extend(code[:length])
-        stored.died.extend(np.full(len(kind), HIGHEST, dtype=np.int64))
+        stored.died.extend(np.full(len(kind), HIGHEST))
         stored.kind.extend(kind)
         self.version += 1
         return np.arange(first, len(self), dtype=np.int32)

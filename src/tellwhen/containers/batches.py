@@ -77,14 +77,16 @@ def chosen(events: Events, positions: I64) -> Events:
 
 def first(events: Events, count: int) -> Events:
     """The first `count` events, without copying."""
-    end = events.start[count]
-    return Events(
-        events.start[: count + 1],
-        events.domain[:end],
-        events.low[:end],
-        events.high[:end],
-        events.single_valued[:count],
-    )
+    return between(events, 0, count)
+
+
+def between(events: Events, begin: int, end: int) -> Events:
+    """The events from one position to another, without copying their values."""
+    start = events.start[begin : end + 1]
+    mine = slice(start[0], start[-1])
+    low = events.low[mine]
+    high = low if events.high is events.low else events.high[mine]
+    return Events(start - start[0], events.domain[mine], low, high, events.single_valued[begin:end])
 
 
 def joined(batches: list[Events]) -> Events:

@@ -33,6 +33,13 @@ class Growing:
         self.data[self.count : self.count + len(values)] = values
         self.count += len(values)
 
+    def append(self, value: Any) -> None:
+        """Append one value."""
+        if self.count == len(self.data):
+            self.reserve(1)
+        self.data[self.count] = value
+        self.count += 1
+
     @property
     def view(self) -> NDArray[Any]:
         """The values in use."""

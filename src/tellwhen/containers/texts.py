@@ -24,6 +24,10 @@ class Texts:
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append texts."""
+        if len(texts) == 1:
+            self._data.extend(np.frombuffer(texts[0].encode(), dtype=np.uint8))
+            self._start.append(self._data.count)
+            return
         encoded = [text.encode() for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))) + self._data.count
         self._data.extend(np.frombuffer(b"".join(encoded), dtype=np.uint8))

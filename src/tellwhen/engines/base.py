@@ -8,12 +8,13 @@ arrays that a reader can see: it writes behind their ends, or into new ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Typical
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
@@ -46,6 +47,10 @@ class Option(NamedTuple):
     meaning: str
 
 
+STRICT = Option(0, 0, 1, "1 refuses an expression that is over budget; 0 gives it to the default engine")
+"""An option of every engine that does not take any expression."""
+
+
 class Reader(ABC):
     """An engine at one moment."""
 
@@ -56,6 +61,18 @@ class Reader(ABC):
     @abstractmethod
     def candidates(self, events: Events) -> int:
         """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
+
+
+class Upkeep(ABC):
+    """Work on an engine that can be done aside, while others match with it and change it."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """The long part, in any thread: it reads only what never changes."""
+
+    @abstractmethod
+    def finish(self) -> bool:
+        """The short part, while nobody changes the engine; False if a change has made the work useless."""
 
 
 class Engine(ABC):
@@ -70,6 +87,8 @@ class Engine(ABC):
         super().__init_subclass__(**kwargs)
         if cls.name:
             REGISTRY[cls.name] = cls
+            if "expressions" not in cls.supports:
+                cls.options = {**cls.options, "strict": STRICT}
 
     def __init__(self, source: Source, **given: int) -> None:
         self.source = source
@@ -100,7 +119,27 @@ class Engine(ABC):
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Index all live slots again: their points have moved, there are other typical events, or the user asks."""
+        """Index all live slots again: there are other typical events, or the user asks."""
+
+    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+        """Stored points of some domains have moved, one relabelling after the other."""
+        self.rebuild()
+
+    def is_due(self) -> bool:
+        """Is there anything to be done aside?"""
+        return False
+
+    def upkeep(self) -> Upkeep | None:
+        """What is to be done aside, if anything."""
+        return None
+
+    def mark(self) -> Any:
+        """A moment that `rewind` can come back to; None if the engine would have to be built again."""
+        return None
+
+    def rewind(self, mark: Any) -> None:
+        """Undo all changes since the mark, wherever they stopped. No reader may have seen any of them."""
+        raise NotImplementedError
 
     @abstractmethod
     def reader(self) -> Reader:

@@ -40,9 +40,9 @@ def list_engines() -> list[EngineInfo]:
 def engine_spec(name: str, options: Mapping[str, Any]) -> str:
     """The one-string form of an engine and its options: `betree` and {"max_cap": 5} make `betree:max_cap=5`."""
     for option, value in options.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        if not isinstance(value, int | np.integer) or (isinstance(value, bool) and option != "strict"):
             raise EngineError(f"{name}: {option} is a whole number, not {shown(value)}")
-    given = ",".join(f"{option}={value}" for option, value in options.items())
+    given = ",".join(f"{option}={int(value)}" for option, value in options.items())
     if not given:
         return name
     return f"{name},{given}" if ":" in name else f"{name}:{given}"

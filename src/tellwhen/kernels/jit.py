@@ -206,6 +206,12 @@ def inline(function: Callable[..., Any]) -> Any:
     return _compiled(function, forceinline=True)
 
 
+def is_compiled(compiled: Any) -> bool:
+    """Can the kernel be called without compiling it first? Or loaded, where it was compiled by another process."""
+    directory = _directory(Path(compiled.py_func.__code__.co_filename))
+    return bool(compiled.overloads) or (directory is not None and any(directory.rglob(f"*.{compiled.__name__}-*.nbi")))
+
+
 # A fork while another thread compiles would leave the child with a lock that nobody releases, and with half a function:
 # the fork waits for it.
 if hasattr(os, "register_at_fork"):

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store
-from tellwhen.engines import create
+from tellwhen.engines import complete, create
 from tellwhen.errors import ParseError, TellwhenError, shown
 from tellwhen.ids import checked
 from tellwhen.lang.read import read
@@ -51,7 +51,7 @@ def ingest(
 
     Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
     the column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
-    quarantine. So do expressions that contradict the `schema`, or that are too complex for the `engine`.
+    quarantine. So do expressions that contradict the `schema`, or are too complex for a strict `engine`.
 
     With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs no
     expression. Both results then begin with this column.
@@ -62,7 +62,7 @@ def ingest(
     Spark caches the parsed rows when either result is first computed; `unpersist()` on either frees them.
     """
     types = Schema.of(schema)
-    if engine is not None and "expressions" in create(engine, Store(types)).supports:
+    if engine is not None and "expressions" in complete(engine, Store(types)).supports:
         engine = None  # it takes any expression
     ids = subscription_columns(raw, id, expression)
     require(raw, score, operation, prefer)

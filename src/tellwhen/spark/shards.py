@@ -45,7 +45,7 @@ def save_shard(staged: Path, number: int, shard: Shard) -> pa.RecordBatch:
     folder = fresh(staged, "shard")
     directory.save(folder, shard.arrays(), shard.meta(), make=False)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return rows(SHARD, [number], [folder.name], [len(shard.engine)], [size])
+    return rows(SHARD, [number], [folder.name], [len(shard.engines)], [size])
 
 
 def shards_of(found: Iterable[Any]) -> list[ShardInfo]:

@@ -1,71 +1,222 @@
-"""`auto`: each subscription goes to the fastest engine that takes it."""
+"""`auto`, the default: `cover` in segments, which are merged aside. Nobody waits for a merge."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.dictionary import Moved
+from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.named import part
-from tellwhen.engines.base import Engine, Reader, Source
-from tellwhen.engines.counting.engine import Counting
-from tellwhen.engines.scan.engine import Scan
-from tellwhen.engines.shared.calls import Union
-from tellwhen.kernels.arrays import I32
+from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
+from tellwhen.engines.base import Engine, Option, Reader, Source, Upkeep
+from tellwhen.engines.cover.kernels.match import match_cover
+from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.cover.verify import check_index
+from tellwhen.engines.shared.calls import Packed, Refiner, Union
+from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.jit import is_compiled
+
+PENDING_MAX = 256
+"""Pending subscriptions that are tested one by one before a segment is made of them."""
+
+UNCOMPILED_MAX = 2_048
+"""The same before the kernels are compiled: a small index needs none but the small ones."""
+
+AT_ONCE = 10_000
+"""More than these at a time are made a segment at once, not aside."""
+
+REMOVED_MIN = 64
+"""All segments are merged once more than 64 subscriptions are removed, and they are over a quarter."""
+
+
+class Mark(NamedTuple):
+    """A moment to come back to."""
+
+    segments: tuple[Segment, ...]
+    pending: Growing
+    pending_count: int
+    removed: int
 
 
 class Auto(Engine):
-    """Sends each subscription to the first of its engines that takes it."""
+    """Keeps segments, each much smaller than the one before it, and pending slots that are in none yet."""
 
     name = "auto"
-    summary = "counting, and scan for what counting does not take"
+    summary = "cover, in segments that are merged in the background; the default"
     supports = frozenset({"expressions"})
+    options: ClassVar[Mapping[str, Option]] = {
+        "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
+    }
 
     def __init__(self, source: Source, **given: int) -> None:
         super().__init__(source, **given)
-        self._engines: list[Engine] = [Counting(source), Scan(source)]
-        self._owner = Growing(np.uint8)  # by slot: which engine has it
+        self._segments: tuple[Segment, ...] = ()  # the largest first
+        self._pending = Growing(np.int32)  # slots
+        self._removed = 0
+        self._merge: Merge | None = None  # that is made aside
 
     def __len__(self) -> int:
-        return sum(len(engine) for engine in self._engines)
+        return sum(len(segment.slots) for segment in self._segments) + self._pending.count - self._removed
+
+    # changing
 
     def insert(self, slots: I32) -> None:
-        known = len(self.source.snapshot().subscriptions.kind)
-        self._owner.extend(np.zeros(known - self._owner.count, dtype=np.uint8))
-        for number, engine in enumerate(self._engines):
-            taken = engine.takes(slots)
-            self._owner.data[slots[taken]] = number
-            engine.insert(slots[taken])
-            slots = slots[~taken]
+        self._pending.extend(slots)
+        if len(slots) > AT_ONCE:
+            self._merge_now(to_merge([len(segment.slots) for segment in self._segments], self._pending.count))
 
     def delete(self, slots: I32) -> None:
-        for number, engine in enumerate(self._engines):
-            mine = slots[self._owner.data[slots] == number]
-            if len(mine):
-                engine.delete(mine)
+        self._removed += len(slots)
 
     def rebuild(self) -> None:
-        for engine in self._engines:
-            engine.rebuild()
+        if self._segments or self._pending.count > self._pending_max():
+            self._merge_now(len(self._segments))
+
+    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+        self._segments = tuple(segment.moved(moves) for segment in self._segments)
+        if self._merge is not None:
+            self._merge.moves.extend(moves)
+
+    def mark(self) -> Mark:
+        return Mark(self._segments, self._pending, self._pending.count, self._removed)
+
+    def rewind(self, mark: Mark) -> None:
+        self._segments, self._pending, self._pending.count, self._removed = mark
+        self._merge = None  # it may have been told of moves that are taken back now
+
+    # merging
+
+    def is_due(self) -> bool:
+        return self._due() is not None
+
+    def upkeep(self) -> Upkeep | None:
+        count = self._due()
+        if count is None:
+            return None
+        self._merge = self._new_merge(count)
+        return self._merge
+
+    def _due(self) -> int | None:
+        """How many of the last segments are to be merged with what is pending; None while nothing is due."""
+        total = len(self) + self._removed
+        if self._removed > max(REMOVED_MIN, total // 4):
+            return len(self._segments)
+        if self._pending.count > self._pending_max():
+            return to_merge([len(segment.slots) for segment in self._segments], self._pending.count)
+        return None
+
+    def _pending_max(self) -> int:
+        if self.option["pending"]:
+            return self.option["pending"]
+        return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_MAX
+
+    def _new_merge(self, count: int) -> Merge:
+        snapshot, typical = self.source.snapshot(), self.source.typical()
+        marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+        inputs = self._segments[len(self._segments) - count :]
+        slots = np.concatenate([*(segment.slots for segment in inputs), self._pending.view])
+        return Merge(self, count, self._pending.count, slots, snapshot, marginals)
+
+    def _merge_now(self, count: int) -> None:
+        self._merge = self._new_merge(count)
+        self._merge.run()
+        self._merge.finish()
+
+    def adopt(self, merge: Merge) -> bool:
+        """Take over a merge, unless something else has changed the segments since; tells whether it did."""
+        if self._merge is not merge:
+            return False
+        self._merge = None
+        segment = merge.result.moved(merge.moves) if merge.moves else merge.result
+        kept = self._segments[: len(self._segments) - merge.count]
+        self._segments = (*kept, segment) if len(segment.slots) else kept
+        self._pending = Growing(np.int32, self._pending.view[merge.pending :].copy())
+        self._removed = self._count_removed()
+        return True
+
+    # reading
 
     def reader(self) -> Reader:
-        readers = [engine.reader() for engine in self._engines if len(engine)]
-        return readers[0] if len(readers) == 1 else Union(readers)
+        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        named = {"owner": self._owner.view}
-        for engine in self._engines:
-            named |= {f"{engine.name}.{name}": array for name, array in engine.arrays().items()}
+        named = {"pending": self._pending.view}
+        for segment in self._segments:
+            named |= segment.arrays()
         return named
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._owner = Growing(np.uint8, arrays["owner"])
-        for engine in self._engines:
-            engine.restore(part(arrays, engine.name))
+        self._segments = tuple(sorted(restored(arrays), key=lambda segment: -len(segment.slots)))
+        self._pending = Growing(np.int32, arrays["pending"])
+        self._removed = self._count_removed()
+
+    def _count_removed(self) -> int:
+        snapshot = self.source.snapshot()
+        return sum(
+            int(np.count_nonzero(snapshot.subscriptions.died[slots] <= snapshot.version))
+            for slots in (*(segment.slots for segment in self._segments), self._pending.view)
+        )
 
     def stats(self) -> dict[str, Any]:
-        each = {engine.name: engine.stats() for engine in self._engines}
-        total = {key: sum(stats[key] for stats in each.values()) for key in ("subscriptions", "removed", "bytes")}
-        return {**total, **each}
+        return {
+            "subscriptions": len(self),
+            "removed": self._removed,
+            "pending": self._pending.count,
+            "segments": [len(segment.slots) for segment in self._segments],
+            "bytes": sum(array.nbytes for array in self.arrays().values()),
+        }
+
+    def verify(self) -> None:
+        snapshot = self.source.snapshot()
+        mine = [*(segment.slots for segment in self._segments), self._pending.view]
+        slots = np.concatenate(mine)
+        assert len(np.unique(slots)) == len(slots), "a slot is in two places"
+        assert self._removed == self._count_removed()
+        for segment in self._segments:
+            check_index(segment.packed.arrays, segment.slots, snapshot)
+
+
+class SegmentsReader(Reader):
+    """All segments and what is pending. Made when first asked: of many that are published, no one asks most."""
+
+    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot) -> None:
+        self._segments, self._pending, self._snapshot = segments, pending, snapshot
+        self._reader: Reader | None = None
+
+    def _made(self) -> Reader:
+        snapshot = Packed(self._snapshot)
+        found: list[Reader] = []
+        if self._segments:
+            found += readers([segment.packed for segment in self._segments], snapshot)
+        if len(self._pending) or not found:
+            found.append(Refiner(self._pending, snapshot))
+        self._reader = found[0] if len(found) == 1 else Union(found)
+        return self._reader
+
+    def match(self, events: Events) -> Matches:
+        return (self._reader or self._made()).match(events)
+
+    def candidates(self, events: Events) -> int:
+        return (self._reader or self._made()).candidates(events)
+
+
+class Merge(Upkeep):
+    """The last segments and what is pending, as one segment."""
+
+    def __init__(
+        self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
+    ) -> None:
+        self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
+        self.count = count  # segments that it replaces
+        self.pending = pending  # slots
+        self.moves: list[tuple[int, Moved]] = []  # relabellings since
+        self.result: Segment
+
+    def run(self) -> None:
+        self.result = built(self._snapshot, self._slots, self._marginals)
+
+    def finish(self) -> bool:
+        return self._engine.adopt(self)

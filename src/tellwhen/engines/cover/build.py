@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.compile.extract import Extract
+from tellwhen.compile.extract import extract as extracted
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import CoverIndex, Postings
 from tellwhen.engines.cover.buckets import bucketed
@@ -16,14 +16,13 @@ from tellwhen.engines.cover.places import clustered, implied, placed, regrouped
 from tellwhen.engines.cover.ranges import expected, read
 from tellwhen.engines.cover.terms import conjuncts, covered, ordered, split
 from tellwhen.engines.shared.spaces import spaces
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import I32, Snapshot
 
 
-def build(
-    extract: Extract, slots: I32, domains: int, marginals: Marginals | None, chunk_min: int, buckets_max: int
-) -> CoverIndex:
-    """The index of the subscriptions of an extract, which have these slots."""
-    owner, extract = split(extract)
+def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None, chunk_min: int, buckets_max: int) -> CoverIndex:
+    """The index of these slots."""
+    domains = snapshot.domains
+    owner, extract = split(extracted(snapshot, slots))
     predicates = extract.literals
     every = np.arange(len(predicates.domain), dtype=np.int32)
     known = spaces(predicates, every, domains)

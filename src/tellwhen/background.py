@@ -1,0 +1,63 @@
+"""How is an index kept up without anybody waiting? By a thread that lives while there is something to do.
+
+The thread takes a piece of work from the index, does it without any lock, and hands it back. It holds no reference to
+the index meanwhile, so that one that nobody needs any more is freed. Work is cut short at the end of the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakMethod
+
+from tellwhen.engines.base import Upkeep
+
+log = logging.getLogger("tellwhen")
+
+Taking = Callable[[], Upkeep | None]
+"""Gives the next piece of work. After None the thread ends, and a later change starts another."""
+
+Finishing = Callable[[Upkeep], None]
+"""Takes over what was done."""
+
+_running: set[threading.Thread] = set()
+_is_exiting = threading.Event()
+
+
+def start(take: Taking, finish: Finishing) -> threading.Thread:
+    """Start a thread that works until there is nothing to do. Both are methods of what is kept up."""
+    thread = threading.Thread(
+        target=_work, args=(WeakMethod(take), WeakMethod(finish)), name="tellwhen upkeep", daemon=True
+    )
+    _running.add(thread)
+    thread.start()
+    return thread
+
+
+def _work(take: WeakMethod[Taking], finish: WeakMethod[Finishing]) -> None:
+    try:
+        while not _is_exiting.is_set() and (work := _called(take)) is not None:
+            work.run()
+            _called(finish, work)
+    except Exception:
+        # Nothing is lost: all is still where it was, and matching is only slower than it could be.
+        log.exception("tellwhen: an index could not be kept up; rebuild() does it in the foreground")
+    finally:
+        _running.discard(threading.current_thread())
+
+
+def _called(method: WeakMethod[Any], *arguments: Any) -> Any:
+    """What it returns; None if its object is gone."""
+    there = method()
+    return None if there is None else there(*arguments)
+
+
+@atexit.register
+def _wait() -> None:
+    """A thread that is in compiled code when the interpreter ends would crash the process."""
+    _is_exiting.set()
+    for thread in list(_running):
+        thread.join()

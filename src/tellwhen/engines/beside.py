@@ -1,0 +1,100 @@
+"""What becomes of an expression that is over an engine's budget? The default engine has it, beside the named one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tellwhen.compile.dictionary import Moved
+from tellwhen.containers.growing import Growing
+from tellwhen.containers.named import part
+from tellwhen.engines.auto.engine import Auto
+from tellwhen.engines.base import Engine, Reader, Source, Upkeep
+from tellwhen.engines.registry import create
+from tellwhen.engines.shared.calls import Union
+from tellwhen.kernels.arrays import I32
+
+
+def complete(spec: str, source: Source) -> Engine:
+    """The engine of a spec, such that it takes any expression: if it does not, with the default one beside it.
+
+    With the option `strict` it is alone, and what it does not take is refused.
+    """
+    engine = create(spec, source)
+    is_alone = "expressions" in engine.supports or engine.option["strict"]
+    return engine if is_alone else Beside(engine)
+
+
+class Beside(Engine):
+    """A named engine, and the default engine for what that does not take."""
+
+    supports = frozenset({"expressions"})
+
+    def __init__(self, named: Engine) -> None:
+        super().__init__(named.source)
+        self.name = named.name  # type: ignore[misc]
+        self.named, self.other = named, Auto(named.source)
+        self._is_other = Growing(np.uint8)  # by slot
+
+    @property
+    def spec(self) -> str:
+        return self.named.spec
+
+    def __len__(self) -> int:
+        return len(self.named) + len(self.other)
+
+    def insert(self, slots: I32) -> None:
+        is_taken = self.named.takes(slots)
+        known = len(self.source.snapshot().subscriptions.kind)
+        self._is_other.extend(np.zeros(known - self._is_other.count, dtype=np.uint8))
+        self._is_other.data[slots] = ~is_taken
+        self.named.insert(slots[is_taken])
+        self.other.insert(slots[~is_taken])
+
+    def delete(self, slots: I32) -> None:
+        is_other = self._is_other.data[slots] != 0
+        for engine, mine in (self.named, slots[~is_other]), (self.other, slots[is_other]):
+            if len(mine):
+                engine.delete(mine)
+
+    def rebuild(self) -> None:
+        self.named.rebuild()
+        self.other.rebuild()
+
+    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+        self.named.move(moves)
+        self.other.move(moves)
+
+    def is_due(self) -> bool:
+        return self.other.is_due()
+
+    def upkeep(self) -> Upkeep | None:
+        return self.other.upkeep()
+
+    def reader(self) -> Reader:
+        found = [engine.reader() for engine in (self.named, self.other) if len(engine)]
+        return found[0] if len(found) == 1 else Union(found)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        arrays = {"is_other": self._is_other.view}
+        for place, engine in ("named", self.named), ("other", self.other):
+            arrays |= {f"{place}.{name}": array for name, array in engine.arrays().items()}
+        return arrays
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._is_other = Growing(np.uint8, arrays["is_other"])
+        self.named.restore(part(arrays, "named"))
+        self.other.restore(part(arrays, "other"))
+
+    def stats(self) -> dict[str, Any]:
+        named, other = self.named.stats(), self.other.stats()
+        if not len(self.other):
+            return named
+        total = {key: named[key] + other[key] for key in ("subscriptions", "removed", "bytes")}
+        return named | total | {"over budget": other}
+
+    def verify(self) -> None:
+        self.named.verify()
+        self.other.verify()

@@ -1,0 +1,34 @@
+"""How do several threads match one batch? Each a part of its events: kernels let other threads run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from tellwhen.containers.batches import between
+from tellwhen.engines.base import Reader
+from tellwhen.kernels.arrays import Events, Matches
+
+EVENTS_PER_THREAD = 64
+"""Fewer events are not worth another thread."""
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def match(reader: Reader, events: Events, threads: int) -> Matches:
+    """The matches of all events, by at most so many threads."""
+    count = len(events.single_valued)
+    parts = max(1, min(threads, count // EVENTS_PER_THREAD))
+    if parts == 1:
+        return reader.match(events)
+    bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
+    with ThreadPoolExecutor(parts) as pool:
+        found = list(pool.map(reader.match, (between(events, *ends) for ends in itertools.pairwise(bounds))))
+    lengths = np.concatenate([np.diff(matches.start) for matches in found])
+    return Matches(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([matches.slot for matches in found]))

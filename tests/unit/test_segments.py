@@ -1,0 +1,286 @@
+"""Does `auto` keep everything while its segments are merged aside, and does nobody wait for that?"""
+
+import gc
+import itertools
+import logging
+import random
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import pytest
+
+import tellwhen as tw
+from support import set_thresholds
+from tellwhen import background
+from tellwhen.checks import check_matches, random_event, random_expression
+from tellwhen.engines.auto.engine import Merge
+from tellwhen.engines.auto.segments import RATIO, to_merge
+
+
+def settled(index):
+    """The index once nothing is left to be done aside."""
+    for thread in list(background._running):
+        thread.join(120)
+    assert index._upkeep is None
+    return index
+
+
+def sizes(index):
+    return index.stats()["auto"]["segments"]
+
+
+class Held:
+    """Merges that wait before they are made until they are let go."""
+
+    def __init__(self, monkeypatch):
+        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        run = Merge.run
+
+        def held(merge):
+            if threading.current_thread() is not threading.main_thread():
+                self.begun.release()
+                assert self.go_on.acquire(timeout=60)
+            run(merge)
+
+        monkeypatch.setattr(Merge, "run", held)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    made = Held(monkeypatch)
+    yield made
+    made.go_on.release(1000)
+    for thread in list(background._running):
+        thread.join(60)
+
+
+def test_small_segments_are_merged_into_larger_ones():
+    index, known = tw.Index("auto", pending=4), {}
+    rng = random.Random(3)
+    for i in range(300):
+        known[i] = random_expression(rng, depth=2)
+        index.add(i, known[i])
+        if i % 20 == 0:
+            settled(index)
+            found = sizes(index)
+            assert all(large >= RATIO * small for large, small in itertools.pairwise(found)), found
+            assert sum(found) + index.stats()["auto"]["pending"] == len(index) == i + 1
+    check_matches(settled(index), known, [random_event(rng) for _ in range(20)])
+    index._shard.engine.verify()
+
+
+@pytest.mark.parametrize(
+    ("known", "fresh", "merged"),
+    [
+        ([], 5, 0),
+        ([100], 5, 0),
+        ([100], 25, 0),
+        ([100], 26, 1),
+        ([100, 10], 3, 1),
+        ([100, 20], 6, 2),
+        ([400, 90, 3], 1, 1),
+    ],
+)
+def test_what_is_merged(known, fresh, merged):
+    assert to_merge(known, fresh) == merged
+
+
+def test_nobody_waits_for_a_merge(held):
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(6))
+    assert held.begun.acquire(timeout=60)
+    # It is under way, and does not go on: changes are made and seen meanwhile.
+    index.add("new", "x = 1 AND y = 2").remove(1)
+    assert index.match({"x": 1, "y": 2}) == [4, "new"]
+    assert index.match_many([{"x": 1}])["subscription_id"].to_pylist() == [4]
+    assert sizes(index) == []
+    held.go_on.release(10)
+    assert sizes(settled(index)) == [6]
+    assert index.stats()["auto"] | {"bytes": 0} == {
+        "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "bytes": 0,
+    }  # fmt: skip
+    assert index.match({"x": 1, "y": 2}) == [4, "new"]
+
+
+def test_labels_move_while_a_merge_is_made(held, monkeypatch):
+    """It was begun with the old labels."""
+    set_thresholds(monkeypatch, stride=8)
+    known = {i: tw.parse(f"s = 'm{i:03}' OR s < 'b{i:03}'") for i in range(8)}
+    index = tw.Index("auto", pending=4).add_many(known)
+    assert held.begun.acquire(timeout=60)
+    before = index._shard.store.attributes
+    for i in range(8, 40):  # into the same gap
+        known[i] = tw.parse(f"s >= 'm0005{i:03}' AND s STARTS WITH 'm0'")
+        index.add(i, known[i])
+    assert index._shard.store.attributes is not before
+    held.go_on.release(1000)
+    events = (
+        [{"s": f"m{i:03}"} for i in range(12)] + [{"s": f"m0005{i:03}"} for i in range(50)] + [{"s": "a"}, {"s": "z"}]
+    )
+    check_matches(settled(index), known, events)
+    index._shard.engine.verify()
+    assert sizes(index)
+
+
+def test_labels_of_segments_move(monkeypatch):
+    set_thresholds(monkeypatch, stride=8)
+    index, known = tw.Index("auto", pending=1), {}
+    rng = random.Random(5)
+    words = [f"w{rng.randrange(10**6):06}" for _ in range(150)]
+    for i, word in enumerate(words):
+        operator = rng.choice(["=", "<>", "<", "<=", ">", ">=", "STARTS WITH"])
+        known[i] = tw.parse(f"s {operator} '{word[: rng.randint(2, 7)]}' AND (t = '{rng.choice(words)}' OR s > 'w5')")
+        index.add(i, known[i])
+        if i % 7 == 0:
+            settled(index)
+    events = [{"s": rng.choice(words)[: rng.randint(3, 7)], "t": [rng.choice(words), "q"]} for _ in range(100)]
+    check_matches(settled(index), known, events)
+
+
+def test_a_change_that_is_taken_back_loses_no_segment(monkeypatch):
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(100))
+    settled(index).add("p", "x = 9")
+    before = index._shard.engine._segments
+    with monkeypatch.context() as broken:
+        broken.setattr("tellwhen.shard.Shard._delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.add("p", "x = 1", replace=True)
+    assert index._shard.engine._segments is before
+    assert index.match({"x": 9}) == ["p"]
+    assert len(index.match({"x": 1})) == 33
+    index.add("q", "x = 9")
+    assert index.match({"x": 9}) == ["p", "q"]
+
+
+def test_a_merge_that_a_change_has_overtaken_is_dropped(held):
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
+    assert held.begun.acquire(timeout=60)
+    index.rebuild()
+    assert sizes(index) == [20]
+    index.remove(4).add("late", "x = 1")
+    held.go_on.release(1000)
+    assert sizes(settled(index)) == [20]
+    assert index.match({"x": 1}) == [1, 7, 10, 13, 16, 19, "late"]
+    index._shard.engine.verify()
+
+
+def test_a_merge_that_fails_loses_nothing(monkeypatch, caplog):
+    with monkeypatch.context() as broken:
+        broken.setattr(Merge, "run", lambda _: 1 / 0)
+        with caplog.at_level(logging.ERROR):
+            index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
+            for thread in list(background._running):
+                thread.join(60)
+        assert "could not be kept up" in caplog.text
+        assert len(index.match({"x": 1})) == 7
+    assert sizes(settled(index.add("next", "x = 1"))) == [21]
+    assert len(index.match({"x": 1})) == 8
+
+
+def test_removed_ones_are_dropped():
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(400))
+    settled(index).remove_many(range(0, 400, 2))
+    assert sum(sizes(settled(index))) == 200
+    assert index.stats()["auto"]["removed"] == 0
+    settled(index.remove_many(list(index)))
+    assert sizes(index) == []
+    assert index.match({"x": 1}) == []
+
+
+def test_an_index_that_nobody_needs_is_freed_while_it_is_merged(held):
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
+    assert held.begun.acquire(timeout=60)
+    gone = weakref.ref(index)
+    del index
+    gc.collect()
+    assert gone() is None
+    held.go_on.release(10)
+    for thread in list(background._running):
+        thread.join(60)
+    assert not background._running
+
+
+def test_a_process_ends_while_an_index_is_merged():
+    code = "import tellwhen as tw\nindex = tw.Index('auto', pending=1)\nfor i in range(300): index.add(i, f'x = {i}')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr.replace("tellwhen: compiling", "")) == (0, done.stderr)
+
+
+def test_a_copy_made_while_an_index_is_merged_is_whole(held, tmp_path):
+    index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
+    assert held.begun.acquire(timeout=60)
+    index.save(tmp_path / "i")
+    held.go_on.release(100)
+    loaded = tw.Index.load(tmp_path / "i")
+    assert loaded.match({"x": 1}) == index.match({"x": 1}) == list(range(1, 20, 3))
+    settled(settled(index).add("more", "x = 1")).save(tmp_path / "i")
+    assert tw.Index.load(tmp_path / "i").match({"x": 1}) == [*range(1, 20, 3), "more"]
+
+
+def test_many_at_a_time_are_indexed_at_once(monkeypatch):
+    monkeypatch.setattr("tellwhen.engines.auto.engine.AT_ONCE", 50)
+    index = tw.Index().add_many((i, f"x = {i % 3}") for i in range(51))
+    assert sizes(index) == [51]
+    assert index._upkeep is None
+
+
+def test_threads_match_while_another_adds_and_the_index_grows():
+    index = tw.Index("auto", pending=8)
+    stop, wrong = threading.Event(), []
+
+    def look():
+        while not stop.is_set():
+            seen = len(index)
+            ids = index.match({"x": 1})
+            if ids != sorted(ids) or len(ids) < seen:
+                wrong.append((seen, ids))
+
+    watches = [threading.Thread(target=look) for _ in range(2)]
+    for watch in watches:
+        watch.start()
+    for i in range(600):
+        index.add(i, f"x = 1 AND (y{i % 50} IS NULL OR z = {i})")
+    stop.set()
+    for watch in watches:
+        watch.join()
+    assert not wrong
+    assert settled(index).match({"x": 1}) == list(range(600))
+
+
+def test_an_expression_that_is_over_budget_is_beside_the_named_engine(tmp_path):
+    complex_ = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
+    index = tw.Index("counting").add("easy", "a0 = 1").add("complex", complex_).add("other", f"c = 1 OR ({complex_})")
+    event = {f"a{i}": 1 for i in range(12)}
+    assert index.match(event) == ["easy", "complex", "other"]
+    assert index.stats()["counting"]["subscriptions"] == 3
+    assert index.stats()["counting"]["over budget"]["subscriptions"] == 2
+    assert index.rebuild().match(event) == ["easy", "complex", "other"]
+    index.save(tmp_path / "i")
+    loaded = tw.Index.load(tmp_path / "i")
+    assert loaded.remove("complex").match(event) == ["easy", "other"]
+    assert loaded.add("complex", "a0 = 2 OR a1 = 1").match(event) == ["easy", "other", "complex"]
+    assert repr(loaded) == "<Index of 3 subscriptions, engine counting>"
+
+
+def test_all_threads_or_one_give_the_same():
+    index = tw.Index().add_many((i, f"x = {i % 7} OR y > {i}") for i in range(100))
+    events = [{"x": i % 9, "y": i % 50} for i in range(1000)]
+    alone = index.match_many(events, threads=1)
+    assert index.match_many(events).equals(alone)
+    assert index.match_many(events, threads=5).equals(alone)
+    for wrong in 0, True, 1.5:
+        with pytest.raises(tw.TellwhenError, match="threads is a whole number from 1 on"):
+            index.match_many(events, threads=wrong)
+
+
+def test_waiting_for_the_lock_is_fair():
+    """A thread that makes one change after the other lets the one go on that keeps the index up."""
+    index = tw.Index("auto", pending=8)
+    begin = time.perf_counter()
+    count = 0
+    while not sizes(index) and time.perf_counter() - begin < 60:
+        index.add(count, f"x = {count % 5}")
+        count += 1
+    assert sizes(index)
