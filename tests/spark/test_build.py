@@ -188,7 +188,7 @@ def test_damage_is_found(spark, tmp_path, victim):
     path = tmp_path / "i"
     tws.build(frame(spark, [("a", "x = 'one'"), ("b", "x = 'two'")]), path, shards=1)
     (directory,) = path.glob(f"{victim}-*")
-    file = max(directory.glob("data-*/*.npy"), key=lambda f: f.stat().st_size)
+    file = max(directory.glob("data-*/*"), key=lambda f: f.stat().st_size)
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(bytes(data))

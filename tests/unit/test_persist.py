@@ -14,7 +14,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.checks import check_matches, random_event, random_expression
-from tellwhen.persistence import directory
+from tellwhen.persistence import directory, files
 
 
 def filled(engine, seed=1, count=120):
@@ -109,10 +109,16 @@ def test_missing_and_short_files_are_noticed(saved):
     path, known, events = saved
     for file in sorted(p for p in path.rglob("*") if p.is_file()):
         whole = file.read_bytes()
-        for cut in (whole[:-1], whole[: len(whole) // 2], b"", whole + b"x"):
+        for cut in {whole[:-1], whole[: len(whole) // 2], b""} - {whole}:
             file.write_bytes(cut)
             with pytest.raises(tw.FormatError):
                 tw.Index.load(path)
+        file.write_bytes(whole + b"x")
+        if file.name == "manifest.json":
+            with pytest.raises(tw.FormatError):
+                tw.Index.load(path)
+        else:  # a save that was killed had begun to append
+            check_matches(tw.Index.load(path), known, events)
         file.unlink()
         with pytest.raises(tw.FormatError, match="missing"):
             tw.Index.load(path)
@@ -145,6 +151,34 @@ def _save_for_ever(path, ready):
     ready.set()
     while True:
         index.save(path)
+
+
+def _grow_for_ever(path, ready):
+    index = tw.Index.load(path)
+    for i in range(len(index), 1_000_000):
+        index.add(i, f"x >= {i} AND s <> 'word {i}'")
+        if i % 7 == 0:
+            index.save(path)
+            ready.set()
+
+
+def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
+    path = tmp_path / "idx"
+    tw.Index("auto", pending=5).add_many((i, f"x >= {i} AND s <> 'word {i}'") for i in range(200)).save(path)
+    context = multiprocessing.get_context("spawn")
+    rng = random.Random(4)
+    for _ in range(4):
+        ready = context.Event()
+        process = context.Process(target=_grow_for_ever, args=(path, ready))
+        process.start()
+        assert ready.wait(60)
+        time.sleep(rng.uniform(0.02, 0.3))
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        loaded = tw.Index.load(path)
+        assert loaded.match({"x": 10**7, "s": "other"}) == list(range(len(loaded)))
+        assert loaded.match({"x": 250, "s": "word 3"}) == [i for i in range(min(251, len(loaded))) if i != 3]
+    assert len(loaded) > 200
 
 
 def test_a_kill_leaves_a_whole_index(tmp_path):
@@ -222,12 +256,79 @@ def test_processes_save_and_load_at_the_same_time(tmp_path):
 def test_a_save_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "idx"
     tw.Index().add(1, "x = 1").save(path)
-    monkeypatch.setattr(directory, "_checksum", lambda file: file.unlink() or 1 / 0)
+    monkeypatch.setattr(files, "write", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         tw.Index().add(2, "x = 1").save(path)
     monkeypatch.undo()
     assert tw.Index.load(path).match({"x": 1}) == [1]
     assert len(list(path.iterdir())) == 2
+
+
+def written(monkeypatch):
+    """By file: the bytes that are written from now on."""
+    found = {}
+    put = files._put
+
+    def noted(descriptor, data, durable):
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if len(data):
+            found[name] = found.get(name, 0) + len(data)
+        put(descriptor, data, durable)
+
+    monkeypatch.setattr(files, "_put", noted)
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs the names of open files")
+def test_saving_after_a_small_change_writes_little(tmp_path, monkeypatch):
+    index, known = tw.Index("auto", pending=200), {i: tw.parse(f"x = {i} AND s = 'word {i % 50}'") for i in range(3000)}
+    index.add_many(known).rebuild().save(tmp_path / "idx")
+    whole = sum(file.stat().st_size for file in tmp_path.rglob("data-*/*"))
+    for step in range(3):
+        index = tw.Index.load(tmp_path / "idx") if step == 1 else index  # it knows nothing of the other one's saving
+        known[f"new {step}"] = tw.parse(f"x = {step} AND s = 'word 7'")
+        index.add(f"new {step}", known[f"new {step}"]).remove(step)
+        del known[step]
+        noted = written(monkeypatch)
+        index.save(tmp_path / "idx")
+        monkeypatch.undo()
+        assert "store.subscriptions.died" in noted  # removals are written into it
+        assert not any(name.startswith("engine.segment-") for name in noted)
+        assert noted["texts.data"] == len(str(known[f"new {step}"]))
+        assert sum(noted.values()) < whole / 5
+        assert len(list((tmp_path / "idx").iterdir())) == 2
+        events = [{"x": i, "s": f"word {i % 50}"} for i in (0, 1, 2, 7, 57, 2999)]
+        check_matches(tw.Index.load(tmp_path / "idx"), known, events)
+
+
+def test_two_indexes_that_were_one_save_in_turn(tmp_path):
+    """Both would append to the same files."""
+    tw.Index().add_many((i, f"x = {i}") for i in range(100)).save(tmp_path / "idx")
+    first, second = (tw.Index.load(tmp_path / "idx") for _ in range(2))
+    for step in range(4):
+        for name, index in ("first", first), ("second", second):
+            index.add(f"{name} {step}", f"x = {step} OR y = '{name}'").save(tmp_path / "idx")
+            again = tw.Index.load(tmp_path / "idx")
+            assert again.match({"y": name}) == [f"{name} {k}" for k in range(step + 1)]
+            assert again.match({"x": 50}) == [50]
+    assert first.match({"y": "first"}) == [f"first {k}" for k in range(4)]
+
+
+def test_where_there_are_no_links_all_is_written(tmp_path, monkeypatch):
+    index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
+    index.save(tmp_path / "idx")
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError("no links")))
+    index.add("new", "x = 5").save(tmp_path / "idx")
+    assert tw.Index.load(tmp_path / "idx").match({"x": 5}) == [5, "new"]
+
+
+def test_what_a_killed_save_appended_is_cut_off(tmp_path):
+    index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
+    index.save(tmp_path / "idx")
+    for file in tmp_path.glob("idx/data-*/*"):
+        file.write_bytes(file.read_bytes() + b"torn")
+    index.add("new", "x = 5").save(tmp_path / "idx")
+    assert tw.Index.load(tmp_path / "idx").match({"x": 5}) == [5, "new"]
 
 
 def test_a_first_save_that_was_killed_can_be_repeated(tmp_path):

@@ -1,10 +1,10 @@
 """How do named arrays become a directory that is whole or absent?
 
     idx/manifest.json            format, checksums, and what is not an array
-    idx/data-<hex>/*.npy         the arrays, mapped into memory when loaded
+    idx/data-<hex>/*             the arrays, mapped into memory when loaded (`files.py`)
 
-Saving writes a new data directory and then renames a new manifest over the old one: a kill at any moment leaves the
-previous index in place. Any number of threads and processes may save and load at the same time. Those that save wait
+Saving makes a new data directory and then renames a new manifest over the old one: a kill at any moment leaves the
+previous index in place. What the old directory has already is linked into the new one. Any number of threads and processes may save and load at the same time. Those that save wait
 for each other, and the last one wins; those that load get one of the indexes, whole.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import re
 import shutil
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.errors import FormatError
+from tellwhen.persistence import files
 
 FORMAT = 3
 MANIFEST = "manifest.json"
@@ -54,13 +54,14 @@ def save(
     with _locked(root) as is_locked:
         if any(root.iterdir()) and not _is_ours(root):
             raise FormatError(f"{root} exists and is not a saved index; choose another path")
-        replaced = _data_in_use(root)
+        before = _in_use(root)
         data = root / f"data-{uuid.uuid4().hex}"
-        files = _write_arrays(data, parts, durable)
-        write_checked(root / MANIFEST, {"data": data.name, "files": files, "meta": meta}, FORMAT)
+        # Without the lock, another process may be appending to the same files.
+        described = _write_arrays(data, parts, durable, root if is_locked else None, before)
+        write_checked(root / MANIFEST, {"data": data.name, "files": described, "meta": meta}, FORMAT)
         for old in root.iterdir():
             # Without the lock, what is not in use may be what another process is writing.
-            if old != data and _is_part(old) and (is_locked or old.name == replaced):
+            if old != data and _is_part(old) and (is_locked or old.name == before.get("data")):
                 _delete(old)
 
 
@@ -80,29 +81,25 @@ def _locked(root: Path) -> Iterator[bool]:
         os.close(directory)
 
 
-def _write_arrays(data: Path, parts: Parts, durable: bool) -> dict[str, dict[str, Any]]:
-    """Write a new data directory; returns by file what `load` checks."""
+def _write_arrays(
+    data: Path, parts: Parts, durable: bool, root: Path | None, before: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Make a new data directory, with files of the one before where they serve; returns by file what `load` checks."""
     data.mkdir()
+    described = {}
     try:
-        return {
-            f"{part}.{name}": _write(data / f"{part}.{name}.npy", array, durable)
-            for part, named in parts.items()
-            for name, array in named.items()
-        }
+        for part, named in parts.items():
+            for name, array in named.items():
+                file, key = data / f"{part}.{name}", f"{part}.{name}"
+                known = before.get("files", {}).get(key) if root is not None else None
+                facts = files.extend(file, array, root / before["data"] / key, known) if root and known else None
+                described[key] = facts or files.write(file, array, durable)
+        if durable:
+            _sync(data)
+        return described
     except BaseException:
         _delete(data)
         raise
-
-
-def _write(file: Path, array: np.ndarray, durable: bool) -> dict[str, Any]:
-    array = np.ascontiguousarray(array)
-    with file.open("wb") as out:
-        np.save(out, array, allow_pickle=False)
-        out.flush()
-        if durable:
-            os.fsync(out.fileno())
-    facts = {"dtype": np.lib.format.dtype_to_descr(array.dtype), "shape": list(array.shape)}
-    return facts | {"bytes": file.stat().st_size, "crc32": _checksum(file)}
 
 
 def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, dict[str, np.ndarray]], Any]:
@@ -151,37 +148,12 @@ def write_checked(file: Path, body: Mapping[str, Any], version: int) -> None:
     _replace(file, json.dumps({**body, "crc32": _body_checksum(body)}, indent=1))
 
 
-def _load_arrays(data: Path, files: Mapping[str, Any], verify: bool) -> dict[str, dict[str, np.ndarray]]:
+def _load_arrays(data: Path, described: Mapping[str, Any], verify: bool) -> dict[str, dict[str, np.ndarray]]:
     parts: dict[str, dict[str, np.ndarray]] = {}
-    for name, facts in files.items():
-        file = data / f"{name}.npy"
-        size = file.stat().st_size
-        if size != facts["bytes"]:
-            raise FormatError(f"{file} has {size} bytes and should have {facts['bytes']}")
-        if verify and _checksum(file) != facts["crc32"]:
-            raise FormatError(f"{file} is damaged: its checksum is wrong")
-        part, rest = name.split(".", 1)
-        parts.setdefault(part, {})[rest] = _mapped(file, facts["dtype"], facts["shape"], size)
+    for key, facts in described.items():
+        part, name = key.split(".", 1)
+        parts.setdefault(part, {})[name] = files.mapped(data / key, facts, verify)
     return parts
-
-
-def _mapped(file: Path, described: Any, shape: list[int], size: int) -> np.ndarray:
-    """The array in a file. Not by np.load: it parses the header with `ast`, which fails at random in several threads
-    at once (Python 3.11)."""
-    is_structured = isinstance(described, list)
-    dtype = np.lib.format.descr_to_dtype([tuple(field) for field in described] if is_structured else described)
-    offset = size - dtype.itemsize * math.prod(shape)
-    # Copy-on-write: pages are shared with other processes until this one writes to them. A read-only mapping
-    # would be another type to Numba, and compile every kernel twice.
-    return np.asarray(np.memmap(file, dtype, "c", offset, tuple(shape)))
-
-
-def _checksum(file: Path) -> int:
-    crc = 0
-    with file.open("rb") as source:
-        while block := source.read(1 << 22):
-            crc = zlib.crc32(block, crc)
-    return crc
 
 
 def _body_checksum(body: Mapping[str, Any]) -> int:
@@ -198,11 +170,15 @@ def _replace(file: Path, text: str) -> None:
         unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)
-    directory = os.open(file.parent, os.O_RDONLY)
+    _sync(file.parent)
+
+
+def _sync(directory: Path) -> None:
+    opened = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(directory)
+        os.fsync(opened)
     finally:
-        os.close(directory)
+        os.close(opened)
 
 
 def _delete(path: Path) -> None:
@@ -217,12 +193,12 @@ def _is_part(path: Path) -> bool:
     return bool(DATA.fullmatch(path.name) or UNFINISHED.fullmatch(path.name))
 
 
-def _data_in_use(root: Path) -> str | None:
-    """The data directory that the manifest names, if there is one."""
+def _in_use(root: Path) -> Mapping[str, Any]:
+    """The manifest that is there; empty if there is none, or a damaged one."""
     try:
-        return str(_read_manifest(root)["data"])
+        return _read_manifest(root)
     except FormatError:
-        return None
+        return {}
 
 
 def _is_ours(root: Path) -> bool:
