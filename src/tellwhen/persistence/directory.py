@@ -4,8 +4,9 @@
     idx/data-<hex>/*             the arrays, mapped into memory when loaded (`files.py`)
 
 Saving makes a new data directory and then renames a new manifest over the old one: a kill at any moment leaves the
-previous index in place. What the old directory has already is linked into the new one. Any number of threads and processes may save and load at the same time. Those that save wait
-for each other, and the last one wins; those that load get one of the indexes, whole.
+previous index in place. What the old directory has already is linked into the new one. Any number of threads and
+processes may save and load at the same time. Those that save wait for each other, and the last one wins; those that
+load get one of the indexes, whole.
 """
 
 from __future__ import annotations
