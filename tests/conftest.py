@@ -1,9 +1,13 @@
-"""Which tests are slow, on which engines does a test run, and how does hypothesis draw?"""
+"""Which tests are slow, on which engines does a test run, how does hypothesis draw, and what is held up?"""
+
+import threading
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
+from tellwhen import background
+from tellwhen.engines.auto.engine import Merge
 
 # No database of examples; no deadline, since the first call of a kernel compiles it.
 settings.register_profile("tellwhen", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,3 +38,28 @@ collect_ignore = ["broken_engines.py", "toy"]
 def engine(request):
     """Every registered engine; a new one is found without being named here."""
     return request.param
+
+
+class Held:
+    """Merges that wait before they are made until they are let go."""
+
+    def __init__(self, monkeypatch):
+        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        run = Merge.run
+
+        def held(merge):
+            if threading.current_thread() is not threading.main_thread():
+                self.begun.release()
+                assert self.go_on.acquire(timeout=60)
+            run(merge)
+
+        monkeypatch.setattr(Merge, "run", held)
+
+
+@pytest.fixture
+def held(monkeypatch):
+    made = Held(monkeypatch)
+    yield made
+    made.go_on.release(1000)
+    for thread in list(background._running):
+        thread.join(60)

@@ -1,4 +1,4 @@
-"""What do several tests share? The cases of LANGUAGE.md, JSON for all values, and small thresholds."""
+"""What do several tests share? The cases of LANGUAGE.md, JSON for all values, small thresholds, and waiting."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tellwhen as tw
+from tellwhen import background
 
 ROOT = Path(__file__).parent.parent
 WORDS = {"true": True, "false": False, "undefined": None}
@@ -69,3 +70,11 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
         for constant in THRESHOLDS[threshold]:
             module, _, name = constant.rpartition(".")
             monkeypatch.setattr(import_module(module), name, value)
+
+
+def settled(index: tw.Index) -> tw.Index:
+    """The index once nothing is left to be done aside."""
+    for thread in list(background._running):
+        thread.join(120)
+    assert index._upkeep is None
+    return index

@@ -20,6 +20,7 @@ from tellwhen import background
 from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.events import EventEncoder
+from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Upkeep
 from tellwhen.engines.shared.threads import cores
@@ -32,7 +33,9 @@ from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.persistence import directory
+from tellwhen.plan import Plan, plan
 from tellwhen.profile import Profile
+from tellwhen.recent import Recent
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.warehouse.opening import open_any
@@ -98,6 +101,7 @@ class Index(Mapping[Id, Expr]):
         self._state = _state(shard)
         self._undo: tuple[Shard, ShardMark] | None = None
         self._mismatches: Counter[str] = Counter()
+        self._recent = Recent()
         self._renew_locks()
         _all.add(self)
 
@@ -162,6 +166,18 @@ class Index(Mapping[Id, Expr]):
         observed = Profile.of_events(events)
         with self._changing() as shard:
             shard.observe(observed)
+        return self
+
+    def adapt(self) -> Index:
+        """Choose anew what to test first, by a sample of the events that were matched lately.
+
+        They replace the profile. The default engine does it in the background, other engines at once.
+        """
+        recent = self._recent.profile()
+        if not recent.events:
+            raise TellwhenError("no events were matched yet; match some first, or show typical ones to observe()")
+        with self._changing() as shard:
+            shard.adapt(recent)
         return self
 
     @property
@@ -243,6 +259,7 @@ class Index(Mapping[Id, Expr]):
         state = self._state
         encoder = EventEncoder(state.attributes, self._schema)
         encoder.add(event)
+        self._recent.note(event)
         if encoder.mismatches:
             self._count(encoder.mismatches)
         slots = state.reader.match(encoder.finish()).slot
@@ -260,6 +277,8 @@ class Index(Mapping[Id, Expr]):
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
         threads = cores() if threads is None else threads
+        events = as_table_or_dicts(events)
+        self._recent.note_many(events)
         state = self._state
         numbers, ids = [], []
         offset = 0
@@ -347,6 +366,18 @@ class Index(Mapping[Id, Expr]):
         used = self._state.attributes.by_name.copy()
         found = {name: " or ".join(sorted(attribute.families)) for name, attribute in used.items()}
         return found | self._schema.types
+
+    def plan(self) -> Plan:
+        """What the engine has chosen for how many subscriptions, and what it costs: print it.
+
+        >>> import tellwhen as tw
+        >>> print(tw.Index().add(1, "x = 1").plan())
+        auto: 1 subscription
+                    1  are pending: tested one by one until they are merged
+        candidates per event: expected not known without a profile, observed none yet
+        """
+        with self._whole() as shard:
+            return plan(shard)
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""

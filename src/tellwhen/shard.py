@@ -166,6 +166,12 @@ class Shard:
         self.profile = self.profile | profile
         self.rebuild()
 
+    def adapt(self, profile: Profile) -> None:
+        """Expect these events, and no others; the engine is built for them when it has time."""
+        self._is_engine_touched = True
+        self.expect(profile)
+        self.engines.adapt()
+
     def _delete(self, slots: I32) -> None:
         self._remove(slots)
         self.engines.delete(slots)

@@ -102,7 +102,7 @@ TOO_COMPLEX = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
 def test_bad_changes_go_to_quarantine_and_the_others_are_applied(spark, tmp_path, caplog, capfd):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1"), ("kept", "x = 1")], "id string, expression string")
-    tws.build(subs, path, schema={"x": "int"}, engine="counting")
+    tws.build(subs, path, schema={"x": "int"}, engine="counting:strict=1")
     bad = {
         ("upsert", "b", "x = 1"): "the operation is add or remove, not 'upsert'",
         (None, "b", "x = 1"): "the operation is add or remove, not None",

@@ -96,7 +96,7 @@ def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_o
 def buckets_of(most, *texts):
     _, whole = stored(*texts)
     known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
-    mass = expected(known, whole.literals, None)
+    mass = expected(known, whole, None)
     return bucketed(known, mass, most), known, read(whole.literals, known)
 
 

@@ -13,48 +13,15 @@ import weakref
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds
+from support import set_thresholds, settled
 from tellwhen import background
 from tellwhen.checks import check_matches, random_event, random_expression
 from tellwhen.engines.auto.engine import Merge
 from tellwhen.engines.auto.segments import RATIO, to_merge
 
 
-def settled(index):
-    """The index once nothing is left to be done aside."""
-    for thread in list(background._running):
-        thread.join(120)
-    assert index._upkeep is None
-    return index
-
-
 def sizes(index):
     return index.stats()["auto"]["segments"]
-
-
-class Held:
-    """Merges that wait before they are made until they are let go."""
-
-    def __init__(self, monkeypatch):
-        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
-        run = Merge.run
-
-        def held(merge):
-            if threading.current_thread() is not threading.main_thread():
-                self.begun.release()
-                assert self.go_on.acquire(timeout=60)
-            run(merge)
-
-        monkeypatch.setattr(Merge, "run", held)
-
-
-@pytest.fixture
-def held(monkeypatch):
-    made = Held(monkeypatch)
-    yield made
-    made.go_on.release(1000)
-    for thread in list(background._running):
-        thread.join(60)
 
 
 def test_small_segments_are_merged_into_larger_ones():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.containers.csr import gather
 from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, U8, Predicates, Snapshot
@@ -19,21 +20,29 @@ class Extract(NamedTuple):
     code: I32
     registers: int
 
+    def tested(self) -> I32:
+        """The predicates of all tests, one after the other."""
+        return self.code[_names_predicate(self.kind, self.start, self.code)]
+
 
 def extract(snapshot: Snapshot, slots: I32) -> Extract:
     """The subscriptions of these slots."""
     predicates, subscriptions = snapshot.predicates, snapshot.subscriptions
     start, which = gather(subscriptions.start, slots)
     kind, code = subscriptions.kind[slots], subscriptions.code[which]
-    # Words that name a predicate: all of a conjunction's, the first of the three words of a test.
-    within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
-    names = (np.repeat(kind, np.diff(start)) == CONJUNCTION) | ((within % 3 == 0) & (code >= 0))
+    names = _names_predicate(kind, start, code)
     used, code[names] = _numbered(code[names], len(predicates.domain))
     interval, which = gather(predicates.start, used)
     literals = Predicates(
         predicates.domain[used], predicates.every[used], interval, predicates.low[which], predicates.high[which]
     )
     return Extract(literals, kind, start, code, snapshot.registers)
+
+
+def _names_predicate(kind: U8, start: I64, code: I32) -> NDArray[np.bool_]:
+    """By word of code: all of a conjunction's, and the first of the three words of a test."""
+    within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
+    return (np.repeat(kind, np.diff(start)) == CONJUNCTION) | ((within % 3 == 0) & (code >= 0))
 
 
 def _numbered(predicate: I32, known: int) -> tuple[I32, I32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -19,8 +19,10 @@ EVENTS_PER_BATCH = 16_384
 """Events encoded at a time: bounds the memory that many of them take."""
 
 
-def encoded_batches(events: Any, attributes: Attributes, schema: Schema) -> Iterator[tuple[Events, Mapping[str, int]]]:
-    """The events, and how many values of each attribute are of a wrong type."""
+def encoded_batches(
+    events: pa.Table | Iterable[Mapping[str, Any]], attributes: Attributes, schema: Schema
+) -> Iterator[tuple[Events, Mapping[str, int]]]:
+    """The events of a table, or dicts, and how many values of each attribute are of a wrong type."""
     events = as_table_or_dicts(events)
     if isinstance(events, pa.Table):
         for start in range(0, events.num_rows, EVENTS_PER_BATCH):

@@ -63,6 +63,22 @@ class Reader(ABC):
         """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
 
 
+class Share(NamedTuple):
+    """Some subscriptions, and how the engine finds them."""
+
+    subscriptions: int
+    how: str
+    domain: int = -1
+    """By which domain, if the words end with it."""
+
+
+class Counted(NamedTuple):
+    """What matching has met so far."""
+
+    events: int = 0
+    candidates: int = 0
+
+
 class Upkeep(ABC):
     """Work on an engine that can be done aside, while others match with it and change it."""
 
@@ -156,6 +172,22 @@ class Engine(ABC):
     @abstractmethod
     def stats(self) -> dict[str, Any]:
         """Sizes and counts; `bytes` is what the engine needs besides the store."""
+
+    def shares(self) -> list[Share]:
+        """What is chosen for how many subscriptions."""
+        return [Share(len(self), "are indexed")]
+
+    def always(self) -> I32:
+        """The slots that every event must be tested against, because no index can rule them out."""
+        return np.zeros(0, dtype=np.int32)
+
+    def counted(self) -> Counted:
+        """What matching has met so far; nothing if the engine does not count."""
+        return Counted()
+
+    def adapt(self) -> None:
+        """There are other typical events: choose anew. By default at once, but it may be done aside."""
+        self.rebuild()
 
     def verify(self) -> None:  # noqa: B027  an engine without a structure has nothing to check
         """Check the invariants of the whole structure; raises AssertionError. Slow, for tests."""

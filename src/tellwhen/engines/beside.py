@@ -11,7 +11,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import part
 from tellwhen.engines.auto.engine import Auto
-from tellwhen.engines.base import Engine, Reader, Source, Upkeep
+from tellwhen.engines.base import Counted, Engine, Reader, Share, Source, Upkeep
 from tellwhen.engines.registry import create
 from tellwhen.engines.shared.calls import Union
 from tellwhen.kernels.arrays import I32
@@ -94,6 +94,19 @@ class Beside(Engine):
             return named
         total = {key: named[key] + other[key] for key in ("subscriptions", "removed", "bytes")}
         return named | total | {"over budget": other}
+
+    def shares(self) -> list[Share]:
+        return self.named.shares()
+
+    def always(self) -> I32:
+        return np.concatenate([self.named.always(), self.other.always()])
+
+    def counted(self) -> Counted:
+        return self.named.counted()
+
+    def adapt(self) -> None:
+        self.named.adapt()
+        self.other.adapt()
 
     def verify(self) -> None:
         self.named.verify()

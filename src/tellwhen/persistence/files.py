@@ -44,7 +44,7 @@ def extend(file: Path, array: np.ndarray, old: Path, known: Facts) -> dict[str, 
         size = old.stat().st_size
         if known["dtype"] != _described(array) or not 0 < length <= min(len(data), size):
             return None
-        if not np.array_equal(np.memmap(old, np.uint8, "r", 0, (length,)), data[:length]):
+        if not np.array_equal(np.memmap(old, np.uint8, "r", 0, (length,)), np.frombuffer(data[:length], np.uint8)):
             return None
         os.link(old, file)
         if size > length:  # a save that was killed had begun to append
@@ -71,8 +71,8 @@ def mapped(file: Path, known: Facts, verify: bool) -> np.ndarray:
     return np.asarray(np.memmap(file, dtype, "c", 0, shape))
 
 
-def _bytes(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _bytes(array: np.ndarray) -> memoryview:
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
 def _facts(array: np.ndarray, crc: int) -> dict[str, Any]:
@@ -90,10 +90,9 @@ def _dtype(described: Any) -> np.dtype[Any]:
     return np.lib.format.descr_to_dtype([tuple(field) for field in described] if is_record else described)
 
 
-def _put(descriptor: int, data: np.ndarray, durable: bool) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest[: 1 << 30]) :]
+def _put(descriptor: int, data: memoryview, durable: bool) -> None:
+    while data:
+        data = data[os.write(descriptor, data[: 1 << 30]) :]
     if durable:
         os.fsync(descriptor)
 

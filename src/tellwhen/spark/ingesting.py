@@ -193,7 +193,7 @@ def _verdict(
 def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -> None:
     """Give a reason to every expression whose normal form is too large for the engine."""
     good = [number for number, verdict in enumerate(verdicts) if verdict.expression is not None]
-    reason = f"too complex for {engine}: {OVER_BUDGET}"
+    reason = f"too complex for {engine.partition(':')[0]}: {OVER_BUDGET}"
     for first in range(0, len(good), COMPILE_BATCH):
         few = good[first : first + COMPILE_BATCH]
         store = Store(schema)

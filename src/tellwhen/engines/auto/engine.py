@@ -11,11 +11,13 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
-from tellwhen.engines.base import Engine, Option, Reader, Source, Upkeep
+from tellwhen.engines.base import Counted, Engine, Option, Reader, Share, Source, Upkeep
 from tellwhen.engines.cover.kernels.match import match_cover
+from tellwhen.engines.cover.postings import always_open, slots_by_domain
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
-from tellwhen.engines.shared.calls import Packed, Refiner, Union
+from tellwhen.engines.shared.bulk import pending_share
+from tellwhen.engines.shared.calls import Counter, Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 from tellwhen.kernels.jit import is_compiled
 
@@ -27,6 +29,9 @@ UNCOMPILED_MAX = 2_048
 
 AT_ONCE = 10_000
 """More than these at a time are made a segment at once, not aside."""
+
+SHARES_MAX = 8
+"""Attributes that a plan names."""
 
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed, and they are over a quarter."""
@@ -57,6 +62,8 @@ class Auto(Engine):
         self._pending = Growing(np.int32)  # slots
         self._removed = 0
         self._merge: Merge | None = None  # that is made aside
+        self._is_outdated = False  # were the segments built for other events?
+        self._counter = Counter()
 
     def __len__(self) -> int:
         return sum(len(segment.slots) for segment in self._segments) + self._pending.count - self._removed
@@ -102,7 +109,7 @@ class Auto(Engine):
     def _due(self) -> int | None:
         """How many of the last segments are to be merged with what is pending; None while nothing is due."""
         total = len(self) + self._removed
-        if self._removed > max(REMOVED_MIN, total // 4):
+        if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
             return len(self._segments)
         if self._pending.count > self._pending_max():
             return to_merge([len(segment.slots) for segment in self._segments], self._pending.count)
@@ -135,12 +142,13 @@ class Auto(Engine):
         self._segments = (*kept, segment) if len(segment.slots) else kept
         self._pending = Growing(np.int32, self._pending.view[merge.pending :].copy())
         self._removed = self._count_removed()
+        self._is_outdated = self._is_outdated and bool(kept)
         return True
 
     # reading
 
     def reader(self) -> Reader:
-        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot())
+        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counter)
 
     def arrays(self) -> dict[str, np.ndarray]:
         named = {"pending": self._pending.view}
@@ -169,6 +177,32 @@ class Auto(Engine):
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
+    def shares(self) -> list[Share]:
+        found: dict[int, int] = {}
+        for segment in self._segments:
+            for domain, slots in slots_by_domain(segment.packed.arrays).items():
+                found[domain] = found.get(domain, 0) + len(slots)
+        often = sorted(found.items(), key=lambda item: -item[1])
+        shares = [Share(count, "wait for", domain) for domain, count in often[:SHARES_MAX]]
+        other = sum(count for _, count in often[SHARES_MAX:])
+        if other:
+            shares.append(Share(other, f"wait for {len(often) - SHARES_MAX} other attributes"))
+        return shares + pending_share(self._pending.count)
+
+    def always(self) -> I32:
+        is_presence, snapshot = self.source.is_presence(), self.source.snapshot()
+        found = [always_open(segment.packed.arrays, is_presence) for segment in self._segments]
+        slots = np.concatenate([self._pending.view[:0], *found])
+        return np.sort(slots[snapshot.subscriptions.died[slots] > snapshot.version])
+
+    def counted(self) -> Counted:
+        return Counted(self._counter.events, self._counter.candidates)
+
+    def adapt(self) -> None:
+        self._is_outdated = True
+        self._merge = None  # it was begun for other events
+        self._counter = Counter()
+
     def verify(self) -> None:
         snapshot = self.source.snapshot()
         mine = [*(segment.slots for segment in self._segments), self._pending.view]
@@ -182,21 +216,24 @@ class Auto(Engine):
 class SegmentsReader(Reader):
     """All segments and what is pending. Made when first asked: of many that are published, no one asks most."""
 
-    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot) -> None:
-        self._segments, self._pending, self._snapshot = segments, pending, snapshot
+    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counter: Counter) -> None:
+        self._segments, self._pending, self._snapshot, self._counter = segments, pending, snapshot, counter
         self._reader: Reader | None = None
 
     def _made(self) -> Reader:
         snapshot = Packed(self._snapshot)
         found: list[Reader] = []
         if self._segments:
-            found += readers([segment.packed for segment in self._segments], snapshot)
+            found += readers([segment.packed for segment in self._segments], snapshot, self._counter)
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
         self._reader = found[0] if len(found) == 1 else Union(found)
         return self._reader
 
     def match(self, events: Events) -> Matches:
+        counter, count = self._counter, len(events.single_valued)
+        counter.events += count
+        counter.candidates += count * len(self._pending)
         return (self._reader or self._made()).match(events)
 
     def candidates(self, events: Events) -> int:

@@ -27,7 +27,7 @@ def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None, chunk_min
     every = np.arange(len(predicates.domain), dtype=np.int32)
     known = spaces(predicates, every, domains)
     ranges = read(predicates, known)
-    mass = expected(known, predicates, marginals)
+    mass = expected(known, extract, marginals)
     prices, is_apart = np.empty(len(every)), np.empty(len(every), dtype=np.bool_)
     price_predicates(ranges, known.cut_start, mass, prices, is_apart)
     covers, guards = covered(extract, prices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import Ranges
 from tellwhen.engines.cover.kernels.places import read_ranges
@@ -24,18 +25,18 @@ def read(predicates: Predicates, known: Spaces) -> Ranges:
     return Ranges(predicates.domain, predicates.every, start, first, last)
 
 
-def expected(known: Spaces, predicates: Predicates, marginals: Marginals | None) -> F64:
+def expected(known: Spaces, extract: Extract, marginals: Marginals | None) -> F64:
     """The share of the events to expect in all spaces before each: mass[b] - mass[a] for spaces a to b - 1.
 
-    Without a profile, a domain that few predicates ask for is assumed to be one that few events carry, and its spaces
-    to be equally likely.
+    Without a profile, a domain that few ask for is assumed to be one that few events carry, and its spaces to be
+    equally likely.
     """
     domains = len(known.cut_start) - 1
     many = np.diff(known.cut_start) + 1
     domain = np.repeat(np.arange(domains), many)
     if marginals is None:
-        carried = np.bincount(predicates.domain, minlength=domains) / max(1, len(predicates.domain))
-        share = (carried / many)[domain]
+        asked = np.bincount(extract.literals.domain[extract.tested()], minlength=domains)
+        share = (np.minimum(1.0, asked / max(1, len(extract.kind))) / many)[domain]
     else:
         owner = np.repeat(np.arange(domains), np.diff(marginals.start))
         inside = np.zeros(len(domain))

@@ -14,13 +14,18 @@ import numpy as np
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.engines.base import Engine, Reader, Source
+from tellwhen.engines.base import Engine, Reader, Share, Source
 from tellwhen.engines.shared.calls import Refiner
 from tellwhen.kernels.arrays import I32
 
 PENDING_MIN = 64
 """Merge pending subscriptions once there are more than 64 of them and they are over 1/64 of the index.
 Drop removed ones once there are more than 64 of them and they are over a quarter."""
+
+
+def pending_share(count: int) -> list[Share]:
+    """How pending subscriptions are found."""
+    return [Share(count, "are pending: tested one by one until they are merged")] if count else []
 
 
 class BulkEngine(Engine):
@@ -76,6 +81,10 @@ class BulkEngine(Engine):
     @abstractmethod
     def _index_reader(self, refiner: Refiner) -> Reader:
         """A reader of the index, and of what the refiner knows is pending."""
+
+    def shares(self) -> list[Share]:
+        pending = self._pending.count
+        return [Share(len(self) - pending, "are indexed"), *pending_share(pending)]
 
     def arrays(self) -> dict[str, np.ndarray]:
         index = {} if self._index is None else flatten(self._index, "index.")

@@ -19,6 +19,9 @@ from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
 
+MATCHES_MIN = 1_024
+"""Matches that every output has room for."""
+
 INITIAL_MATCHES_MAX = 1 << 22
 """Matches, at most, that an output has room for before any is known."""
 
@@ -123,14 +126,26 @@ class Packed:
         return self._addresses
 
 
+class Counter:
+    """Counts what matching meets. Several threads may count at once: a few more or less do not matter."""
+
+    __slots__ = ("candidates", "events")
+
+    def __init__(self) -> None:
+        self.events = self.candidates = 0
+
+
 class Call:
     """A kernel, with the index and the snapshot that it reads, packed or not.
 
-    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event.
+    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event. With a counter
+    it adds up the candidates, which the kernel must always count.
     """
 
-    def __init__(self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any) -> None:
-        self._kernel, self._sizes = kernel, sizes
+    def __init__(
+        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counter: Counter | None = None
+    ) -> None:
+        self._kernel, self._sizes, self._counter = kernel, sizes, counter
         self._index, self._snapshot = Packed.of(index), Packed.of(snapshot)
 
     def of(self, index: Any) -> Call:
@@ -141,6 +156,10 @@ class Call:
         """The matches of all events."""
         scratch = self._take(events)
         matches = self._fill(scratch, events)
+        if self._counter is not None:
+            effort = scratch.arrays.effort
+            self._counter.candidates += int(effort[0])
+            effort[0] = 0
         give(scratch)
         return matches
 
@@ -151,9 +170,9 @@ class Call:
         kernel, count = self._kernel, len(events.single_valued)
         arguments = self._index.addresses, self._snapshot.addresses, scratch.packed, tuple(events)
         start = np.zeros(count + 1, dtype=np.int64)
-        # As much as the last batch needed, and some more: an event that does not fit is matched again.
-        room = min(count * _matches_per_event.get(kernel, 0), INITIAL_MATCHES_MAX)
-        out = np.empty(64 + count * 4 + room, dtype=np.int32)
+        # As much as lately was needed, and some more: an event that does not fit is matched again.
+        lately = _matches_per_event.get(kernel, 0)
+        out = np.empty(MATCHES_MIN + min(count * (4 + lately), INITIAL_MATCHES_MAX), dtype=np.int32)
         done = kernel(*arguments, (start, out), 0)
         while done < count:
             grown = np.empty(4 * len(out), dtype=np.int32)
@@ -162,7 +181,7 @@ class Call:
             done = kernel(*arguments, (start, out), done)
         found = int(start[count])
         if count:
-            _matches_per_event[kernel] = found * 5 // (4 * count)
+            _matches_per_event[kernel] = max(found * 5 // (4 * count), lately - lately // 8 - 1)
         return Matches(start, out[:found])
 
     def effort(self, events: Events) -> tuple[int, int]:

@@ -1,0 +1,53 @@
+"""Where do the subscriptions of an index wait? For the plan that a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.engines.cover.arrays import HALF, LEVEL, NODE_FIRST, NODES, REST_END, TABLE, CoverIndex
+from tellwhen.kernels.arrays import I32, I64
+
+ABSENT = 0
+"""On a domain of presence: the point of events without the attribute."""
+
+
+def slots_by_domain(index: CoverIndex) -> dict[int, I32]:
+    """By domain: the slots that wait on its nodes. A slot may wait on several."""
+    found: dict[int, list[I64]] = {}
+    for domain, variant in _variants(index):
+        clusters = index.access.cluster[variant[TABLE] : variant[TABLE] + variant[NODES]]
+        found.setdefault(domain, []).append(clusters[clusters >= 0].astype(np.int64))
+    return {domain: _slots(index, np.concatenate(clusters)) for domain, clusters in found.items()}
+
+
+def always_open(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
+    """The slots in the cluster that every event opens, and in those of attributes that must not be there."""
+    clusters = [0]
+    for domain, variant in _variants(index):
+        if is_presence[domain]:
+            cuts = index.cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
+            absent = int(np.searchsorted(cuts, ABSENT, side="right"))
+            node = ((absent + variant[HALF]) >> variant[LEVEL]) - variant[NODE_FIRST]
+            if 0 <= node < variant[NODES]:
+                clusters.append(int(index.access.cluster[variant[TABLE] + node]))
+    return _slots(index, np.array([cluster for cluster in clusters if cluster >= 0]))
+
+
+def _variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
+    start = index.access.variant_start
+    for domain in np.flatnonzero(np.diff(start)).tolist():
+        for variant in index.access.variants[start[domain] : start[domain + 1]]:
+            yield domain, variant
+
+
+def _slots(index: CoverIndex, clusters: I64) -> I32:
+    """The different slots in some clusters: the postings of one end where those of the next begin."""
+    end = index.clusters[:, REST_END]
+    begin = np.concatenate([[0], end[:-1]])
+    is_wanted = np.zeros(len(end), dtype=np.bool_)
+    is_wanted[clusters] = True
+    slot = index.postings.slot[np.repeat(is_wanted, end - begin)]
+    return np.unique(np.where(slot < 0, -1 - slot, slot))

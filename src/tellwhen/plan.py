@@ -1,0 +1,101 @@
+"""What has the engine chosen, for how many subscriptions, and does it pay? In words."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.containers.batches import chosen
+from tellwhen.ids import Id
+from tellwhen.shard import Shard
+
+EVENTS_TO_COUNT = 200
+"""Typical events on which the candidates are counted."""
+
+IDS_SHOWN = 5
+
+
+class Part(NamedTuple):
+    """Some subscriptions that are found in the same way."""
+
+    subscriptions: int
+    how: str
+
+
+class Plan(NamedTuple):
+    """What `Index.plan()` returns; print it."""
+
+    engine: str
+    subscriptions: int
+    parts: list[Part]
+    over_budget: int
+    """Subscriptions that the named engine does not take, and that the default engine has."""
+    always: list[Id]
+    """Subscriptions that every event must be tested against."""
+    expected: float | None
+    """Candidates per event, on the typical events of the profile; None if there are none."""
+    observed: float | None
+    """Candidates per event, of the events matched since the index was opened; None if nobody counts them."""
+    matched: int
+    """Events matched since the index was opened, if somebody counts them."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What makes matching slow."""
+        found = []
+        if self.always:
+            few = ", ".join(repr(id_) for id_ in self.always[:IDS_SHOWN])
+            more = ", ..." if len(self.always) > IDS_SHOWN else ""
+            found.append(
+                f"every event is tested against {_counted(len(self.always))}, since nothing rare must be true for "
+                f"{'it' if len(self.always) == 1 else 'them'}: {few}{more}"
+            )
+        if self.expected is not None and self.observed is not None and self.observed > 2 * self.expected + 10:
+            found.append("events are not what the profile says: adapt() chooses anew")
+        return found
+
+    def __str__(self) -> str:
+        lines = [f"{self.engine}: {_counted(self.subscriptions)}"]
+        lines += [f"  {part.subscriptions:>11,}  {part.how}" for part in self.parts]
+        if self.over_budget:
+            lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
+        expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"
+        observed = "none yet" if self.observed is None else f"{self.observed:,.1f} in {self.matched:,} events"
+        lines.append(f"candidates per event: expected {expected}, observed {observed}")
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
+
+def _counted(subscriptions: int) -> str:
+    return f"{subscriptions:,} subscription{'' if subscriptions == 1 else 's'}"
+
+
+def plan(shard: Shard) -> Plan:
+    """The plan of a shard."""
+    engines, domains = shard.engines, shard.store.attributes.domains
+    parts = []
+    for share in engines.shares():
+        name = f" {domains[share.domain].attribute}" if share.domain >= 0 else ""
+        parts.append(Part(share.subscriptions, share.how + name))
+    counted = engines.counted()
+    return Plan(
+        engines.spec,
+        len(engines),
+        parts,
+        len(engines) - len(shard.engine),
+        [shard.ids[slot] for slot in engines.always().tolist()],
+        _expected(shard),
+        counted.candidates / counted.events if counted.events else None,
+        counted.events,
+    )
+
+
+def _expected(shard: Shard) -> float | None:
+    typical = shard.store.typical()
+    if not typical.is_known or not len(typical.weight):
+        return None
+    some = np.arange(min(EVENTS_TO_COUNT, len(typical.weight)))
+    weight = typical.weight[some]
+    reader = shard.engines.reader()
+    each = [reader.candidates(chosen(typical.events, some[i : i + 1])) for i in range(len(some))]
+    return float((weight * each).sum() / weight.sum())

@@ -1,0 +1,52 @@
+"""Which events came lately? A sample of them, as they came."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from tellwhen.profile import Profile
+
+MOST = 1_024
+"""Events that are kept, besides those of tables."""
+
+EVERY = 64
+"""After the first 1,024, one event in 64 is kept, in place of the oldest."""
+
+ROWS, TABLES = 128, 32
+"""Of a table its first 128 events are kept; of tables the last 32."""
+
+
+class Recent:
+    """A sample of the events that were matched."""
+
+    def __init__(self) -> None:
+        self._count = 0  # several threads may count: a few more or less do not matter
+        self._kept: deque[Mapping[str, Any]] = deque(maxlen=MOST)
+        self._tables: deque[pa.Table] = deque(maxlen=TABLES)
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """An event was matched."""
+        self._count += 1
+        if self._count <= MOST or self._count % EVERY == 0:
+            self._kept.append(dict(event))  # a copy: the user may go on changing it
+
+    def note_many(self, events: Any) -> None:
+        """A list of events, or a table, was matched."""
+        if isinstance(events, pa.Table):
+            self._tables.append(_copied(events.slice(0, ROWS)))
+        elif isinstance(events, list | tuple):
+            some = events[:: 1 + len(events) // MOST]
+            self._kept.extend(dict(event) for event in some if isinstance(event, Mapping))
+
+    def profile(self) -> Profile:
+        """Of the events that are kept."""
+        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, list(self._tables))])
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """With buffers of its own: a slice would keep the whole table alive."""
+    return table.take(pa.array(range(table.num_rows), pa.int64()))

@@ -1,0 +1,127 @@
+"""Does a plan say what is, and does adapting change it?"""
+
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+from support import settled
+from tellwhen.recent import MOST, Recent
+
+
+def test_a_plan_says_what_was_chosen_and_what_it_costs():
+    index = tw.Index("auto", pending=100).add_many((i, f"user = {i} AND country = 'DE'") for i in range(1000))
+    settled(index.rebuild())
+    plan = index.plan()
+    assert plan.parts == [(1000, "wait for user")]
+    assert (plan.subscriptions, plan.over_budget, plan.always, plan.expected, plan.observed) == (
+        1000,
+        0,
+        [],
+        None,
+        None,
+    )
+    index.add("new", "country = 'FR'")
+    for i in range(50):
+        index.match({"user": i, "country": "DE"})
+    plan = index.plan()
+    assert (plan.observed, plan.matched) == (2, 50)  # the one that it satisfies, and the one that is pending
+    assert str(plan) == (
+        "auto:pending=100: 1,001 subscriptions\n"
+        "        1,000  wait for user\n"
+        "            1  are pending: tested one by one until they are merged\n"
+        "candidates per event: expected not known without a profile, observed 2.0 in 50 events"
+    )
+    # Batches count as well, and by all threads.
+    index.match_many([{"user": i, "country": "DE"} for i in range(500)], threads=2)
+    assert index.plan().matched == 550
+
+
+def test_a_plan_warns_of_what_every_event_is_tested_against():
+    index = tw.Index("auto", pending=1).add_many({i: f"a = {i}" for i in range(20)})
+    index.add_many({"null": "b IS NULL AND a <> 3", "always": "TRUE", "fine": "b IS NOT NULL", "not": "NOT a = 1"})
+    plan = settled(index.rebuild()).plan()
+    assert plan.always == ["null", "always"]
+    assert plan.warnings == [
+        "every event is tested against 2 subscriptions, since nothing rare must be true for them: 'null', 'always'"
+    ]
+    assert str(plan).endswith("\nwarning: " + plan.warnings[0])
+    assert settled(index.remove("null")).plan().always == ["always"]
+
+
+def test_a_plan_warns_when_events_have_changed():
+    plan = tw.Index().plan()._replace(expected=5.0, observed=40.0, matched=10)
+    assert plan.warnings == ["events are not what the profile says: adapt() chooses anew"]
+    assert plan._replace(observed=12.0).warnings == []
+
+
+@pytest.mark.parametrize("engine", ["counting", "betree", "scan", "cover"])
+def test_every_engine_has_a_plan(engine):
+    index = tw.Index(engine).add_many((i, f"a = {i} AND b = {i % 3}") for i in range(300))
+    plan = index.observe([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).plan()
+    assert sum(part.subscriptions for part in plan.parts) == 300
+    assert plan.expected >= 0.5
+    index.add("complex", " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12)))
+    assert index.plan().over_budget == (0 if engine in ("scan", "cover") else 1)
+    assert ("over its budget" in str(index.plan())) == (engine not in ("scan", "cover"))
+
+
+def test_adapting_chooses_by_the_events_that_come():
+    """Half of the events have item 7: what asks for it is found by its user. Other items are rare, or never come."""
+    index = tw.Index("auto", pending=100)
+    index.add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(1600))
+    settled(index.rebuild())
+    with pytest.raises(tw.TellwhenError, match="no events were matched yet"):
+        index.adapt()
+    events = [{"item": 7 if i % 2 else i % 40, "user": i % 39} for i in range(500)]
+    wanted = [index.match(event) for event in events]
+    settled(index.adapt())
+    plan = index.plan()
+    assert dict(reversed(part) for part in plan.parts)["wait for user"] >= 39
+    assert plan.observed is None
+    assert plan.expected < 5
+    assert [index.match(event) for event in events] == wanted
+    assert index.plan().observed == pytest.approx(plan.expected, rel=0.3)
+    assert index.profile.events == 500
+    # They change: it is user 7 now.
+    for event in events * 3:
+        index.match({"item": event["user"], "user": event["item"]})
+    after = settled(index.adapt()).plan()
+    assert dict(reversed(part) for part in after.parts)["wait for item"] >= 39
+    assert after.expected < 5
+
+
+def test_a_merge_that_was_begun_before_adapting_is_made_again(held):
+    index = tw.Index("auto", pending=10).add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(400))
+    assert held.begun.acquire(timeout=60)
+    for i in range(400):
+        index.match({"item": i % 40, "user": 3})
+    index.adapt()
+    held.go_on.release(100)
+    (many, how), *_ = settled(index).plan().parts
+    assert (many > 300, how) == (True, "wait for user")  # who else is rare: but users 0 to 9 but 3 never come
+
+
+@pytest.mark.parametrize("engine", ["psthash", "counting"])
+def test_other_engines_adapt_at_once(engine):
+    index = tw.Index(engine).add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(400))
+    index.match({"item": 1, "user": 2})
+    assert index.adapt().match({"item": 1, "user": 2}) == [81]
+    assert index.profile.events == 1
+
+
+def test_recent_events_are_a_bounded_sample():
+    recent = Recent()
+    event = {"x": 1}
+    recent.note(event)
+    event["x"] = 2  # the user's own, afterwards
+    assert recent.profile().event_frequency == {"x": 1.0}
+    assert [value for value, _ in recent.profile().weights("x")] == [1]
+    for i in range(10 * MOST):
+        recent.note({"y": i})
+    assert recent.profile().events == MOST
+    recent.note_many([{"z": 1}] * 100_000)
+    assert recent.profile().events == MOST
+    assert recent.profile().event_frequency["z"] > 0.9
+    recent.note_many(pa.table({"w": range(100_000)}))
+    assert 0 < recent.profile().event_frequency["w"] < 0.2
+    recent.note_many(iter([]))
