@@ -13,10 +13,12 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.store import Store
@@ -197,12 +199,18 @@ def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
     """Add, remove, replace, rebuild and match at random; raises AssertionError at the first wrong answer.
 
     `engine` is a name or a spec such as `betree:max_cap=5`. Expressions that the engine does not take are left out.
-    Working arrays are renewed at random between matches: none of them may depend on what another one has seen.
+    Working arrays are renewed at random between matches: none of them may depend on what another one has seen. And they
+    are full of garbage, save those that a kernel says it keeps.
     """
     script = random_script(seed, rounds)
     is_taken = accepted(engine, script.expressions)
     rng = random.Random(seed)
     calls.drain()  # arrays of earlier work may be large, and renewing them slow
+    with poisoned(rng):
+        _replay(engine, script, is_taken, f"engine {engine}, seed {seed}", rng)
+
+
+def _replay(engine: str, script: Script, is_taken: list[bool], where: str, rng: random.Random) -> None:
     for steps in script.rounds:
         index = Index(engine)
         for number, step in enumerate(steps):
@@ -219,7 +227,7 @@ def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
             with index._whole() as shard:
                 shard.engines.verify()
             wanted = [ids & taken.keys() for ids in step.matches]
-            check_matches(index, known, step.events, f"engine {engine}, seed {seed}, step {number}", wanted, rng)
+            check_matches(index, known, step.events, f"{where}, step {number}", wanted, rng)
 
 
 def check_matches(
@@ -261,6 +269,32 @@ def renew_scratch(rng: random.Random) -> None:
             if rng.random() < 0.3:
                 scratch.renew(name, len(array) + rng.randint(0, 9))
         calls.give(scratch)
+
+
+@contextmanager
+def poisoned(rng: random.Random) -> Iterator[None]:
+    """Every set of working arrays that is handed out meanwhile is full of garbage, save what its kernel keeps."""
+    garbage = np.random.default_rng(rng.randrange(1 << 32))
+
+    def poison(scratch: calls.Scratch) -> None:
+        for array in _not_kept(scratch.arrays):
+            array.view(np.uint8)[:] = garbage.integers(0, 256, array.nbytes, dtype=np.uint8)
+
+    before, calls.poison = calls.poison, poison
+    try:
+        yield
+    finally:
+        calls.poison = before
+
+
+def _not_kept(arrays: Any) -> Iterator[np.ndarray]:
+    kept = getattr(arrays, "kept", frozenset())
+    for name, array in arrays._asdict().items():
+        if name not in kept:
+            if hasattr(array, "_fields"):
+                yield from _not_kept(array)
+            else:
+                yield array
 
 
 def _compare(got: list[Id], want: set[Id], event: Event, known: Mapping[Id, Expr], where: str) -> None:

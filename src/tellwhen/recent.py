@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ class Recent:
     def __init__(self) -> None:
         self._count = 0  # several threads may count: a few more or less do not matter
         self._kept: deque[Mapping[str, Any]] = deque(maxlen=MOST)
-        self._tables: deque[pa.Table] = deque(maxlen=TABLES)
+        self._tables: deque[pa.Buffer] = deque(maxlen=TABLES)
 
     def note(self, event: Mapping[str, Any]) -> None:
         """An event was matched."""
@@ -37,16 +38,21 @@ class Recent:
     def note_many(self, events: Any) -> None:
         """A list of events, or a table, was matched."""
         if isinstance(events, pa.Table):
-            self._tables.append(_copied(events.slice(0, ROWS)))
+            with suppress(pa.ArrowNotImplementedError):  # a column of a rare type
+                self._tables.append(_written(events.slice(0, ROWS)))
         elif isinstance(events, list | tuple):
             some = events[:: 1 + len(events) // MOST]
             self._kept.extend(dict(event) for event in some if isinstance(event, Mapping))
 
     def profile(self) -> Profile:
         """Of the events that are kept."""
-        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, list(self._tables))])
+        tables = [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]
+        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, tables)])
 
 
-def _copied(table: pa.Table) -> pa.Table:
-    """With buffers of its own: a slice would keep the whole table alive."""
-    return table.take(pa.array(range(table.num_rows), pa.int64()))
+def _written(table: pa.Table) -> pa.Buffer:
+    """A copy: a slice would keep the whole table alive."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

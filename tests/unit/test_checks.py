@@ -12,7 +12,7 @@ from tellwhen.engines.base import REGISTRY, Reader
 from tellwhen.engines.counting.engine import Counting
 from tellwhen.engines.scan.engine import Scan
 from tellwhen.engines.shared import calls
-from tellwhen.kernels.arrays import I64, Matches
+from tellwhen.kernels.arrays import I64, Matches, keeps
 
 
 @pytest.fixture
@@ -115,11 +115,18 @@ def test_an_expression_that_is_refused_after_all_is_noticed(registry):
         check_engine(wrong.name, seed=0, rounds=1)
 
 
+@keeps("marks", "clock")
 class Seen(NamedTuple):
     """When each slot was found last, and the clock: of a reader that wants them to have one history."""
 
     marks: I64
     clock: I64
+
+
+class Unkept(NamedTuple):
+    """Of a reader that takes for granted that new arrays are zero."""
+
+    marks: I64
 
 
 def found_once(matches, events):
@@ -140,6 +147,19 @@ def found_once(matches, events):
 def test_arrays_that_depend_on_each_other_are_noticed(registry):
     """A clock that is new, among marks that are old, takes an old mark for one of now."""
     assert noticed(changing(found_once))
+
+
+def test_garbage_in_an_array_that_is_not_kept_is_noticed(registry):
+    """The same engine, which does not say that it needs to find its marks again."""
+
+    def found_unmarked(matches, events):
+        scratch = calls.take(Unkept(int(matches.slot.max(initial=0)) + 1))
+        found = Matches(matches.start, matches.slot)
+        is_clean = not scratch.arrays.marks.any()
+        calls.give(scratch)
+        return found if is_clean else Matches(found.start * 0, found.slot[:0])
+
+    assert noticed(changing(found_unmarked))
 
 
 def test_a_script_is_the_same_for_all_and_does_what_it_should():

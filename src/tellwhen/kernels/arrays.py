@@ -6,7 +6,8 @@ points, offsets and versions int64; flags uint8.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Callable
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,20 @@ F64 = NDArray[np.float64]
 
 class Matrix:
     """Marks an array type of two dimensions."""
+
+
+Kind = TypeVar("Kind")
+
+
+def keeps(*names: str) -> Callable[[type[Kind]], type[Kind]]:
+    """Marks the arrays of a scratch kind that a kernel leaves as it must find them again: zero, or marks of a clock.
+    All others may hold anything."""
+
+    def marked(kind: type[Kind]) -> type[Kind]:
+        setattr(kind, "kept", frozenset(names))  # noqa: B010  a NamedTuple declares fields only
+        return kind
+
+    return marked
 
 
 I32Matrix = Annotated[NDArray[np.int32], Matrix]

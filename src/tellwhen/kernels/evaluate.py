@@ -18,6 +18,7 @@ from tellwhen.kernels.arrays import (
     Events,
     Matches,
     Snapshot,
+    keeps,
 )
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -151,6 +152,7 @@ class RefineIndex(NamedTuple):
     pending: I32
 
 
+@keeps("first_entry")
 class RefineScratch(NamedTuple):
     """Working arrays of `refine`."""
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
 
 NO_DOMAIN, FREED = -1, -2
 """In place of a domain: for the root, and for a c-node that is not in use."""
@@ -151,6 +151,7 @@ class BETreeIndex(NamedTuple):
     counts: I64Matrix  # [nodes, 2]: events that tested a node's conjunctions; predicates tested for those that failed
 
 
+@keeps("first_entry", "truth", "stamps", "effort")
 class BETreeScratch(NamedTuple):
     """Working arrays of a match."""
 

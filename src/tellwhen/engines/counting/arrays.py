@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing, keeps
 
 
 class CountingIndex(NamedTuple):
@@ -21,6 +21,7 @@ class CountingIndex(NamedTuple):
     conjunctions: int  # how many
 
 
+@keeps("stamps", "effort")
 class CountingScratch(NamedTuple):
     """Working arrays of a match."""
 

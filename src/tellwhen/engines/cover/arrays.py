@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix, keeps
 
 RANGE, LIST, REGISTER, ASSIGN = range(4)
 """Kinds of instruction: test a range of spaces, test a list of ranges, test a register, set a register."""
@@ -88,6 +88,7 @@ class CoverIndex(NamedTuple):
     words: I32  # |3 3 7 9|8 ........ 4 4 6 7|   shared lists of ranges; programs: length, instructions, own lists
 
 
+@keeps("where", "bitmap", "present", "opened", "entry", "stamps", "effort")
 class CoverScratch(NamedTuple):
     """Working arrays of a match."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64
+from tellwhen.kernels.arrays import I32, I64, keeps
 
 
 class GryphonIndex(NamedTuple):
@@ -26,6 +26,7 @@ class GryphonIndex(NamedTuple):
     slot: I32  # |1|-6|-6|     -1 - slot for one of several
 
 
+@keeps("first_entry", "seen", "stamps", "effort")
 class GryphonScratch(NamedTuple):
     """Working arrays of a match."""
 

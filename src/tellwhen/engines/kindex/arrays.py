@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8
+from tellwhen.kernels.arrays import I32, I64, U8, keeps
 
 
 class KIndexIndex(NamedTuple):
@@ -44,6 +44,7 @@ class Cursors(NamedTuple):
     order: I64  # lists by ascending key
 
 
+@keeps("stamps", "effort")
 class KIndexScratch(NamedTuple):
     """Working arrays of a match."""
 

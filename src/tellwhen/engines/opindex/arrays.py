@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix, keeps
 
 EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 """Operators. `= v` has a posting in the list EQUAL, `>= v` in AT_LEAST, `<= v` in AT_MOST."""
@@ -87,6 +87,7 @@ class ListRuns(NamedTuple):
     entry: I64  # the entry of the event that makes the run true
 
 
+@keeps("first_entry", "stamps", "effort")
 class OpIndexScratch(NamedTuple):
     """Working arrays of a match."""
 
@@ -99,6 +100,7 @@ class OpIndexScratch(NamedTuple):
     effort: I64
 
 
+@keeps("first_entry", "stamps", "effort")
 class OpIndexCNFScratch(NamedTuple):
     """Working arrays of a match."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing, keeps
 
 
 class PropagationIndex(NamedTuple):
@@ -17,6 +17,7 @@ class PropagationIndex(NamedTuple):
     slot: I32  # |1|-6|-6|    by conjunction; -1 - slot for one of several
 
 
+@keeps("truth", "stamps", "effort")
 class PropagationScratch(NamedTuple):
     """Working arrays of a match."""
 

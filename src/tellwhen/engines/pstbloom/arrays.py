@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch
-from tellwhen.kernels.arrays import I64, U64
+from tellwhen.kernels.arrays import I64, U64, keeps
 
 MAX_SIGNED_SPACES = 32
 """Spaces that a predicate in signatures may cover."""
@@ -23,6 +23,7 @@ class PSTBloomIndex(NamedTuple):
     signatures: U64
 
 
+@keeps("space", "effort")
 class PSTBloomScratch(NamedTuple):
     """Working arrays of a match."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.engines.pstree.arrays import CommonIndex, CommonScratch
-from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix
+from tellwhen.kernels.arrays import I32, I64, U8, I32Matrix, keeps
 
 MAX_COMBINATIONS = 64
 """Posting lists that a conjunction of several access predicates may be in. More lists cost memory, and prune little.
@@ -21,6 +21,7 @@ class PSTHashIndex(NamedTuple):
     keys: I32Matrix  # [keys, access]    spaces, ascending; -1 behind the last one of a shorter key
 
 
+@keeps("is_present", "effort")
 class PSTHashScratch(NamedTuple):
     """Working arrays of a match."""
 

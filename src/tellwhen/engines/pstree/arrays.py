@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing, keeps
 
 MAX_LISTS = 256
 """Posting lists that a conjunction may be in. It waits for a domain instead if its access predicate needs more."""
@@ -61,6 +61,7 @@ class CommonIndex(NamedTuple):
     predicate_words: int  # words that a predicate has in a record: 2 with its domain, else 1
 
 
+@keeps("truth", "stamps")
 class CommonScratch(NamedTuple):
     """Working arrays of a match."""
 

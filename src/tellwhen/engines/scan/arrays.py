@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, U8, U64, Runs, Stabbing
+from tellwhen.kernels.arrays import I32, U8, U64, Runs, Stabbing, keeps
 
 
 class ScanIndex(NamedTuple):
@@ -17,6 +17,7 @@ class ScanIndex(NamedTuple):
     stabbed: int
 
 
+@keeps("first_entry")
 class ScanScratch(NamedTuple):
     """Working arrays of a match."""
 

@@ -57,12 +57,23 @@ _pools: defaultdict[type, list[Scratch]] = defaultdict(list)
 """Sets that no thread uses now, by kind. All indexes share them: allocating would cost more than most matches."""
 
 
+poison: Callable[[Scratch], None] | None = None
+"""Called with every set that is handed out. For tests: what is not kept may hold anything."""
+
+
 def take(sizes: Any) -> Scratch:
     """Working arrays of at least these sizes, which no other thread uses until they are given back.
 
-    New arrays are zero. Kernels leave theirs as they need to find them. When one array of a set is too small, the whole
-    set is renewed, so that no two arrays of a set have different histories.
+    New arrays are zero. A kernel leaves those that its kind `keeps` as it needs to find them. When one array of a set is
+    too small, the whole set is renewed, so that no two arrays of a set have different histories.
     """
+    scratch = _taken(sizes)
+    if poison is not None:
+        poison(scratch)
+    return scratch
+
+
+def _taken(sizes: Any) -> Scratch:
     try:
         scratch = _pools[type(sizes)].pop()
     except IndexError:
