@@ -64,8 +64,8 @@ poison: Callable[[Scratch], None] | None = None
 def take(sizes: Any) -> Scratch:
     """Working arrays of at least these sizes, which no other thread uses until they are given back.
 
-    New arrays are zero. A kernel leaves those that its kind `keeps` as it needs to find them. When one array of a set is
-    too small, the whole set is renewed, so that no two arrays of a set have different histories.
+    New arrays are zero. A kernel leaves those that its kind `keeps` as it needs to find them. When one array of a set
+    is too small, the whole set is renewed, so that no two arrays of a set have different histories.
     """
     scratch = _taken(sizes)
     if poison is not None:
