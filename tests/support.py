@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import tellwhen as tw
-from tellwhen import background
 
 ROOT = Path(__file__).parent.parent
 WORDS = {"true": True, "false": False, "undefined": None}
@@ -74,7 +73,9 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
 
 def settled(index: tw.Index) -> tw.Index:
     """The index once nothing is left to be done aside."""
-    for thread in list(background._running):
+    thread = index._upkeep
+    if thread is not None:
         thread.join(120)
+        assert not thread.is_alive()
     assert index._upkeep is None
     return index

@@ -43,7 +43,8 @@ class Steps:
         if event == "line":
             self.count += 1
             if self.count == self.stop:
-                if "self._busy = False" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+                line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+                if "self._busy = False" in line or "with self._lock:" in line:
                     return None  # no signal is handled between this line and the one before: there is no call
                 sys.settrace(None)
                 raise Interrupt
