@@ -288,7 +288,7 @@ def poisoned(rng: random.Random) -> Iterator[None]:
 
 
 def _not_kept(arrays: Any) -> Iterator[np.ndarray]:
-    kept = getattr(arrays, "kept", frozenset())
+    kept: frozenset[str] = getattr(arrays, "kept", frozenset())
     for name, array in arrays._asdict().items():
         if name not in kept:
             if hasattr(array, "_fields"):

@@ -1,8 +1,8 @@
-"""Which id has this slot, and which slot has this id? Ids are str or int, also mixed."""
+"""Which id has this slot? Ids are str or int, also mixed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -35,13 +35,12 @@ def checked(id_: Id) -> Id:
 
 
 class Ids:
-    """Ids by slot. Slots by id are a dict, built when first needed: an index that only matches never needs it."""
+    """Ids by slot."""
 
     def __init__(self) -> None:
         self._is_int = Growing(np.uint8)
         self._number = Growing(np.int64)
         self._text = Texts()
-        self._slots: dict[Id, int] | None = {}
         self._objects = np.empty(0, dtype=object)  # by slot: ids that were asked for, if some are str; None for others
         self._live = self._live_ints = 0  # slots that are not removed, and those of them with an int
 
@@ -91,21 +90,6 @@ class Ids:
             objects[slots] = found
         return found
 
-    def slots(self, alive: Callable[[], I32]) -> dict[Id, int]:
-        """The live slots by id, for the caller to keep up to date. `alive` lists them when the dict must be built."""
-        if self._slots is None:
-            self._slots = {self[slot]: slot for slot in alive().tolist()}
-        return self._slots
-
-    @property
-    def has_slots(self) -> bool:
-        """Is there a dict of slots by id?"""
-        return self._slots is not None
-
-    def forget_slots(self) -> None:
-        """Drop the dict of slots by id; it is built again when needed."""
-        self._slots = None
-
     @property
     def type(self) -> IdType:
         """Are the ids of the live slots ints, strings, or both? Without a live slot, those of the removed ones."""
@@ -154,7 +138,6 @@ class Ids:
         self._text.adopt(other._text, slots)
         self._live += len(is_int)
         self._live_ints += int(is_int.sum())
-        self._slots = None
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays by name, to be saved."""
@@ -168,6 +151,5 @@ class Ids:
         ids._is_int = Growing(np.uint8, arrays["is_int"])
         ids._number = Growing(np.int64, arrays["number"])
         ids._text = Texts(arrays["start"], arrays["text"])
-        ids._slots = None
         ids._live, ids._live_ints = len(ids), int(arrays["is_int"].sum())
         return ids

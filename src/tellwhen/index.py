@@ -38,6 +38,7 @@ from tellwhen.profile import Profile
 from tellwhen.recent import Recent
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
+from tellwhen.slots import SlotsById
 from tellwhen.warehouse.opening import open_any
 
 HANDOVER_SECONDS = 0.0005
@@ -54,11 +55,18 @@ class _State(NamedTuple):
     ids: Ids
     id_type: IdType
     length: int
+    slots: int
+    version: int
+
+    def alive(self) -> list[int]:
+        """The slots that are not removed."""
+        return self.shard.store.alive(self.slots, self.version).tolist()
 
 
 def _state(shard: Shard) -> _State:
     ids, engine = shard.ids, shard.engines
-    return _State(shard, engine.reader(), shard.store.attributes, ids, ids.type, len(engine))
+    store = shard.store
+    return _State(shard, engine.reader(), store.attributes, ids, ids.type, len(engine), len(store), store.version)
 
 
 PARSED_MAX = 8_192
@@ -81,7 +89,8 @@ class Index(Mapping[Id, Expr]):
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
     after it, never in between. `engine` is one of `tellwhen.list_engines()`, and takes its options as keywords:
     `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see `Schema`).
-    With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first.
+    With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first. With
+    `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them.
     """
 
     def __init__(
@@ -89,12 +98,14 @@ class Index(Mapping[Id, Expr]):
         engine: str = "auto",
         schema: Schema | Mapping[str, Any] | None = None,
         profile: Profile | None = None,
+        *,
+        texts: bool = True,
         **options: int,
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
             raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
         # A copy: the user may go on adding to the profile.
-        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile)))
+        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts))
 
     def _open(self, shard: Shard) -> None:
         self._schema = shard.store.schema
@@ -329,20 +340,21 @@ class Index(Mapping[Id, Expr]):
 
     def texts(self) -> Iterator[tuple[Id, str]]:
         """All ids with the texts of their expressions, nothing parsed: to list or export millions."""
-        shard = self._shard
-        for id_, slot in list(self._slots(shard).items()):
-            yield id_, shard.texts[slot]
+        state = self._state
+        for slot in state.alive():
+            yield state.ids[slot], state.shard.texts[slot]
 
     # An index is a place, not a value: two are equal only if they are the same.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     def __iter__(self) -> Iterator[Id]:
-        return iter(list(self._slots()))
+        state = self._state
+        return iter([state.ids[slot] for slot in state.alive()])
 
-    def _slots(self, shard: Shard | None = None) -> dict[Id, int]:
+    def _slots(self, shard: Shard | None = None) -> SlotsById:
         shard = shard or self._shard
-        if shard.ids.has_slots:
+        if shard.has_slots:
             return shard.slots
         with self._lock:  # made when first asked for
             return shard.slots
@@ -383,7 +395,7 @@ class Index(Mapping[Id, Expr]):
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._whole() as shard:
             store, engine = shard.store, shard.engines
-            held: list[np.ndarray] = [*shard.texts.arrays(), *shard.ids.arrays().values()]
+            held: list[np.ndarray] = [*shard.texts.arrays().values(), *shard.ids.arrays().values()]
             return {
                 "engine": engine.spec,
                 "subscriptions": len(self),

@@ -16,7 +16,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
-from tellwhen.containers.texts import Texts
+from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import Engine, able
 from tellwhen.errors import (
@@ -36,6 +36,7 @@ from tellwhen.lang.read import Given, read
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
+from tellwhen.slots import SlotsById
 
 INDEX_AT_ONCE = 10_000
 """Batches larger than this are indexed immediately; smaller ones may stay pending."""
@@ -55,15 +56,19 @@ class ShardMark(NamedTuple):
 class Shard:
     """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
 
-    def __init__(self, store: Store, engine: Engine, ids: Ids, texts: Texts, profile: Profile) -> None:
+    def __init__(
+        self, store: Store, engine: Engine, ids: Ids, texts: CompressedTexts | NoTexts, profile: Profile
+    ) -> None:
         self.store, self.engines, self.ids, self.texts = store, engine, ids, texts
         self.expect(profile)
         self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
+        self._slots: SlotsById | None = None  # made when first needed: an index that only matches never needs it
 
     @classmethod
-    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None) -> Shard:
+    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None, has_texts: bool = True) -> Shard:
         store = Store(schema)
-        return cls(store, complete(engine, store), Ids(), Texts(), profile or Profile())
+        texts = CompressedTexts() if has_texts else NoTexts()
+        return cls(store, complete(engine, store), Ids(), texts, profile or Profile())
 
     @property
     def engine(self) -> Engine:
@@ -92,9 +97,12 @@ class Shard:
         if moves:
             self.engines.move(moves)
         self.engines.insert(slots)
+        gone = np.array(sorted(replaced), dtype=np.int32)
         if replaced:
-            self._delete(np.array(sorted(replaced), dtype=np.int32))
-        self.slots.update(fresh)
+            self._delete(gone)
+        self.slots.add(fresh.keys(), np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
+        if replaced:
+            self.slots.remove(gone)
 
     def index_all(self) -> None:
         """Index whatever is in the store, after its slots were filled from elsewhere."""
@@ -132,8 +140,9 @@ class Shard:
             if id_ in known or id_ in fresh:
                 if not replace:
                     raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
-                if id_ in known:
-                    replaced.add(known[id_])
+                slot = known.get(id_)
+                if slot is not None:
+                    replaced.add(slot)
             expression, text = read_subscription(id_, given, self.store.schema)
             fresh[id_] = first + len(ids)
             ids.append(id_)
@@ -147,14 +156,17 @@ class Shard:
     def remove(self, ids: Iterable[Id]) -> None:
         wanted = dict.fromkeys(checked(id_) for id_ in ids)
         known = self.slots
+        slots = []
         for id_ in wanted:
-            if id_ not in known:
+            slot = known.get(id_)
+            if slot is None:
                 raise UnknownId(f"there is no subscription {id_!r}")
+            slots.append(slot)
         if wanted:
             self._is_engine_touched = True
-            self._delete(np.array([known[id_] for id_ in wanted], dtype=np.int32))
-            for id_ in wanted:
-                del known[id_]
+            gone = np.array(slots, dtype=np.int32)
+            self._delete(gone)
+            known.remove(gone)
 
     def rebuild(self) -> None:
         self._is_engine_touched = True
@@ -181,9 +193,16 @@ class Shard:
         self.ids.remove(slots)
 
     @property
-    def slots(self) -> dict[Id, int]:
+    def slots(self) -> SlotsById:
         """The live slots by id."""
-        return self.ids.slots(self.store.alive)
+        if self._slots is None:
+            self._slots = SlotsById(self.ids, self.store.alive())
+        return self._slots
+
+    @property
+    def has_slots(self) -> bool:
+        """Is there a map from ids to slots?"""
+        return self._slots is not None
 
     # whole or not at all
 
@@ -199,7 +218,7 @@ class Shard:
         self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
         if self._is_engine_touched:
-            self.ids.forget_slots()
+            self._slots = None
             if mark.engine is None:
                 self.engines = complete(self.engine.spec, self.store)
                 self.engines.insert(self.store.alive())
@@ -241,11 +260,10 @@ class Shard:
     def arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
         shards may share."""
-        start, data = self.texts.arrays()
         return {
             "store": self.store.arrays(),
             "ids": self.ids.arrays(),
-            "texts": {"start": start, "data": data},
+            "texts": self.texts.arrays(),
             "engine": self.engines.arrays(),
         }
 
@@ -271,7 +289,8 @@ class Shard:
         shard.ids = Ids.restored(arrays["ids"])
         died = shard.store.snapshot().subscriptions.died
         shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
-        shard.texts = Texts(arrays["texts"]["start"], arrays["texts"]["data"])
+        has_texts = "texts" in arrays and len(arrays["texts"]) > 0
+        shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
         shard.engines.restore(arrays["engine"])
         return shard
 

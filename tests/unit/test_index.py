@@ -434,7 +434,7 @@ def ranks(index, *texts):
     shard = index._shard
     subscriptions = shard.store.snapshot().subscriptions
     rank = selectivity.ranking(shard.store, subscriptions.code)
-    return [rank[subscriptions.code[subscriptions.start[shard.slots[text]]]] for text in texts]
+    return [rank[subscriptions.code[subscriptions.start[shard.slots.get(text)]]] for text in texts]
 
 
 EITHER = {text: text for text in ("rare = 1", "common = 1")}

@@ -86,7 +86,7 @@ def saved(tmp_path):
 def test_every_flipped_byte_is_noticed(saved):
     path, _, _ = saved
     rng = random.Random(2)
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
+    for file in sorted(p for p in path.rglob("*") if p.is_file() and p.stat().st_size):
         whole = file.read_bytes()
         for _ in range(6):
             at = rng.randrange(len(whole))
@@ -294,7 +294,8 @@ def test_saving_after_a_small_change_writes_little(tmp_path, monkeypatch):
         monkeypatch.undo()
         assert "store.subscriptions.died" in noted  # removals are written into it
         assert not any(name.startswith("engine.segment-") for name in noted)
-        assert noted["texts.data"] == len(str(known[f"new {step}"]))
+        assert "texts.blocks" not in noted
+        assert noted["texts.last"] < 128 * 40
         assert sum(noted.values()) < whole / 5
         assert len(list((tmp_path / "idx").iterdir())) == 2
         events = [{"x": i, "s": f"word {i % 50}"} for i in (0, 1, 2, 7, 57, 2999)]

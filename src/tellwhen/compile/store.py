@@ -166,9 +166,11 @@ class Store:
         self.removed += len(slots)
         self._subscriptions.died.data[slots] = self.version
 
-    def alive(self) -> I32:
-        """The slots that are not removed, ascending."""
-        return np.flatnonzero(self._subscriptions.died.view > self.version).astype(np.int32)
+    def alive(self, count: int | None = None, version: int | None = None) -> I32:
+        """The slots that are not removed, ascending: now, or when there were so many and this was the version."""
+        died = self._subscriptions.died
+        known = died.data[: died.count if count is None else count]
+        return np.flatnonzero(known > (self.version if version is None else version)).astype(np.int32)
 
     def expect(self, typical: Typical) -> None:
         """Set the typical events."""

@@ -16,6 +16,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.compile.unify import translated
+from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
@@ -39,7 +40,7 @@ class Subscriptions(Protocol):
     def ids(self) -> Ids: ...
 
     @property
-    def texts(self) -> Texts: ...
+    def texts(self) -> Texts | CompressedTexts | NoTexts: ...
 
 
 def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:

@@ -1,0 +1,97 @@
+"""Are texts what they were, compressed or not at all? Does an id find its slot, whatever came and went?"""
+
+import random
+
+import numpy as np
+import pytest
+
+import tellwhen as tw
+from tellwhen.containers.compressed import BLOCK, CompressedTexts
+from tellwhen.ids import Ids
+from tellwhen.slots import SlotsById
+
+
+def texts_of(texts):
+    return [texts[i] for i in range(len(texts))]
+
+
+def test_texts_come_back_whatever_is_done_to_them():
+    rng = random.Random(3)
+    texts, known = CompressedTexts(), []
+    for _ in range(300):
+        choice = rng.random()
+        if choice < 0.6:
+            fresh = ["".join(rng.choices("aé𝒳 =1", k=rng.randint(0, 40))) for _ in range(rng.randint(0, 2 * BLOCK))]
+            texts.extend(fresh)
+            known += fresh
+        elif choice < 0.75:
+            count = rng.randint(0, len(known) + 9)
+            texts.align(count)
+            known = (known + [""] * 9)[:count] if count > len(known) else known[:count]
+            known += [""] * (count - len(known))
+        elif choice < 0.85:
+            texts = CompressedTexts.restored({name: array.copy() for name, array in texts.arrays().items()})
+        elif known:
+            which = np.array(rng.choices(range(len(known)), k=rng.randint(0, 200)), dtype=np.int32)
+            texts, known = texts.kept(which), [known[i] for i in which]
+        assert len(texts) == len(known)
+        for i in rng.sample(range(len(known)), k=min(len(known), 5)):
+            assert texts[i] == known[i]
+    assert texts_of(texts) == known
+
+
+def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
+    index = tw.Index(texts=False).add_many((i, f"x = {i % 3}") for i in range(300)).remove(4)
+    assert index.match({"x": 1})[:2] == [1, 7]
+    for loaded in index, tw.Index.load(_saved(index, tmp_path)):
+        assert len(loaded) == 299
+        assert 5 in loaded
+        assert list(loaded)[:5] == [0, 1, 2, 3, 5]
+        for look in (lambda: loaded[5], lambda: list(loaded.texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
+            with pytest.raises(tw.TellwhenError, match="keeps no texts"):
+                look()
+        assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
+        loaded.remove("new")
+    assert tw.Index().stats().keys() == index.stats().keys()
+
+
+def _saved(index, path):
+    index.save(path / "i")
+    return path / "i"
+
+
+def test_ids_are_found_whatever_came_and_went():
+    rng = random.Random(5)
+    ids, known = Ids(), {}
+    slots = SlotsById(ids, np.zeros(0, np.int32))
+    for step in range(400):
+        fresh = {rng.choice([k, f"id {k}", -k]): None for k in rng.choices(range(3000), k=rng.randint(1, 20))}
+        first = len(ids)
+        ids.extend(list(fresh))
+        now = np.arange(first, len(ids), dtype=np.int32)
+        slots.add(fresh, now)
+        gone = [known[id_] for id_ in fresh if id_ in known]
+        slots.remove(np.array(gone, dtype=np.int32))
+        known |= dict(zip(fresh, now.tolist(), strict=True))
+        if step % 3 == 0:
+            for id_ in rng.sample(sorted(known, key=str), k=min(len(known), 25)):
+                slots.remove(np.array([known.pop(id_)], dtype=np.int32))
+        assert len(slots) == len(known)
+        for id_ in rng.choices(range(3000), k=20):
+            assert slots.get(id_) == known.get(id_)
+            assert (f"id {id_}" in slots) == (f"id {id_}" in known)
+    assert all(slots.get(id_) == slot for id_, slot in known.items())
+    again = SlotsById(ids, np.array(sorted(known.values()), dtype=np.int32))
+    assert all(again.get(id_) == slot for id_, slot in known.items())
+
+
+def test_ids_with_equal_hashes_are_told_apart():
+    """hash(-1) is hash(-2), and many numbers are equal in their last 32 bits."""
+    index = tw.Index().add(-1, "x = 1").add(-2, "x = 2").add(5, "x = 5").add(5 + (1 << 32), "x = 6").add("5", "x = 7")
+    assert [str(index[id_]) for id_ in (-1, -2, 5, 5 + (1 << 32), "5")] == [
+        "x = 1", "x = 2", "x = 5", "x = 6", "x = 7",
+    ]  # fmt: skip
+    assert (1 << 61) - 1 not in index
+    index.remove(-1)
+    assert -1 not in index
+    assert -2 in index
