@@ -26,6 +26,7 @@ from tellwhen.workloads import (
     QGrams,
     Ranked,
     Targeting,
+    Varied,
     taken,
     taken_events,
 )
@@ -115,6 +116,7 @@ SMALL = {
     "keywords": Keywords(form="split", length=20), "prefixes": Prefixes(), "products": Products(skew=0.8),
     "qgrams": QGrams(), "ranked": Ranked(dimensions=2, skew_across=0.7, skew_within=0.8),
     "targeting": Targeting(countries=9, segments=80, carried=6),
+    "varied": Varied(family="string", cardinality=300, skew=0.9, event_size=9, size=3, members=7, bases=40),
 }  # fmt: skip
 """With values other than the defaults, so that a parameter that is ignored is noticed."""
 
@@ -122,11 +124,12 @@ OTHERS = {
     "begen": BEGen(size=14, event_size=30, cardinality=12, range=0.3), "keywords": Keywords(form="between", length=20),
     "qgrams": QGrams(of="titles"), "equal": Keywords(length=5.4), "flat": ABEGen(depth=1),
     "dense": Products(dimensions=90), "dnf": Clauses(form="dnf", dimensions=300),
+    "floats": Varied(family="float", dimensions=50),
 }  # fmt: skip
 
 CHECKSUMS = {
     "abegen": 1203638262, "ads": 3008983889, "begen": 2794861228, "catalogue": 1401445959, "clauses": 1777796894,
-    "flights": 3927043195, "groups": 3022266243, "targeting": 1238816540,
+    "flights": 3927043195, "groups": 3022266243, "targeting": 1238816540, "varied": 2382270560,
     "keywords": 3522203677, "prefixes": 444193497, "products": 3593503369, "qgrams": 3952597927, "ranked": 797220355,
 }  # fmt: skip
 """Checksums of a block of subscriptions and a block of events, as text."""
@@ -139,6 +142,7 @@ OTHER_CHECKSUMS = {
     "flat": 3113874513,
     "dense": 1388488119,
     "dnf": 3524148947,
+    "floats": 768309738,
 }
 
 

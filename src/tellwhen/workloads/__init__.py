@@ -14,6 +14,7 @@ from tellwhen.workloads.keywords import Keywords, QGrams
 from tellwhen.workloads.products import Catalogue, Prefixes, Products
 from tellwhen.workloads.ranked import Ranked
 from tellwhen.workloads.targeting import Targeting
+from tellwhen.workloads.varied import Varied
 
 WORKLOADS: dict[str, type[Workload]] = {
     "abegen": ABEGen,
@@ -29,6 +30,7 @@ WORKLOADS: dict[str, type[Workload]] = {
     "qgrams": QGrams,
     "ranked": Ranked,
     "targeting": Targeting,
+    "varied": Varied,
 }
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "QGrams",
     "Ranked",
     "Targeting",
+    "Varied",
     "Workload",
     "taken",
     "taken_events",

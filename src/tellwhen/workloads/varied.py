@@ -1,0 +1,94 @@
+"""Conjunctions in which one thing can be varied at a time: values of any family, many or few, skewed, in long lists.
+
+As in BEGen, a base models an event, and a subscription keeps some of its attributes with predicates that are true of
+it: equality, a list, or a range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from tellwhen.kernels.arrays import I64
+from tellwhen.workloads.base import BLOCK, Workload
+from tellwhen.workloads.draws import Draws, zipf
+
+Family = Literal["int", "float", "string"]
+
+
+@dataclass(frozen=True)
+class Varied(Workload):
+    """`members` are the values of a list, `skew` is that of values (Zipf), and a share of 1 / `bases` matches."""
+
+    family: Family = "int"
+    cardinality: int = 1_000
+    skew: float = 0.0
+    dimensions: int = 200
+    event_size: int = 15
+    size: int = 4
+    members: int = 5
+    bases: int = 100
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= self.event_size <= self.dimensions or self.cardinality < 2 or self.members < 1:
+            raise ValueError("sizes must satisfy 1 <= size <= event_size <= dimensions, cardinality >= 2, members >= 1")
+        if self.family not in ("int", "float", "string"):
+            raise ValueError(f"the family is int, float or string, not {self.family!r}")
+
+    @cached_property
+    def _bases(self) -> tuple[I64, I64]:
+        draws = Draws(self.seed, "bases")
+        attributes = draws.subsets(np.ones(self.dimensions), self.event_size, self.bases)
+        return attributes, draws.chosen(self._weights, self.bases, self.event_size)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        return zipf(self.cardinality, self.skew)
+
+    def subscriptions(self, block: int) -> list[str]:
+        draws = Draws(self.seed, "subscriptions", block)
+        attributes, values = self._bases
+        base = draws.integers(0, self.bases, BLOCK)
+        kept = draws.subsets(np.ones(self.event_size), self.size, BLOCK)
+        form = draws.uniform(BLOCK, self.size)
+        width = draws.integers(1, max(2, self.cardinality // 8), BLOCK, self.size)
+        listed = draws.integers(0, self.cardinality, BLOCK, self.members)
+        return [
+            " AND ".join(
+                self._predicate(
+                    int(attributes[base[i], k]), int(values[base[i], k]), form[i, j], int(width[i, j]), listed[i]
+                )
+                for j, k in enumerate(kept[i].tolist())
+            )
+            for i in range(BLOCK)
+        ]
+
+    def _predicate(self, attribute: int, value: int, form: float, width: int, listed: I64) -> str:
+        if form < 0.4:
+            return f"a{attribute} = {self._shown(value)}"
+        if form < 0.7:
+            members = dict.fromkeys([value, *listed[1:].tolist()])
+            return f"a{attribute} IN ({', '.join(map(self._shown, members))})"
+        return f"a{attribute} BETWEEN {self._shown(max(0, value - width))} AND {self._shown(value + width)}"
+
+    def _shown(self, value: int) -> str:
+        return f"'{self._value(value)}'" if self.family == "string" else str(self._value(value))
+
+    def _value(self, value: int) -> Any:
+        """Strings are of one length, so that they are in the order of their numbers."""
+        if self.family == "float":
+            return value / 8 + 0.0625
+        return f"v{value:08}" if self.family == "string" else value
+
+    def events(self, block: int) -> list[dict[str, Any]]:
+        draws = Draws(self.seed, "events", block)
+        attributes, values = self._bases
+        found = draws.integers(0, self.bases, BLOCK)
+        return [
+            {f"a{a}": self._value(v) for a, v in zip(attributes[b].tolist(), values[b].tolist(), strict=True)}
+            for b in found.tolist()
+        ]
