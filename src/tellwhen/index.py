@@ -25,7 +25,7 @@ from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Upkeep
 from tellwhen.engines.shared.threads import cores
 from tellwhen.engines.shared.threads import match as match_in_threads
-from tellwhen.errors import ExpressionError, IdError, TellwhenError, UnknownId, shown
+from tellwhen.errors import ExpressionError, IdError, LimitError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
@@ -90,7 +90,8 @@ class Index(Mapping[Id, Expr]):
     after it, never in between. `engine` is one of `tellwhen.list_engines()`, and takes its options as keywords:
     `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see `Schema`).
     With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first. With
-    `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them.
+    `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them. A change
+    after which the arrays of the index would take more bytes than `memory_limit` is refused.
     """
 
     def __init__(
@@ -100,10 +101,12 @@ class Index(Mapping[Id, Expr]):
         profile: Profile | None = None,
         *,
         texts: bool = True,
+        memory_limit: int | None = None,
         **options: int,
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
             raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
+        self._memory_limit = _checked_limit(memory_limit)
         # A copy: the user may go on adding to the profile.
         self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts))
 
@@ -210,6 +213,8 @@ class Index(Mapping[Id, Expr]):
                 shard = self._shard
                 self._undo = shard, shard.mark()
                 yield shard
+                if self._memory_limit is not None:
+                    self._refuse_too_large(shard)
                 self._state = _state(shard.compacted())
                 self._undo = None
             except BaseException:
@@ -218,7 +223,7 @@ class Index(Mapping[Id, Expr]):
             finally:
                 self._busy = False
             is_kept_up = self._upkeep is not None and self._upkeep.is_alive()
-            if not is_kept_up and self._shard.engines.is_due():
+            if not is_kept_up and self._shard.engines.is_due() and self._has_room(self._shard):
                 self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
 
     @contextmanager
@@ -230,6 +235,17 @@ class Index(Mapping[Id, Expr]):
             # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
             self._take_back()
             yield self._shard
+
+    def _refuse_too_large(self, shard: Shard) -> None:
+        _, mark = self._undo or (shard, None)
+        needed = sum(shard.bytes().values())
+        has_grown = mark is not None and len(shard.store) > mark.slots
+        if self._memory_limit is not None and needed > self._memory_limit and has_grown:
+            raise LimitError(
+                f"with {len(shard.engines):,} subscriptions the index would take {needed:,} bytes, more than its "
+                f"memory_limit of {self._memory_limit:,}; nothing was added. texts=False saves "
+                f"{sum(array.nbytes for array in shard.texts.arrays().values()):,} of them"
+            )
 
     def _take_back(self) -> None:
         if self._undo is not None:
@@ -253,10 +269,17 @@ class Index(Mapping[Id, Expr]):
 
     def _next_upkeep(self) -> Upkeep | None:
         with self._waiting() as shard:
-            work = shard.engines.upkeep()
+            work = shard.engines.upkeep() if self._has_room(shard) else None
             if work is None:
                 self._upkeep = None
             return work
+
+    def _has_room(self, shard: Shard) -> bool:
+        """Is there room to build beside what there is? If not, matching is slower: what is new stays pending."""
+        if self._memory_limit is None:
+            return True
+        size = shard.bytes()
+        return sum(size.values()) + size["engine"] <= self._memory_limit
 
     def _finish_upkeep(self, work: Upkeep) -> None:
         with self._waiting() as shard:
@@ -395,18 +418,13 @@ class Index(Mapping[Id, Expr]):
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._whole() as shard:
             store, engine = shard.store, shard.engines
-            held: list[np.ndarray] = [*shard.texts.arrays().values(), *shard.ids.arrays().values()]
             return {
                 "engine": engine.spec,
                 "subscriptions": len(self),
                 "attributes": len(store.attributes.by_name),
                 "domains": len(store.attributes.domains),
                 "predicates": len(store.snapshot().predicates.domain),
-                "bytes": {
-                    "engine": engine.stats()["bytes"],
-                    "store": sum(array.nbytes for array in store.arrays().values()),
-                    "ids and texts": sum(array.nbytes for array in held),
-                },
+                "bytes": shard.bytes(),
                 "mismatches": dict(self._mismatches),
                 engine.name: engine.stats(),
             }
@@ -420,13 +438,14 @@ class Index(Mapping[Id, Expr]):
             directory.save(path, arrays, meta)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums.
 
         Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
         then an index in this process: `tellwhen.spark.update` changes the one on disk.
         """
         index = cls.__new__(cls)
+        index._memory_limit = _checked_limit(memory_limit)
         index._open(open_any(path, verify))
         return index
 
@@ -435,9 +454,11 @@ class Index(Mapping[Id, Expr]):
         with self._whole() as shard:
             arrays, meta = shard.parts()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
-            return {"arrays": copied, "meta": meta, "mismatches": Counter(self._mismatches)}
+            own = {"mismatches": Counter(self._mismatches), "memory_limit": self._memory_limit}
+            return {"arrays": copied, "meta": meta, **own}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._memory_limit = state["memory_limit"]
         self._open(Shard.of_parts(state["arrays"], state["meta"]))
         self._mismatches = state["mismatches"]
 
@@ -456,6 +477,12 @@ def _pairs(subscriptions: Any) -> Iterator[tuple[Id, Given]]:
             f"add_many takes a mapping, or pairs of an id and an expression, not {shown(subscriptions)}"
         )
     return iter(subscriptions)
+
+
+def _checked_limit(memory_limit: Any) -> int | None:
+    if memory_limit is None or (isinstance(memory_limit, int) and not isinstance(memory_limit, bool)):
+        return memory_limit
+    raise TellwhenError(f"memory_limit is a number of bytes, not {shown(memory_limit)}")
 
 
 _all: weakref.WeakSet[Index] = weakref.WeakSet()

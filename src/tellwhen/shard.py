@@ -51,6 +51,7 @@ class ShardMark(NamedTuple):
     store: StoreMark
     profile: Profile
     engine: Any
+    slots: int
 
 
 class Shard:
@@ -209,7 +210,7 @@ class Shard:
     def mark(self) -> ShardMark:
         """Here a change begins."""
         self._is_engine_touched = False
-        return ShardMark(self.store.mark(), self.profile, self.engines.mark())
+        return ShardMark(self.store.mark(), self.profile, self.engines.mark(), len(self.store))
 
     def rewind(self, mark: ShardMark) -> None:
         """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
@@ -238,6 +239,15 @@ class Shard:
         # Now rather than at the first question, which may come from a thread that only looks.
         _ = after.slots
         return after
+
+    def bytes(self) -> dict[str, int]:
+        """What it takes: the engine, the store, ids and texts."""
+        held = [*self.texts.arrays().values(), *self.ids.arrays().values()]
+        return {
+            "engine": self.engines.stats()["bytes"],
+            "store": sum(array.nbytes for array in self.store.arrays().values()),
+            "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
+        }
 
     # arrays
 

@@ -30,6 +30,11 @@ class SlotsById:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def bytes(self) -> int:
+        """What the arrays take."""
+        return self._table.nbytes + self._hashes.view.nbytes
+
     def _place(self, id_: Id) -> int:
         """Where its slot is in the table; -1 if it is not."""
         table, hashes = self._table, self._hashes.data
