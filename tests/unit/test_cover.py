@@ -9,10 +9,10 @@ import tellwhen as tw
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
-from tellwhen.engines.cover.arrays import NO_BUCKET
+from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, NO_BUCKET, REST_END
 from tellwhen.engines.cover.buckets import bucketed
 from tellwhen.engines.cover.ranges import expected, read
-from tellwhen.engines.cover.terms import conjuncts, covered, ordered, split
+from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.lang.parser import parse
@@ -124,12 +124,69 @@ def test_many_values_share_buckets():
     assert np.bincount(found.bucket).min() >= 8
 
 
-def test_conjuncts_are_whole_only_if_they_are_all_and_exact():
-    _, whole = stored("a = 1 AND b < 3", "a = 1 AND (b = 2 OR c = 2)", "a > 1 AND a < 5", "a = 1 XOR b = 2")
-    known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 3)
-    found, is_whole = conjuncts(whole, read(whole.literals, known), np.ones(len(whole.literals.domain), dtype=bool))
-    assert is_whole.tolist() == [True, False, False, False]  # two on one attribute need the program
-    assert np.diff(found.start).tolist() == [2, 1, 1, 0]
+def test_what_is_asked_is_whole_only_if_it_is_all_and_exact():
+    _, whole = stored(
+        "a = 1 AND b < 3",
+        "a = 1 AND (b = 2 OR c = 2)",
+        "a > 1 AND a < 5",
+        "a = 1 XOR b = 2",
+        "(a = 1 OR NOT a = 3) AND (b = 1 OR c = 3 OR b > 7)",
+        "a = 1 AND (b = 2 OR c = 2 AND a > 3)",
+        "a = 1 AND (b = 99 OR c = 2)",
+    )
+    every = np.arange(len(whole.literals.domain), dtype=np.int32)
+    known = spaces(whole.literals, every, 3)
+    ranges = read(whole.literals, known)
+    is_exact = np.ones(len(every), dtype=bool)
+    is_exact[[p for p in every if whole.literals.low[whole.literals.start[p]] == 198]] = False  # b = 99
+    found, is_whole = asked(whole, ranges, is_exact, 6)
+    # Two on one attribute need the program; so does a clause of more than predicates, or that buckets do not tell.
+    assert is_whole.tolist() == [True, True, False, False, True, False, False]
+    assert np.diff(found.start).tolist() == [2, 3, 1, 0, 5, 1, 1]
+    assert np.diff(plain(found, 6).start).tolist() == [2, 1, 1, 0, 0, 1, 1]
+    assert sorted(found.column[found.start[4] : found.start[5]].tolist()) == [6, 6, 14, 14, 16]
+
+
+def random_clauses(rng):
+    """ANDs of ORs over few attributes and values, so that bitmaps decide them."""
+
+    def leaf():
+        name, value = rng.choice("abcd"), rng.randrange(12)
+        test = rng.choice(["= {0}", "IN ({0}, {1})", "< {0}", ">= {0}", "NOT IN ({0}, {1})", "<> {0}"])
+        return f"{'NOT ' * (rng.random() < 0.2)}{name} {test.format(value, (value + 5) % 12)}"
+
+    groups = [f"({' OR '.join(leaf() for _ in range(rng.randint(2, 4)))})" for _ in range(rng.randint(1, 4))]
+    return " AND ".join(groups + [leaf() for _ in range(rng.choice([0, 0, 1]))])
+
+
+@pytest.mark.parametrize("together", [1, 256, 1 << 30])
+@pytest.mark.parametrize("seed", range(3))
+def test_clauses_in_chunks_say_what_scan_says(together, seed, monkeypatch):
+    """Direct and negated ones in one column, and events with one value, several, intervals, or none."""
+    monkeypatch.setattr("tellwhen.engines.cover.layout.TOGETHER_MIN", together)
+    rng = random.Random(seed)
+    rules = {i: random_clauses(rng) for i in range(900)}
+    cover, scan = tw.Index("cover").add_many(rules), tw.Index("scan").add_many(rules)
+    engine = cover._shard.engine
+    engine.verify()
+    index, at, alternatives = engine._index, 0, 0
+    while at < len(index.chunks.words):
+        alternatives += index.chunks.words[at + ALTERNATIVES]
+        at += CHUNK_HEADER + index.chunks.words[at + COLUMNS] + index.chunks.words[at + ALTERNATIVES]
+    assert alternatives > 10
+    assert (index.clusters[0, REST_END] > 400) == (together < 1 << 30)
+
+    def value():
+        form = rng.random()
+        if form < 0.1:
+            return tw.Interval(rng.randrange(6), rng.randrange(6, 12))
+        if form < 0.3:
+            return [rng.randrange(12) for _ in range(rng.randint(1, 3))]
+        return rng.randrange(13) + rng.choice([0, 0, 0, 0, 0.5])
+
+    for _ in range(150):
+        event = {name: value() for name in "abcd" if rng.random() < 0.85}
+        assert cover.match(event) == scan.match(event), event
 
 
 def random_rule(rng):

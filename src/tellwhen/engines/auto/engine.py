@@ -10,10 +10,11 @@ import numpy as np
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
+from tellwhen.containers.memory import give_back
 from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
 from tellwhen.engines.base import Counted, Engine, Option, Reader, Share, Source, Upkeep
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.cover.postings import always_open, slots_by_domain
+from tellwhen.engines.cover.postings import one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
@@ -187,11 +188,14 @@ class Auto(Engine):
         other = sum(count for _, count in often[SHARES_MAX:])
         if other:
             shares.append(Share(other, f"wait for {len(often) - SHARES_MAX} other attributes"))
+        at_once = sum(len(together(segment.packed.arrays)) for segment in self._segments)
+        if at_once:
+            shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
         return shares + pending_share(self._pending.count)
 
     def always(self) -> I32:
         is_presence, snapshot = self.source.is_presence(), self.source.snapshot()
-        found = [always_open(segment.packed.arrays, is_presence) for segment in self._segments]
+        found = [one_by_one(segment.packed.arrays, is_presence) for segment in self._segments]
         slots = np.concatenate([self._pending.view[:0], *found])
         return np.sort(slots[snapshot.subscriptions.died[slots] > snapshot.version])
 
@@ -254,6 +258,8 @@ class Merge(Upkeep):
 
     def run(self) -> None:
         self.result = built(self._snapshot, self._slots, self._marginals)
+        if len(self._slots) > AT_ONCE:
+            give_back()
 
     def finish(self) -> bool:
         return self._engine.adopt(self)

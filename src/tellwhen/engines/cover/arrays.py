@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix, keeps
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix, keeps
 
 RANGE, LIST, REGISTER, ASSIGN = range(4)
 """Kinds of instruction: test a range of spaces, test a list of ranges, test a register, set a register."""
@@ -35,12 +38,16 @@ CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
 """Columns of a cluster: where its chunks begin and end, its postings that are in no chunk, and where their guards
 begin. One cache line."""
 
-POSTING, MEMBERS, BITMAPS, COLUMNS, FEWEST, CHUNK_HEADER = range(6)
-"""Words of a chunk: its first posting and how many, where its bitmaps begin, how many columns, and the fewest columns
-that a member has. Its columns follow: each is BITMAP_SPAN * (2 * domain + negated) + the bitmaps before its own."""
+POSTING, MEMBERS, BITMAPS, COLUMNS, ALTERNATIVES, FEWEST, CHUNK_HEADER = range(7)
+"""Words of a chunk: its first posting and how many, where its bitmaps begin, how many columns must be true, how many
+are of clauses, and the fewest of the former that a member has. Its columns follow, clause by clause: each is
+group << GROUP_SHIFT | BITMAP_SPAN * (2 * domain + negated) + the bitmaps before its own. The group is 0 for columns
+that must be true, and then one for each clause, where `negated` says that some member's predicate is."""
 
 BITMAP_SPAN = 1 << 16
 """More than the bitmaps of a chunk."""
+
+GROUP_SHIFT = 56
 
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
 """Members of a chunk, at most, and the words of a bitmap with a bit for each."""
@@ -103,6 +110,7 @@ class CoverScratch(NamedTuple):
     opened: I64  # by cluster: when it was last opened; the last element is the clock
     buckets: U64  # by domain of which the event has several values: a bit for each of their buckets
     joined: U64  # a bitmap: the OR, or the AND, of several
+    either: U64  # of a chunk: the members of whom a clause is true
     members: U64  # of a chunk: those that no bitmap has ruled out yet
     candidates: I32  # postings whose program is to be run; -1 - posting where bitmaps have not told all
     registers: U8
@@ -132,8 +140,18 @@ class Lists(NamedTuple):
     predicate: I32
 
 
+class CutScratch(NamedTuple):
+    """Working arrays of `cut_chunks`; the first three are zero for every column."""
+
+    counts: I64
+    weight: F64
+    chosen: NDArray[np.bool_]
+    touched: I32
+    left: I32
+
+
 class Conjuncts(NamedTuple):
-    """By term: the predicates that all must be true, with their columns (`kernels/chunks.py`)."""
+    """By term: the predicates that it asks for, with their columns (`kernels/asked.py`)."""
 
     start: I64
     column: I32

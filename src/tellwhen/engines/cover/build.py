@@ -8,13 +8,13 @@ from tellwhen.compile.extract import extract as extracted
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import CoverIndex, Postings
 from tellwhen.engines.cover.buckets import bucketed
-from tellwhen.engines.cover.kernels.chunks import find_masks
+from tellwhen.engines.cover.kernels.bitmaps import find_masks
 from tellwhen.engines.cover.kernels.guards import write_guards
 from tellwhen.engines.cover.kernels.places import price_predicates
-from tellwhen.engines.cover.layout import all_programs, chunked
+from tellwhen.engines.cover.layout import Asked, all_programs, chunked, together
 from tellwhen.engines.cover.places import clustered, implied, placed, regrouped
 from tellwhen.engines.cover.ranges import expected, read
-from tellwhen.engines.cover.terms import conjuncts, covered, ordered, split
+from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import I32, Snapshot
 
@@ -37,13 +37,17 @@ def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None, chunk_min
     buckets = bucketed(known, mass, buckets_max)
     masks, is_exact = np.empty(len(every), dtype=np.uint64), np.empty(len(every), dtype=np.bool_)
     find_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
-    conjunct, is_whole = conjuncts(extract, ranges, is_exact)
+    span = 2 * domains
+    found, is_whole = asked(extract, ranges, is_exact, span)
+    conjunct = plain(found, span)
+    wanted = Asked(found, conjunct, is_whole, masks, span)
+    keys, terms = together(keys, terms, covers, prices, wanted, known_true)
     keys, terms = regrouped(keys, terms, conjunct, ranges, known, mass, known_true)
     access, cluster_start = clustered(keys, domains)
-    terms, clusters, chunks, is_rest = chunked(
-        conjunct, is_whole, prices, masks, buckets, known_true, cluster_start, terms, chunk_min
+    terms, clusters, chunks, is_rest, is_decided = chunked(
+        wanted.without(known_true), prices, ranges.negated, buckets, cluster_start, terms, chunk_min
     )
-    program, words = all_programs(extract, conjunct, is_exact, known_true, ranges, prices, terms, is_rest, is_whole)
+    program, words = all_programs(extract, conjunct, is_exact, known_true, ranges, prices, terms, is_rest, is_decided)
     guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
     write_guards(terms[is_rest], conjunct, guards, ranges, guard)
     slot = slots[owner[terms]]

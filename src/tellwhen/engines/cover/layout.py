@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,69 +19,139 @@ from tellwhen.engines.cover.arrays import (
     REST_END,
     Chunks,
     Conjuncts,
+    CutScratch,
+    Lists,
     Ranges,
 )
 from tellwhen.engines.cover.buckets import Buckets
-from tellwhen.engines.cover.kernels.chunks import COLUMNS_MAX, cut_chunks, fill_bitmaps, size_bitmaps, write_chunks
+from tellwhen.engines.cover.kernels.asked import GROUPS_MAX
+from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, size_bitmaps, write_chunks
+from tellwhen.engines.cover.kernels.chunks import (
+    ALTERNATIVES_MAX,
+    COLUMNS_MAX,
+    CUT_BEGIN,
+    CUT_CLUSTER,
+    CUT_COLUMNS,
+    CUT_END,
+    CUT_PLAIN,
+    CUT_WORDS,
+    cut_chunks,
+)
+from tellwhen.engines.cover.kernels.places import ALWAYS
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
 from tellwhen.engines.cover.terms import left_open, without
-from tellwhen.kernels.arrays import F64, I32, I64, U64, I64Matrix
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
+
+OFTEN = 0.01
+"""The share of the events that make a term a candidate, from which on it is better tested on every event."""
+
+TOGETHER_MIN = 256
+"""Terms that are tested on every event if so many ask for the same columns."""
+
+
+class Asked(NamedTuple):
+    """What terms ask for, and how buckets tell it."""
+
+    all: Conjuncts
+    plain: Conjuncts  # without clauses
+    is_whole: NDArray[np.bool_]  # by term: is that all there is to it, and do buckets tell it exactly?
+    masks: U64  # by predicate: a bit for every bucket that it may be true of
+    span: int  # of the columns of a group
+
+    def without(self, known_true: I32) -> Asked:
+        """Without the predicates that are known to be true of whoever finds the term."""
+        return self._replace(
+            all=without(self.all, known_true, self.span), plain=without(self.plain, known_true, self.span)
+        )
+
+
+class Cut(NamedTuple):
+    """Chunks before they have bitmaps."""
+
+    order: I32  # the terms of all postings
+    chunks: I64Matrix
+    columns: I32
+
+
+def cut(asked: Asked, prices: F64, cluster_start: I64, terms: I32, least: int) -> Cut:
+    """Cut clusters into chunks of at least so many terms."""
+    known = (GROUPS_MAX + 1) * asked.span
+    most = len(terms) // least + len(terms) // CHUNK_MEMBERS + 1
+    order, chunks = np.empty_like(terms), np.empty((most, CUT_WORDS), dtype=np.int64)
+    columns = np.empty(most * (COLUMNS_MAX + ALTERNATIVES_MAX), dtype=np.int32)
+    scratch = CutScratch(
+        np.zeros(known, dtype=np.int64),
+        np.zeros(known),
+        np.zeros(known, dtype=np.bool_),
+        np.empty(known, dtype=np.int32),
+        np.empty_like(terms),
+    )
+    all_, plain, is_whole, _, span = asked
+    made, put = cut_chunks(
+        cluster_start, terms, all_, plain, is_whole, prices, span, least, scratch, order, chunks, columns
+    )
+    return Cut(order, chunks[:made], columns[:put])
+
+
+def together(keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, known_true: I32) -> tuple[I64, I32]:
+    """The keys and terms of all postings when those with clauses on few domains are tested together, on every event.
+
+    In dense data a clause is true of many events: a term that waits for it is a candidate of many of them, in several
+    clusters. Tested with 511 others it costs little, however often. Changes `known_true`.
+    """
+    has_clauses = np.diff(asked.all.start) > np.diff(asked.plain.start)
+    owner = np.repeat(np.arange(len(known_true)), np.diff(covers.start))
+    often = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], len(known_true))
+    some = np.flatnonzero(has_clauses & (often > OFTEN)).astype(np.int32)
+    if len(some) < TOGETHER_MIN:
+        return keys, terms
+    order, chunks, _ = cut(asked, prices, np.array([0, len(some)]), some, TOGETHER_MIN)
+    is_together = np.zeros(len(known_true), dtype=np.bool_)
+    for begin, end, *_, is_plain in chunks.tolist():
+        if not is_plain:
+            is_together[order[begin:end]] = True
+    known_true[is_together] = -1
+    moved = np.flatnonzero(is_together).astype(np.int32)
+    stays = ~is_together[terms]
+    keys = np.concatenate([np.full(len(moved), ALWAYS), keys[stays]])
+    by_key = np.argsort(keys, kind="stable")
+    return keys[by_key], np.concatenate([moved, terms[stays]])[by_key]
 
 
 def chunked(
-    conjunct: Conjuncts,
-    is_whole: NDArray[np.bool_],
-    prices: F64,
-    masks: U64,
-    buckets: Buckets,
-    known_true: I32,
-    cluster_start: I64,
-    terms: I32,
-    chunk_min: int,
-) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_]]:
-    """The terms of all postings in their new order, the clusters, their chunks, and which postings are in none."""
-    conjunct = without(conjunct, known_true)
-    columns_known = 2 * len(buckets.many)
-    most = len(terms) // chunk_min + len(terms) // CHUNK_MEMBERS + 1
-    order, cut = np.empty_like(terms), np.empty((most, 5), dtype=np.int64)
-    columns = np.empty(most * COLUMNS_MAX, dtype=np.int32)
-    made, put = cut_chunks(
-        cluster_start,
-        terms,
-        conjunct,
-        is_whole,
-        prices,
-        np.zeros(columns_known, dtype=np.int64),
-        np.zeros(columns_known),
-        np.zeros(columns_known, dtype=np.bool_),
-        np.empty(columns_known, dtype=np.int32),
-        np.empty_like(terms),
-        order,
-        chunk_min,
-        cut,
-        columns,
-    )
-    cut, columns = cut[:made], columns[:put]
-    bitmap_start = np.empty(made + 1, dtype=np.int64)
-    size_bitmaps(cut, columns, buckets.many, bitmap_start)
-    bits = np.empty(bitmap_start[-1], dtype=np.uint64)
-    position = np.empty(columns_known, dtype=np.int64)
-    fill_bitmaps(cut, columns, buckets.many, bitmap_start, order, conjunct, is_whole, masks, position, bits)
+    asked: Asked, prices: F64, negated: U8, buckets: Buckets, cluster_start: I64, terms: I32, chunk_min: int
+) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The terms of all postings in their new order, the clusters, their chunks, which postings are in none, and which
+    are in one whose bitmaps decide them."""
+    span = asked.span
+    order, chunks, columns = cut(asked, prices, cluster_start, terms, chunk_min)
+    members = chunks[:, CUT_END] - chunks[:, CUT_BEGIN]
+    has_clauses = np.diff(asked.all.start) > np.diff(asked.plain.start)
+    is_decided = np.zeros(len(order), dtype=np.bool_)
+    inside = np.repeat(chunks[:, CUT_BEGIN] - np.cumsum(members) + members, members) + np.arange(members.sum())
+    is_told = np.repeat(chunks[:, CUT_PLAIN] == 0, members) | ~has_clauses[order[inside]]
+    is_decided[inside] = asked.is_whole[order[inside]] & is_told
 
-    offset = np.empty(made + 1, dtype=np.int64)
-    words = np.empty(CHUNK_HEADER * made + int(cut[:, 3].sum()), dtype=np.int64)
-    write_chunks(cut, columns, buckets.many, bitmap_start, order, conjunct.start, words, offset)
-    members = cut[:, 1] - cut[:, 0]
+    bitmap_start = np.empty(len(chunks) + 1, dtype=np.int64)
+    size_bitmaps(chunks, columns, span, buckets.many, bitmap_start)
+    bits = np.empty(bitmap_start[-1], dtype=np.uint64)
+    position, base = np.empty((GROUPS_MAX + 1) * span, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64)
+    laid = chunks, columns, span, buckets.many, bitmap_start, order
+    fill_bitmaps(*laid, asked.all, asked.plain, is_decided, asked.masks, position, base, bits)
+    offset = np.empty(len(chunks) + 1, dtype=np.int64)
+    words = np.empty(CHUNK_HEADER * len(chunks) + int(chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
+    is_mixed = np.zeros((GROUPS_MAX + 1) * span, dtype=np.bool_)
+    write_chunks(*laid, asked.all, asked.plain.start, negated, is_mixed, words, offset)
 
     clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
-    first = np.searchsorted(cut[:, 4], np.arange(len(clusters) + 1))
+    first = np.searchsorted(chunks[:, CUT_CLUSTER], np.arange(len(clusters) + 1))
     clusters[:, CHUNK], clusters[:, CHUNKS_END] = offset[first[:-1]], offset[first[1:]]
-    inside = np.bincount(cut[:, 4], members, len(clusters)).astype(np.int64)
+    inside = np.bincount(chunks[:, CUT_CLUSTER], members, len(clusters)).astype(np.int64)
     clusters[:, REST], clusters[:, REST_END] = cluster_start[:-1] + inside, cluster_start[1:]
     rest = clusters[:, REST_END] - clusters[:, REST]
     clusters[:, GUARD] = np.cumsum(rest) - rest
     is_rest = np.repeat(np.tile([False, True], len(clusters)), np.stack([inside, rest], axis=1).reshape(-1))
-    return order, clusters, Chunks(words, bits, buckets.bucket), is_rest
+    return order, clusters, Chunks(words, bits, buckets.bucket), is_rest, is_decided
 
 
 def all_programs(
@@ -91,13 +163,13 @@ def all_programs(
     prices: F64,
     terms: I32,
     is_rest: NDArray[np.bool_],
-    is_whole: NDArray[np.bool_],
+    is_decided: NDArray[np.bool_],
 ) -> tuple[I64, I32]:
     """By posting: where its program begins, -1 if it needs none; and the words of all programs.
 
     In a chunk, a program has only the tests that bitmaps leave open.
     """
-    in_chunk = ~is_rest & ~is_whole[terms]
+    in_chunk = ~is_rest & ~is_decided
     shared, lists = shared_lists(ranges)
     whole, whole_words = programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
     short = left_open(extract, conjunct, is_exact, known_true)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.engines.cover.arrays import HALF, LEVEL, NODE_FIRST, NODES, REST_END, TABLE, CoverIndex
+from tellwhen.engines.cover.arrays import HALF, LEVEL, NODE_FIRST, NODES, REST, REST_END, TABLE, CoverIndex
 from tellwhen.kernels.arrays import I32, I64
 
 ABSENT = 0
@@ -23,9 +23,15 @@ def slots_by_domain(index: CoverIndex) -> dict[int, I32]:
     return {domain: _slots(index, np.concatenate(clusters)) for domain, clusters in found.items()}
 
 
-def always_open(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
-    """The slots in the cluster that every event opens, and in those of attributes that must not be there."""
-    clusters = [0]
+def together(index: CoverIndex) -> I32:
+    """The slots in the chunks that are tested on every event."""
+    return _different(index.postings.slot[: index.clusters[0, REST]])
+
+
+def one_by_one(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
+    """The slots that every event is tested against: in the cluster that every event opens, but in no chunk, and in
+    those of attributes that must not be there."""
+    clusters = []
     for domain, variant in _variants(index):
         if is_presence[domain]:
             cuts = index.cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
@@ -33,7 +39,8 @@ def always_open(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
             node = ((absent + variant[HALF]) >> variant[LEVEL]) - variant[NODE_FIRST]
             if 0 <= node < variant[NODES]:
                 clusters.append(int(index.access.cluster[variant[TABLE] + node]))
-    return _slots(index, np.array([cluster for cluster in clusters if cluster >= 0]))
+    waiting = _slots(index, np.array([cluster for cluster in clusters if cluster >= 0], dtype=np.int64))
+    return np.union1d(_different(index.postings.slot[index.clusters[0, REST] : index.clusters[0, REST_END]]), waiting)
 
 
 def _variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
@@ -49,5 +56,8 @@ def _slots(index: CoverIndex, clusters: I64) -> I32:
     begin = np.concatenate([[0], end[:-1]])
     is_wanted = np.zeros(len(end), dtype=np.bool_)
     is_wanted[clusters] = True
-    slot = index.postings.slot[np.repeat(is_wanted, end - begin)]
+    return _different(index.postings.slot[np.repeat(is_wanted, end - begin)])
+
+
+def _different(slot: I32) -> I32:
     return np.unique(np.where(slot < 0, -1 - slot, slot))

@@ -47,6 +47,7 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counter: Counter | None
             chunks=max(len(index.chunks.words) for index in all_arrays) // CHUNK_HEADER + 1,
             buckets=domains,
             joined=CHUNK_WORDS,
+            either=CHUNK_WORDS,
             members=CHUNK_WORDS,
             candidates=max(len(index.postings.slot) for index in all_arrays) + 1,
             registers=known.registers + 1,

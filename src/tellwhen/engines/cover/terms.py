@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.extract import Extract
 from tellwhen.engines.cover.arrays import Conjuncts, Lists, Ranges
-from tellwhen.engines.cover.kernels.chunks import find_conjuncts
+from tellwhen.engines.cover.kernels.asked import find_asked
 from tellwhen.engines.cover.kernels.covers import find_covers
 from tellwhen.engines.cover.kernels.terms import leave_open, order_parts, split_terms
 from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
@@ -68,14 +68,27 @@ def ordered(extract: Extract, prices: F64, covers: Lists, guards: Lists) -> Extr
     return extract._replace(code=code)
 
 
-def conjuncts(extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_]) -> tuple[Conjuncts, NDArray[np.bool_]]:
+def asked(
+    extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_], span: int
+) -> tuple[Conjuncts, NDArray[np.bool_]]:
     """What must be true of every event, and by term whether that is all, and told exactly by buckets."""
     count = len(extract.kind)
     found = Conjuncts(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(extract.code)), dtype=np.int32))
     nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
     is_whole = np.empty(count, dtype=np.bool_)
-    find_conjuncts(extract.kind, extract.start, extract.code, ranges, is_exact, nodes, found, is_whole)
+    find_asked(extract.kind, extract.start, extract.code, span, ranges, is_exact, nodes, found, is_whole)
     return found, is_whole
+
+
+def plain(found: Conjuncts, span: int) -> Conjuncts:
+    """Without clauses."""
+    return _filtered(found, found.column[: found.start[-1]] < span)
+
+
+def _filtered(found: Conjuncts, is_kept: NDArray[np.bool_]) -> Conjuncts:
+    upto = np.concatenate([[0], np.cumsum(is_kept)])
+    count = found.start[-1]
+    return Conjuncts(upto[found.start], found.column[:count][is_kept], found.predicate[:count][is_kept])
 
 
 def left_open(extract: Extract, conjunct: Conjuncts, is_exact: NDArray[np.bool_], known_true: I32) -> Extract:
@@ -86,13 +99,11 @@ def left_open(extract: Extract, conjunct: Conjuncts, is_exact: NDArray[np.bool_]
     return extract._replace(start=start, code=code)
 
 
-def without(conjunct: Conjuncts, known_true: I32) -> Conjuncts:
-    """Without the predicates that are known to be true of whoever finds the term."""
-    count = conjunct.start[-1]
-    owner = np.repeat(np.arange(len(known_true)), np.diff(conjunct.start))
-    kept = np.flatnonzero(conjunct.predicate[:count] != known_true[owner])
-    start = np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(known_true)))])
-    return Conjuncts(start, conjunct.column[kept], conjunct.predicate[kept])
+def without(found: Conjuncts, known_true: I32, span: int) -> Conjuncts:
+    """Without the predicates that are known to be true of whoever finds the term; those of clauses stay."""
+    count = found.start[-1]
+    owner = np.repeat(np.arange(len(known_true)), np.diff(found.start))
+    return _filtered(found, (found.predicate[:count] != known_true[owner]) | (found.column[:count] >= span))
 
 
 def _longest(extract: Extract) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.cover.arrays import (
+    ALTERNATIVES,
     BITMAPS,
     CHUNK,
     CHUNK_HEADER,
@@ -37,7 +38,7 @@ def check_index(index: CoverIndex, slots: I32, snapshot: Snapshot) -> None:
             assert (posting, first_bitmap) == (at, bitmaps), "a chunk does not begin where the one before it ends"
             assert 0 < members <= CHUNK_MEMBERS
             at += members
-            chunk += CHUNK_HEADER + columns
+            chunk += CHUNK_HEADER + columns + int(index.chunks.words[chunk + ALTERNATIVES])
             bitmaps = (
                 int(index.chunks.words[chunk + BITMAPS]) if chunk < len(index.chunks.words) else len(index.chunks.bits)
             )

@@ -1,73 +1,26 @@
 """Which terms of a cluster are tested together? Up to 512 that ask for the same few columns: a chunk.
 
-A *column* is a domain, asked for directly or negated. A chunk has a bitmap for every bucket of each of its
-columns, and one for events without the domain: a bit for each member that such an event may still satisfy. The AND of
-one bitmap per column decides all members at once.
+A chunk has a bitmap for every bucket of each of its columns, and one for events without the domain. The AND of one
+bitmap per column that must be true, and of the OR of one per column of a clause, decides all members at once.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from tellwhen.engines.cover.arrays import (
-    BITMAP_SPAN,
-    BITMAPS,
-    CHUNK_HEADER,
-    CHUNK_MEMBERS,
-    COLUMNS,
-    FEWEST,
-    MEMBERS,
-    POSTING,
-)
-from tellwhen.engines.cover.kernels.bits import bitmap_words
-from tellwhen.engines.cover.kernels.terms import has_registers
-from tellwhen.engines.cover.kernels.tree import AND_NODE, BEGIN, END, KIND, divide, put_node
-from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
+from tellwhen.engines.cover.arrays import CHUNK_MEMBERS
 from tellwhen.kernels.jit import inline, kernel
 
-COLUMNS_MAX = 40
-"""Columns of a chunk."""
+COLUMNS_MAX, ALTERNATIVES_MAX = 40, 200
+"""Columns of a chunk that must be true, and columns of clauses."""
 
-RARE_COLUMN = 32
-"""A column that fewer than one in 32 ask for is not made; who asks for it is not in the chunk."""
+RARE_COLUMN, RARE_ALTERNATIVE = 32, 256
+"""A column that fewer than one in so many ask for is not made; who asks for it is not in the chunk."""
 
+MEMBERS_PER_ALTERNATIVE = 4
+"""Members of a chunk, at least, for each of its columns of clauses: its bitmaps are mostly zeros."""
 
-@inline
-def put_conjunct(p, ranges, begin, columns, predicates, count):
-    """Note predicate p as a conjunct, unless its column has one; returns the new count, and whether it is noted."""
-    column = 2 * ranges.domain[p] + ranges.negated[p]
-    for k in range(begin, count):
-        if columns[k] == column:
-            return count, False
-    columns[count], predicates[count] = column, p
-    return count + 1, True
-
-
-@kernel
-def find_conjuncts(kind, start, code, ranges, is_exact, nodes, conjunct, is_whole):
-    """The predicates that every event of a term must satisfy, each in a column of its own.
-
-    is_whole[s] becomes True where the conjuncts are all there is to term s, and buckets tell them exactly.
-    """
-    conjunct_start, columns, predicates = conjunct
-    count = 0
-    for s in range(kind.size):
-        first, last = start[s], start[s + 1]
-        begin = count
-        is_whole[s] = kind[s] == CONJUNCTION
-        if kind[s] == CONJUNCTION:
-            for i in range(first, last):
-                count, is_noted = put_conjunct(code[i], ranges, begin, columns, predicates, count)
-                is_whole[s] &= is_noted and is_exact[code[i]]
-        elif kind[s] == PROGRAM and not has_registers(code, first, last):
-            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
-            end = divide(code, first, nodes, 0, 1)
-            if nodes[0, KIND] == AND_NODE:
-                for n in range(1, end):
-                    p = code[first + 3 * nodes[n, BEGIN]]
-                    if nodes[n, END] - nodes[n, BEGIN] == 1:
-                        count, _ = put_conjunct(p, ranges, begin, columns, predicates, count)
-        conjunct_start[s + 1] = count
+CUT_BEGIN, CUT_END, CUT_COLUMN, CUT_COLUMNS, CUT_CLUSTER, CUT_PLAIN, CUT_WORDS = range(7)
+"""Of a chunk: its first term and where they end, its first column and how many, its cluster, and whether it is without
+the clauses of its terms."""
 
 
 @inline
@@ -97,12 +50,13 @@ def has_column(s, column, conjunct_start, columns):
 
 
 @inline
-def seed_of(counts, touched, found, members):
-    """The commonest column that not all members have; else the commonest. -1 without any column."""
+def seed_of(counts, touched, found, members, span):
+    """The commonest column that must be true and that not all members have; else the commonest of all. -1 without
+    any column."""
     seed = -1
     for k in range(found):
         c = touched[k]
-        if counts[c] < members and (seed < 0 or counts[c] > counts[seed]):
+        if c < span and counts[c] < members and (seed < 0 or counts[c] > counts[seed]):
             seed = c
     if seed < 0:
         for k in range(found):
@@ -112,21 +66,25 @@ def seed_of(counts, touched, found, members):
 
 
 @inline
-def choose_columns(counts, touched, found, common, chosen):
-    """Mark the commonest columns, and zero all counts."""
-    marked = 0
-    while marked < COLUMNS_MAX:
+def choose_columns(counts, touched, found, common, span, chosen):
+    """Mark the commonest columns, and zero all counts; returns how many columns of clauses are marked."""
+    must = alternatives = 0
+    while True:
         best = -1
         for k in range(found):
             if best < 0 or counts[touched[k]] > counts[best]:
                 best = touched[k]
-        if best < 0 or counts[best] == 0 or counts[best] * RARE_COLUMN < common:
+        if best < 0 or counts[best] == 0:
             break
-        chosen[best] = True
+        if best < span:
+            is_chosen = must < COLUMNS_MAX and counts[best] * RARE_COLUMN >= common
+            must += is_chosen
+        else:
+            is_chosen = alternatives < ALTERNATIVES_MAX and counts[best] * RARE_ALTERNATIVE >= common
+            alternatives += is_chosen
+        chosen[best] = is_chosen
         counts[best] = 0
-        marked += 1
-    for k in range(found):
-        counts[touched[k]] = 0
+    return alternatives
 
 
 @inline
@@ -139,8 +97,15 @@ def fits(s, conjunct_start, columns, chosen):
 
 
 @inline
-def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, weight, out, written):
-    """Write the chosen columns that members begin:end have, those first that rule out most; returns the new end.
+def comes_after(other, c, span, weight):
+    """Is another column written behind column c?"""
+    return other // span > c // span or (other // span == c // span and weight[other] < weight[c])
+
+
+@inline
+def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, span, weight, out, written):
+    """Write the chosen columns that members begin:end have, group by group, those first that rule out most; returns the
+    new end.
 
     `conjunct` is (start, column, predicate). Leaves `chosen` and `weight` all zero.
     """
@@ -154,7 +119,7 @@ def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, wei
         c = touched[k]
         if chosen[c] and weight[c] > 0.0:
             at = written
-            while at > first and weight[out[at - 1]] < weight[c]:
+            while at > first and comes_after(out[at - 1], c, span, weight):
                 out[at] = out[at - 1]
                 at -= 1
             out[at] = c
@@ -165,175 +130,85 @@ def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, wei
     return written
 
 
+@inline
+def cut_off(first, last, written, least, span, conjunct, prices, scratch, order, columns, put):
+    """Make a chunk of some of the terms left[first:last], in order[written:]; returns where `first`, `last`, `written`
+    and the columns are then. If too few fit, it gives some up: they are left in front of the new `first`."""
+    counts, weight, chosen, touched, left = scratch
+    conjunct_start, column, _ = conjunct
+    found = count_columns(left, first, last, -1, conjunct_start, column, counts, touched)
+    seed = seed_of(counts, touched, found, last - first, span)
+    for k in range(found):
+        counts[touched[k]] = 0
+    found = count_columns(left, first, last, seed, conjunct_start, column, counts, touched)
+    alternatives = choose_columns(counts, touched, found, counts[seed] if seed >= 0 else 0, span, chosen)
+    begin, kept = written, first
+    for k in range(first, last):
+        if fits(left[k], conjunct_start, column, chosen):
+            order[written] = left[k]
+            written += 1
+        else:
+            left[kept] = left[k]
+            kept += 1
+    if written - begin >= max(least, MEMBERS_PER_ALTERNATIVE * alternatives):
+        put = put_columns(chosen, touched, found, order, begin, written, conjunct, prices, span, weight, columns, put)
+        return first, kept, written, put
+    for k in range(begin, written):
+        left[kept] = order[k]
+        kept += 1
+    for k in range(found):
+        chosen[touched[k]] = False
+    for k in range(first, last):  # give up all that have the seed
+        if has_column(left[k], seed, conjunct_start, column):
+            left[k], left[first] = left[first], left[k]
+            first += 1
+    return first, last, begin, put
+
+
 @kernel
-def cut_chunks(
-    cluster_start,
-    owners,
-    conjunct,
-    is_whole,
-    prices,
-    counts,
-    weight,
-    chosen,
-    touched,
-    left,
-    order,
-    least,
-    chunks,
-    columns,
-):
+def cut_chunks(cluster_start, owners, asked, plain, is_whole, prices, span, least, scratch, order, chunks, columns):
     """Cut every cluster into chunks; what fits none comes behind them.
 
     owners[k] is the term of posting k. `order` gets the terms of every cluster in their new order. A chunk has at least
-    `least` members. `chunks` is [begin, end, first column, columns, cluster] by chunk. Returns the number of chunks,
-    and of their columns. The arrays from `counts` to `left` are scratch; the first three are zero for every column.
+    `least` members, with all that they ask for or, where too few have that in common, without their clauses (`plain`).
+    `scratch` is CutScratch. Returns the number of chunks, and of their columns.
     """
-    conjunct_start, column, _ = conjunct
+    left = scratch[4]
     made = put = 0
     for c in range(cluster_start.size - 1):
         at, end = cluster_start[c], cluster_start[c + 1]
-        last, tail = at, end
+        written, last = at, at
         for k in range(at, end):
-            s = owners[k]
-            if is_whole[s] or conjunct_start[s + 1] > conjunct_start[s]:
-                left[last] = s
-                last += 1
-            else:  # nothing could rule it out
-                tail -= 1
-                left[tail] = s
-        first = written = at  # left[at:first] have been given up
-        while last - first >= least:
-            found = count_columns(left, first, last, -1, conjunct_start, column, counts, touched)
-            seed = seed_of(counts, touched, found, last - first)
-            for k in range(found):
-                counts[touched[k]] = 0
-            found = count_columns(left, first, last, seed, conjunct_start, column, counts, touched)
-            choose_columns(counts, touched, found, counts[seed] if seed >= 0 else 0, chosen)
-            begin, kept = written, first
-            for k in range(first, last):
-                if fits(left[k], conjunct_start, column, chosen):
-                    order[written] = left[k]
-                    written += 1
+            left[last] = owners[k]
+            last += 1
+        for is_plain in range(2):
+            conjunct = plain if is_plain else asked
+            first, tail = at, last
+            k = at
+            while k < tail:  # those that nothing could rule out go to the end, for good
+                s = left[k]
+                is_free = is_whole[s] and asked[0][s] == asked[0][s + 1]
+                if is_free or conjunct[0][s + 1] > conjunct[0][s]:
+                    k += 1
                 else:
-                    left[kept] = left[k]
-                    kept += 1
-            if written - begin < least:
-                for k in range(begin, written):
-                    left[kept] = order[k]
-                    kept += 1
-                written = begin
-                for k in range(found):
-                    chosen[touched[k]] = False
-                # Give up all that have the seed: they move to the front.
-                for k in range(first, last):
-                    if has_column(left[k], seed, conjunct_start, column):
-                        left[k], left[first] = left[first], left[k]
-                        first += 1
-                continue
-            last = kept
-            first_column = put
-            put = put_columns(chosen, touched, found, order, begin, written, conjunct, prices, weight, columns, put)
-            for part in range(begin, written, CHUNK_MEMBERS):
-                chunks[made, 0], chunks[made, 1] = part, min(written, part + CHUNK_MEMBERS)
-                chunks[made, 2], chunks[made, 3], chunks[made, 4] = first_column, put - first_column, c
-                made += 1
+                    tail -= 1
+                    left[k], left[tail] = left[tail], left[k]
+            stop = tail
+            while stop - first >= least:
+                begin, first_column = written, put
+                first, stop, written, put = cut_off(
+                    first, stop, written, least, span, conjunct, prices, scratch, order, columns, put
+                )
+                for part in range(begin, written, CHUNK_MEMBERS):
+                    chunks[made, CUT_BEGIN], chunks[made, CUT_END] = part, min(written, part + CHUNK_MEMBERS)
+                    chunks[made, CUT_COLUMN], chunks[made, CUT_COLUMNS] = first_column, put - first_column
+                    chunks[made, CUT_CLUSTER], chunks[made, CUT_PLAIN] = c, is_plain
+                    made += 1
+            for k in range(tail, last):  # close the gap
+                left[stop] = left[k]
+                stop += 1
+            last = stop
         for k in range(at, last):
             order[written] = left[k]
             written += 1
-        for k in range(tail, end):
-            order[written] = left[k]
-            written += 1
     return made, put
-
-
-@kernel
-def size_bitmaps(chunks, columns, buckets, bitmap_start):
-    """Where the bitmaps of every chunk begin."""
-    total = 0
-    for c in range(chunks.shape[0]):
-        words = bitmap_words(chunks[c, 1] - chunks[c, 0])
-        bitmap_start[c] = total
-        total += words
-        for k in range(chunks[c, 2], chunks[c, 2] + chunks[c, 3]):
-            total += (buckets[columns[k] >> 1] + 1) * words
-    bitmap_start[chunks.shape[0]] = total
-
-
-@kernel
-def fill_bitmaps(chunks, columns, buckets, bitmap_start, order, conjunct, is_whole, masks, position, bits):
-    """Fill the bitmaps of all chunks: first one with a bit for every member whose program must be run.
-
-    masks[p] has a bit for every bucket that predicate p may be true of. `position` is scratch, by column.
-    """
-    conjunct_start, column, predicate = conjunct
-    one = np.uint64(1)
-    for c in range(chunks.shape[0]):
-        begin, end, first, many = chunks[c, 0], chunks[c, 1], chunks[c, 2], chunks[c, 3]
-        words = bitmap_words(end - begin)
-        at = bitmap_start[c] + words
-        for k in range(first, first + many):
-            position[columns[k]] = at
-            at += (buckets[columns[k] >> 1] + 1) * words
-        for w in range(bitmap_start[c], at):
-            bits[w] = ~np.uint64(0)
-        for m in range(begin, end):
-            if is_whole[order[m]]:
-                bits[bitmap_start[c] + ((m - begin) >> 6)] &= ~(one << np.uint64((m - begin) & 63))
-        for m in range(begin, end):
-            s = order[m]
-            word, clear = (m - begin) >> 6, ~(one << np.uint64((m - begin) & 63))
-            for k in range(conjunct_start[s], conjunct_start[s + 1]):
-                bitmap = position[column[k]] + word
-                mask = masks[predicate[k]]
-                bits[bitmap] &= clear  # without the domain it cannot hold
-                for b in range(buckets[column[k] >> 1]):
-                    bitmap += words
-                    if (mask >> np.uint64(b)) & one == 0:
-                        bits[bitmap] &= clear
-
-
-@kernel
-def find_masks(ranges, cut_start, up, down, masks, is_exact):
-    """By predicate: the buckets that it may be true of, as bits, and whether that is exact.
-
-    up[x] is the bucket of space x or, where that is in none, of the next space that is; down[x] that of the one before.
-    """
-    one = np.uint64(1)
-    for p in range(masks.size):
-        domain = ranges.domain[p]
-        origin, end = cut_start[domain] + domain, cut_start[domain + 1] + domain
-        mask, exact = np.uint64(0), True
-        for i in range(ranges.start[p], ranges.start[p + 1]):
-            first, last = ranges.first[i], ranges.last[i]
-            low, high = np.int64(up[first]), np.int64(down[last])
-            # Does the range enter a bucket that it does not fill?
-            cuts_low = first > origin and down[first - 1] == low
-            cuts_high = last < end and up[last + 1] == high
-            exact &= not cuts_low and not cuts_high
-            if ranges.negated[p]:  # only what it fills is ruled out
-                low += cuts_low
-                high -= cuts_high
-            for b in range(low, high + 1):
-                mask |= one << np.uint64(b)
-        masks[p], is_exact[p] = ~mask if ranges.negated[p] else mask, exact
-
-
-@kernel
-def write_chunks(chunks, columns, buckets, bitmap_start, order, conjunct_start, words, offset):
-    """Write the words of all chunks; offset[c] is where those of chunk c begin."""
-    at = 0
-    for c in range(chunks.shape[0]):
-        begin, end, first, many = chunks[c, 0], chunks[c, 1], chunks[c, 2], chunks[c, 3]
-        offset[c] = at
-        fewest = many
-        for m in range(begin, end):
-            fewest = min(fewest, conjunct_start[order[m] + 1] - conjunct_start[order[m]])
-        words[at + POSTING], words[at + MEMBERS], words[at + BITMAPS] = begin, end - begin, bitmap_start[c]
-        words[at + COLUMNS], words[at + FEWEST] = many, fewest
-        at += CHUNK_HEADER
-        bitmap = 0
-        for k in range(first, first + many):
-            words[at] = BITMAP_SPAN * np.int64(columns[k]) + bitmap
-            bitmap += buckets[columns[k] >> 1] + 1
-            at += 1
-    offset[chunks.shape[0]] = at

@@ -6,15 +6,7 @@ import numpy as np
 
 from tellwhen.engines.cover.arrays import (
     ASSIGN,
-    BITMAP_SPAN,
-    BITMAPS,
-    CHUNK,
-    CHUNK_HEADER,
-    CHUNK_WORDS,
-    CHUNKS_END,
     CLUSTER_COLUMNS,
-    COLUMNS,
-    FEWEST,
     FIRST,
     GUARD,
     HALF,
@@ -23,10 +15,8 @@ from tellwhen.engines.cover.arrays import (
     JUMP_ON_TRUE,
     LAST,
     LEVEL,
-    MEMBERS,
     NODE_FIRST,
     NODES,
-    POSTING,
     REGISTER,
     REST,
     REST_END,
@@ -34,14 +24,9 @@ from tellwhen.engines.cover.arrays import (
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.bits import bitmap_words, count_bits, lowest_bit
-from tellwhen.engines.cover.kernels.guards import ALL, ANY, event_bits
-from tellwhen.engines.cover.kernels.values import (
-    UNKNOWN_BITMAP,
-    close_spaces,
-    open_spaces,
-    test,
-)
+from tellwhen.engines.cover.kernels.guards import ANY, event_bits
+from tellwhen.engines.cover.kernels.members import find_chunks, prefetch_bitmaps, test_chunk
+from tellwhen.engines.cover.kernels.values import close_spaces, open_spaces, test
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, is_satisfied, open_event
@@ -55,8 +40,8 @@ PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
 PREFETCH_CHUNKS = 2
 """Prefetch distance, in chunks."""
 
-CACHE_LINE_WORDS, CACHE_LINE_LONGS = 16, 8
-"""int32 and int64 words per cache line."""
+CACHE_LINE_WORDS = 16
+"""int32 words per cache line."""
 
 FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = (np.uint64(word) for word in (FIRST, LAST, JUMP, INSTRUCTION_WORDS))
 """Unsigned: Numba tests every signed index for being negative."""
@@ -113,147 +98,6 @@ def accepts(words, program, events, begin, end, scratch):
         else:
             at += STEP_WORDS
     return False
-
-
-@inline
-def and_bitmap(members, bits, bitmap, words):
-    """Rule out the members whose bit in a bitmap is 0; returns whether any is left."""
-    bitmap = np.uint64(bitmap)
-    alive = np.uint64(0)
-    if words == CHUNK_WORDS:  # a fixed number of words becomes vectors
-        for w in range(np.uint64(CHUNK_WORDS)):
-            members[w] &= bits[bitmap + w]
-            alive |= members[w]
-    else:
-        for w in range(np.uint64(words)):
-            members[w] &= bits[bitmap + w]
-            alive |= members[w]
-    return alive != 0
-
-
-@inline
-def and_bitmaps(column, first_bitmap, words, index, scratch):
-    """The same for a domain with several values: one of them must do or, if the column is negated, all of them."""
-    bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
-    for w in range(np.uint64(words)):
-        joined[w] = ALL if is_negated else np.uint64(0)
-    left = scratch.buckets[column >> 1]
-    while left != 0:
-        at = np.uint64(first_bitmap + (np.int64(lowest_bit(left)) + 1) * words)
-        left &= left - np.uint64(1)
-        for w in range(np.uint64(words)):
-            joined[w] = joined[w] & bits[at + w] if is_negated else joined[w] | bits[at + w]
-    return and_bitmap(scratch.members, joined, 0, words)
-
-
-@inline
-def rule_out(chunk, index, scratch):
-    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps tell
-    all that there is to tell."""
-    records = index.chunks.words
-    many = records[chunk + MEMBERS]
-    words = bitmap_words(many)
-    bitmaps = records[chunk + BITMAPS] + words
-    for w in range(words):
-        scratch.members[w] = ALL
-    if many & 63:
-        scratch.members[words - 1] = (np.uint64(1) << np.uint64(many & 63)) - np.uint64(1)
-    is_sure = True
-    for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
-        column = records[k] // BITMAP_SPAN
-        bitmap = scratch.bitmap[column >> 1]
-        first_bitmap = bitmaps + (records[k] % BITMAP_SPAN) * words
-        if bitmap >= 0:
-            if not and_bitmap(scratch.members, index.chunks.bits, first_bitmap + bitmap * words, words):
-                return False, True
-        elif bitmap == UNKNOWN_BITMAP:
-            is_sure = False
-        elif not and_bitmaps(column, first_bitmap, words, index, scratch):
-            return False, True
-    return True, is_sure
-
-
-@inline
-def emit_members(members, posting, index, snapshot, scratch, out, written):
-    """Write the slots of 64 postings whose bits are set; returns the new end of the output, or -1 if it is full."""
-    if np.int64(count_bits(members)) > out.slot.size - written:
-        return np.int64(-1)
-    slots, first = index.postings.slot, np.uint64(posting)
-    is_clean = snapshot.removed == 0
-    while members != 0:
-        slot = slots[first + lowest_bit(members)]
-        members &= members - np.uint64(1)
-        if is_clean and slot >= 0:
-            out.slot[np.uint64(written)] = slot
-            written += 1
-        else:
-            written = emit(slot, snapshot, scratch.stamps, out, written)
-    return written
-
-
-@inline
-def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
-    """Write the members that hold for certain, and list those whose program decides; returns the new end of the
-    output, or -1 if it is full, and of the candidates."""
-    any_left, is_sure = rule_out(chunk, index, scratch)
-    if any_left:
-        records, bits = index.chunks.words, index.chunks.bits
-        survivors = 0
-        for w in range(bitmap_words(records[chunk + MEMBERS])):
-            left = scratch.members[w]
-            undecided = left & bits[records[chunk + BITMAPS] + w] if is_sure else left
-            posting = records[chunk + POSTING] + 64 * w
-            survivors += np.int64(count_bits(left ^ undecided))
-            written = emit_members(left ^ undecided, posting, index, snapshot, scratch, out, written)
-            if written < 0:
-                break
-            while undecided != 0:
-                k = posting + np.int64(lowest_bit(undecided))
-                undecided &= undecided - np.uint64(1)
-                scratch.candidates[candidates] = k if is_sure else -1 - k
-                candidates += 1
-        scratch.effort[0] += survivors
-    return written, candidates
-
-
-@inline
-def next_chunk(records, chunk):
-    """Where the words of the next chunk begin."""
-    return chunk + CHUNK_HEADER + records[chunk + COLUMNS]
-
-
-@inline
-def find_chunks(index, scratch, clusters):
-    """List the chunks of the open clusters that the event has enough columns for; returns how many."""
-    records = index.chunks.words
-    count = 0
-    for c in range(clusters):
-        cluster = scratch.clusters[c]
-        prefetch(records, index.clusters[cluster, CHUNK])
-        prefetch(records, index.clusters[cluster, CHUNK] + CACHE_LINE_LONGS)
-        prefetch(index.postings.guard, index.clusters[cluster, GUARD])
-    for c in range(clusters):
-        chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
-        while chunk < end:
-            after = next_chunk(records, chunk)
-            there = 0
-            for k in range(chunk + CHUNK_HEADER, after):
-                there += scratch.bitmap[records[k] // (2 * BITMAP_SPAN)] != 0
-            scratch.chunks[count] = chunk
-            count += there >= records[chunk + FEWEST]
-            chunk = after
-    return count
-
-
-@inline
-def prefetch_bitmaps(chunk, index, scratch):
-    """Prefetch the bitmaps that the event selects."""
-    records = index.chunks.words
-    words = bitmap_words(records[chunk + MEMBERS])
-    bitmaps = records[chunk + BITMAPS] + words
-    for k in range(chunk + CHUNK_HEADER, next_chunk(records, chunk)):
-        bitmap = max(0, scratch.bitmap[records[k] // (2 * BITMAP_SPAN)])
-        prefetch(index.chunks.bits, bitmaps + (records[k] % BITMAP_SPAN + bitmap) * words)
 
 
 @inline

@@ -1,0 +1,157 @@
+"""Chunks -> bitmaps: which members may an event with this value, or without one, still satisfy?
+
+A chunk has a bitmap of the members whose program must be run, and for every column one for events without the domain,
+and one for each bucket of its values. A column that must be true has a 1 for who may still hold. A column of a clause
+has a 1 for those of whom it makes the clause true; before the first column of a clause is a bitmap of the members that
+have no such clause.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.cover.arrays import (
+    ALTERNATIVES,
+    BITMAP_SPAN,
+    BITMAPS,
+    CHUNK_HEADER,
+    COLUMNS,
+    FEWEST,
+    GROUP_SHIFT,
+    MEMBERS,
+    POSTING,
+)
+from tellwhen.engines.cover.kernels.bits import bitmap_words
+from tellwhen.engines.cover.kernels.chunks import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
+from tellwhen.kernels.jit import inline, kernel
+
+
+@inline
+def group_bitmaps(columns, k, first, span):
+    """Bitmaps before those of column k: one if it is the first of a clause."""
+    group = columns[k] // span
+    return 1 if group > 0 and (k == first or columns[k - 1] // span != group) else 0
+
+
+@kernel
+def size_bitmaps(cut, columns, span, buckets, bitmap_start):
+    """Where the bitmaps of every chunk begin."""
+    total = 0
+    for c in range(cut.shape[0]):
+        words = bitmap_words(cut[c, CUT_END] - cut[c, CUT_BEGIN])
+        bitmap_start[c] = total
+        total += words
+        first = cut[c, CUT_COLUMN]
+        for k in range(first, first + cut[c, CUT_COLUMNS]):
+            total += (group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
+    bitmap_start[cut.shape[0]] = total
+
+
+@kernel
+def fill_bitmaps(
+    cut, columns, span, buckets, bitmap_start, order, asked, plain, is_decided, masks, position, base, bits
+):
+    """Fill the bitmaps of all chunks.
+
+    masks[p] has a bit for every bucket that predicate p may be true of. `position` and `base` are scratch, by column
+    and by group.
+    """
+    one = np.uint64(1)
+    for c in range(cut.shape[0]):
+        begin, end, first, many = cut[c, CUT_BEGIN], cut[c, CUT_END], cut[c, CUT_COLUMN], cut[c, CUT_COLUMNS]
+        words = bitmap_words(end - begin)
+        at = bitmap_start[c] + words
+        bits[bitmap_start[c] : at] = ~np.uint64(0)
+        for k in range(first, first + many):
+            group = columns[k] // span
+            if group_bitmaps(columns, k, first, span):
+                base[group] = at
+                bits[at : at + words] = ~np.uint64(0)
+                at += words
+            position[columns[k]] = at
+            after = at + (buckets[(columns[k] % span) >> 1] + 1) * words
+            bits[at:after] = ~np.uint64(0) if group == 0 else np.uint64(0)
+            at = after
+        start, column, predicate = plain if cut[c, CUT_PLAIN] else asked
+        for m in range(begin, end):
+            s = order[m]
+            word, bit = (m - begin) >> 6, one << np.uint64((m - begin) & 63)
+            if is_decided[m]:
+                bits[bitmap_start[c] + word] &= ~bit
+            for k in range(start[s], start[s + 1]):
+                bitmap = position[column[k]] + word
+                mask = masks[predicate[k]]
+                group = column[k] // span
+                if group == 0:
+                    bits[bitmap] &= ~bit  # without the domain it cannot hold
+                else:
+                    bits[base[group] + word] &= ~bit
+                for b in range(buckets[(column[k] % span) >> 1]):
+                    bitmap += words
+                    is_in = (mask >> np.uint64(b)) & one != 0
+                    if group > 0 and is_in:
+                        bits[bitmap] |= bit
+                    elif group == 0 and not is_in:
+                        bits[bitmap] &= ~bit
+
+
+@kernel
+def find_masks(ranges, cut_start, up, down, masks, is_exact):
+    """By predicate: the buckets that it may be true of, as bits, and whether that is exact.
+
+    up[x] is the bucket of space x or, where that is in none, of the next space that is; down[x] that of the one before.
+    """
+    one = np.uint64(1)
+    for p in range(masks.size):
+        domain = ranges.domain[p]
+        origin, end = cut_start[domain] + domain, cut_start[domain + 1] + domain
+        mask, exact = np.uint64(0), True
+        for i in range(ranges.start[p], ranges.start[p + 1]):
+            first, last = ranges.first[i], ranges.last[i]
+            low, high = np.int64(up[first]), np.int64(down[last])
+            # Does the range enter a bucket that it does not fill?
+            cuts_low = first > origin and down[first - 1] == low
+            cuts_high = last < end and up[last + 1] == high
+            exact &= not cuts_low and not cuts_high
+            if ranges.negated[p]:  # only what it fills is ruled out
+                low += cuts_low
+                high -= cuts_high
+            for b in range(low, high + 1):
+                mask |= one << np.uint64(b)
+        masks[p], is_exact[p] = ~mask if ranges.negated[p] else mask, exact
+
+
+@kernel
+def write_chunks(
+    cut, columns, span, buckets, bitmap_start, order, asked, plain_start, negated, is_mixed, words, offset
+):
+    """Write the words of all chunks; offset[c] is where those of chunk c begin. `is_mixed` is scratch, by column."""
+    asked_start, asked_column, predicate = asked
+    at = 0
+    for c in range(cut.shape[0]):
+        begin, end, first, many = cut[c, CUT_BEGIN], cut[c, CUT_END], cut[c, CUT_COLUMN], cut[c, CUT_COLUMNS]
+        offset[c] = at
+        fewest = many
+        for m in range(begin, end):
+            s = order[m]
+            fewest = min(fewest, plain_start[s + 1] - plain_start[s])
+            for k in range(asked_start[s], asked_start[s + 1]):
+                is_mixed[asked_column[k]] |= negated[predicate[k]] != 0
+        words[at + POSTING], words[at + MEMBERS], words[at + BITMAPS] = begin, end - begin, bitmap_start[c]
+        header = at
+        at += CHUNK_HEADER
+        bitmap = must = 0
+        for k in range(first, first + many):
+            group, column = columns[k] // span, columns[k] % span
+            bitmap += group_bitmaps(columns, k, first, span)
+            flag = np.int64(1) if group > 0 and is_mixed[columns[k]] else np.int64(0)
+            words[at] = np.int64(group) << GROUP_SHIFT | (BITMAP_SPAN * (np.int64(column) + flag) + bitmap)
+            bitmap += buckets[column >> 1] + 1
+            must += group == 0
+            at += 1
+        words[header + COLUMNS], words[header + ALTERNATIVES], words[header + FEWEST] = must, many - must, fewest
+        for m in range(begin, end):
+            s = order[m]
+            for k in range(asked_start[s], asked_start[s + 1]):
+                is_mixed[asked_column[k]] = False
+    offset[cut.shape[0]] = at

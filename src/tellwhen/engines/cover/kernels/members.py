@@ -1,0 +1,223 @@
+"""Which members of a chunk may an event satisfy? The AND of a bitmap per column that must be true, and of the OR of one
+per column of each clause."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.cover.arrays import (
+    ALTERNATIVES,
+    BITMAP_SPAN,
+    BITMAPS,
+    CHUNK,
+    CHUNK_HEADER,
+    CHUNK_WORDS,
+    CHUNKS_END,
+    COLUMNS,
+    FEWEST,
+    GROUP_SHIFT,
+    GUARD,
+    MEMBERS,
+    POSTING,
+)
+from tellwhen.engines.cover.kernels.bits import bitmap_words, count_bits, lowest_bit
+from tellwhen.engines.cover.kernels.guards import ALL
+from tellwhen.engines.cover.kernels.values import UNKNOWN_BITMAP
+from tellwhen.kernels.emit import emit
+from tellwhen.kernels.jit import inline
+from tellwhen.kernels.prefetch import prefetch
+
+CACHE_LINE_LONGS = 8
+"""int64 words per cache line."""
+
+IN_GROUP = (1 << GROUP_SHIFT) - 1
+"""All of a column's word but its group."""
+
+
+@inline
+def next_chunk(records, chunk):
+    """Where the words of the next chunk begin."""
+    return chunk + CHUNK_HEADER + records[chunk + COLUMNS] + records[chunk + ALTERNATIVES]
+
+
+@inline
+def find_chunks(index, scratch, clusters):
+    """List the chunks of the open clusters that the event has enough columns for; returns how many."""
+    records = index.chunks.words
+    count = 0
+    for c in range(clusters):
+        cluster = scratch.clusters[c]
+        prefetch(records, index.clusters[cluster, CHUNK])
+        prefetch(records, index.clusters[cluster, CHUNK] + CACHE_LINE_LONGS)
+        prefetch(index.postings.guard, index.clusters[cluster, GUARD])
+    for c in range(clusters):
+        chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
+        while chunk < end:
+            there = 0
+            for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
+                there += scratch.bitmap[records[k] // (2 * BITMAP_SPAN)] != 0
+            scratch.chunks[count] = chunk
+            count += there >= records[chunk + FEWEST]
+            chunk = next_chunk(records, chunk)
+    return count
+
+
+@inline
+def prefetch_bitmaps(chunk, index, scratch):
+    """Prefetch the bitmaps that the event selects."""
+    records = index.chunks.words
+    words = bitmap_words(records[chunk + MEMBERS])
+    bitmaps = records[chunk + BITMAPS] + words
+    for k in range(chunk + CHUNK_HEADER, next_chunk(records, chunk)):
+        record = records[k] & IN_GROUP
+        bitmap = max(0, scratch.bitmap[record // (2 * BITMAP_SPAN)])
+        prefetch(index.chunks.bits, bitmaps + (record % BITMAP_SPAN + bitmap) * words)
+
+
+@inline
+def and_bitmap(members, bits, bitmap, words):
+    """Rule out the members whose bit in a bitmap is 0; returns whether any is left."""
+    bitmap = np.uint64(bitmap)
+    alive = np.uint64(0)
+    if words == CHUNK_WORDS:  # a fixed number of words becomes vectors
+        for w in range(np.uint64(CHUNK_WORDS)):
+            members[w] &= bits[bitmap + w]
+            alive |= members[w]
+    else:
+        for w in range(np.uint64(words)):
+            members[w] &= bits[bitmap + w]
+            alive |= members[w]
+    return alive != 0
+
+
+@inline
+def or_bitmap(either, bits, bitmap, words):
+    """Add the members whose bit in a bitmap is 1."""
+    bitmap = np.uint64(bitmap)
+    if words == CHUNK_WORDS:
+        for w in range(np.uint64(CHUNK_WORDS)):
+            either[w] |= bits[bitmap + w]
+    else:
+        for w in range(np.uint64(words)):
+            either[w] |= bits[bitmap + w]
+
+
+@inline
+def join_bitmaps(column, first_bitmap, words, index, scratch):
+    """One bitmap for a domain with several values: one of them must do or, if the column is negated, all of them."""
+    bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
+    for w in range(np.uint64(words)):
+        joined[w] = ALL if is_negated else np.uint64(0)
+    left = scratch.buckets[column >> 1]
+    while left != 0:
+        at = np.uint64(first_bitmap + (np.int64(lowest_bit(left)) + 1) * words)
+        left &= left - np.uint64(1)
+        for w in range(np.uint64(words)):
+            joined[w] = joined[w] & bits[at + w] if is_negated else joined[w] | bits[at + w]
+
+
+@inline
+def rule_out(chunk, index, scratch):
+    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps tell
+    all that there is to tell."""
+    records, members = index.chunks.words, scratch.members
+    many = records[chunk + MEMBERS]
+    words = bitmap_words(many)
+    bitmaps = records[chunk + BITMAPS] + words
+    for w in range(words):
+        members[w] = ALL
+    if many & 63:
+        members[words - 1] = (np.uint64(1) << np.uint64(many & 63)) - np.uint64(1)
+    is_sure = True
+    clauses = chunk + CHUNK_HEADER + records[chunk + COLUMNS]
+    for k in range(chunk + CHUNK_HEADER, clauses):
+        column = records[k] // BITMAP_SPAN
+        bitmap = scratch.bitmap[column >> 1]
+        first_bitmap = bitmaps + (records[k] % BITMAP_SPAN) * words
+        if bitmap >= 0:
+            if not and_bitmap(members, index.chunks.bits, first_bitmap + bitmap * words, words):
+                return False, True
+        elif bitmap == UNKNOWN_BITMAP:
+            is_sure = False
+        else:
+            join_bitmaps(column, first_bitmap, words, index, scratch)
+            if not and_bitmap(members, scratch.joined, 0, words):
+                return False, True
+    if records[chunk + ALTERNATIVES] > 0:
+        any_left, is_told = rule_out_by_clauses(clauses, next_chunk(records, chunk), bitmaps, words, index, scratch)
+        return any_left, is_sure and is_told
+    return True, is_sure
+
+
+@inline
+def rule_out_by_clauses(k, end, bitmaps, words, index, scratch):
+    """The same for the columns k:end of clauses."""
+    records, either = index.chunks.words, scratch.either
+    is_sure = True
+    while k < end:
+        group = records[k] >> GROUP_SHIFT
+        base = np.uint64(bitmaps + ((records[k] & IN_GROUP) % BITMAP_SPAN - 1) * words)
+        for w in range(np.uint64(words)):
+            either[w] = index.chunks.bits[base + w]
+        is_told = True
+        while k < end and records[k] >> GROUP_SHIFT == group:
+            record = records[k] & IN_GROUP
+            column = record // BITMAP_SPAN
+            bitmap = scratch.bitmap[column >> 1]
+            first_bitmap = bitmaps + (record % BITMAP_SPAN) * words
+            if bitmap > 0:
+                or_bitmap(either, index.chunks.bits, first_bitmap + bitmap * words, words)
+            elif bitmap == UNKNOWN_BITMAP or (bitmap < 0 and column & 1):
+                is_told = False  # or some members ask for all values, others for one
+            elif bitmap < 0:
+                join_bitmaps(column, first_bitmap, words, index, scratch)
+                or_bitmap(either, scratch.joined, 0, words)
+            k += 1
+        if not is_told:  # the clause may be true of any member
+            is_sure = False
+        elif not and_bitmap(scratch.members, either, 0, words):
+            return False, True
+    return True, is_sure
+
+
+@inline
+def emit_members(members, posting, index, snapshot, scratch, out, written):
+    """Write the slots of 64 postings whose bits are set; returns the new end of the output, or -1 if it is full."""
+    if np.int64(count_bits(members)) > out.slot.size - written:
+        return np.int64(-1)
+    slots, first = index.postings.slot, np.uint64(posting)
+    is_clean = snapshot.removed == 0
+    while members != 0:
+        slot = slots[first + lowest_bit(members)]
+        members &= members - np.uint64(1)
+        if is_clean and slot >= 0:
+            out.slot[np.uint64(written)] = slot
+            written += 1
+        else:
+            written = emit(slot, snapshot, scratch.stamps, out, written)
+    return written
+
+
+@inline
+def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
+    """Write the members that hold for certain, and list those whose program decides; returns the new end of the
+    output, or -1 if it is full, and of the candidates."""
+    any_left, is_sure = rule_out(chunk, index, scratch)
+    if any_left:
+        records, bits = index.chunks.words, index.chunks.bits
+        survivors = 0
+        for w in range(bitmap_words(records[chunk + MEMBERS])):
+            left = scratch.members[w]
+            undecided = left & bits[records[chunk + BITMAPS] + w] if is_sure else left
+            posting = records[chunk + POSTING] + 64 * w
+            survivors += np.int64(count_bits(left ^ undecided))
+            written = emit_members(left ^ undecided, posting, index, snapshot, scratch, out, written)
+            if written < 0:
+                break
+            while undecided != 0:
+                k = posting + np.int64(lowest_bit(undecided))
+                undecided &= undecided - np.uint64(1)
+                scratch.candidates[candidates] = k if is_sure else -1 - k
+                candidates += 1
+        scratch.effort[0] += survivors
+    return written, candidates
