@@ -20,8 +20,8 @@ log = logging.getLogger("tellwhen")
 Taking = Callable[[], Upkeep | None]
 """Gives the next piece of work. After None the thread ends, and a later change starts another."""
 
-Finishing = Callable[[Upkeep], None]
-"""Takes over what was done."""
+Finishing = Callable[[Upkeep], bool]
+"""Takes over what was done; False if there is more to be run first."""
 
 _running: set[threading.Thread] = set()
 _is_exiting = threading.Event()
@@ -41,7 +41,8 @@ def _work(take: WeakMethod[Taking], finish: WeakMethod[Finishing]) -> None:
     try:
         while not _is_exiting.is_set() and (work := _called(take)) is not None:
             work.run()
-            _called(finish, work)
+            while _called(finish, work) is False and not _is_exiting.is_set():
+                work.run()
     except Exception:
         # Nothing is lost: all is still where it was, and matching is only slower than it could be.
         log.exception("tellwhen: an index could not be kept up; rebuild() does it in the foreground")

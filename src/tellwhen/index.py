@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen import background
+from tellwhen.compaction import Compaction
 from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.events import EventEncoder
@@ -40,6 +41,9 @@ from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
 from tellwhen.warehouse.opening import open_any
+
+COMPACT_AT_ONCE = 10_000
+"""So few subscriptions are compacted within a change; more of them aside, if their texts are kept."""
 
 HANDOVER_SECONDS = 0.0005
 """A lock goes to whoever asks first when it is free: a thread that makes one change after the other would never let the
@@ -215,7 +219,8 @@ class Index(Mapping[Id, Expr]):
                 yield shard
                 if self._memory_limit is not None:
                     self._refuse_too_large(shard)
-                self._state = _state(shard.compacted())
+                is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
+                self._state = _state(shard.copying()() if is_compacted else shard)
                 self._undo = None
             except BaseException:
                 self._take_back()
@@ -223,7 +228,8 @@ class Index(Mapping[Id, Expr]):
             finally:
                 self._busy = False
             is_kept_up = self._upkeep is not None and self._upkeep.is_alive()
-            if not is_kept_up and self._shard.engines.is_due() and self._has_room(self._shard):
+            shard = self._shard
+            if not is_kept_up and (shard.is_sparse or shard.engines.is_due()) and self._has_room(shard):
                 self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
 
     @contextmanager
@@ -269,7 +275,9 @@ class Index(Mapping[Id, Expr]):
 
     def _next_upkeep(self) -> Upkeep | None:
         with self._waiting() as shard:
-            work = shard.engines.upkeep() if self._has_room(shard) else None
+            work: Upkeep | None = None
+            if self._has_room(shard):
+                work = Compaction(shard) if shard.is_sparse else shard.engines.upkeep()
             if work is None:
                 self._upkeep = None
             return work
@@ -281,10 +289,12 @@ class Index(Mapping[Id, Expr]):
         size = shard.bytes()
         return sum(size.values()) + size["engine"] <= self._memory_limit
 
-    def _finish_upkeep(self, work: Upkeep) -> None:
+    def _finish_upkeep(self, work: Upkeep) -> bool:
         with self._waiting() as shard:
-            if work.finish():
-                self._state = _state(shard)
+            done = work.finish()
+            if done:
+                self._state = _state(work.result if isinstance(work, Compaction) and work.result else shard)
+            return done is not None
 
     # matching
 

@@ -6,7 +6,7 @@ A change starts at a `mark()`. Whatever stops it, an error in the input or an in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -201,6 +201,11 @@ class Shard:
         return self._slots
 
     @property
+    def has_texts(self) -> bool:
+        """Are the texts of the expressions kept?"""
+        return isinstance(self.texts, CompressedTexts)
+
+    @property
     def has_slots(self) -> bool:
         """Is there a map from ids to slots?"""
         return self._slots is not None
@@ -227,18 +232,26 @@ class Shard:
                 self.engines.rewind(mark.engine)
             self._is_engine_touched = False
 
-    def compacted(self) -> Shard:
-        """Once most slots are removed, a new shard with the live ones renumbered; otherwise this one."""
-        if self.store.removed <= max(COMPACT_MIN, len(self.store) // 2):
-            return self
-        alive = self.store.alive()
-        store = self.store.compacted()
-        engine = complete(self.engine.spec, store)
-        after = Shard(store, engine, self.ids.kept(alive), self.texts.kept(alive), self.profile)
-        engine.insert(store.alive())
-        # Now rather than at the first question, which may come from a thread that only looks.
-        _ = after.slots
-        return after
+    @property
+    def is_sparse(self) -> bool:
+        """Are most slots removed?"""
+        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2)
+
+    def copying(self) -> Callable[[], Shard]:
+        """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""
+        alive, snapshot, attributes = self.store.alive(), self.store.snapshot(), self.store.attributes
+        store, ids, texts, profile, spec = self.store, self.ids, self.texts, self.profile, self.engine.spec
+
+        def copy() -> Shard:
+            after = store.compacted(snapshot, alive, attributes)
+            engine = complete(spec, after)
+            made = Shard(after, engine, ids.kept(alive), texts.kept(alive), profile)
+            engine.insert(after.alive())
+            # Now rather than at the first question, which may come from a thread that only looks.
+            _ = made.slots
+            return made
+
+        return copy
 
     def bytes(self) -> dict[str, int]:
         """What it takes: the engine, the store, ids and texts."""

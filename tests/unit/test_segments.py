@@ -16,6 +16,7 @@ import tellwhen as tw
 from support import set_thresholds, settled
 from tellwhen import background
 from tellwhen.checks import check_matches, random_event, random_expression
+from tellwhen.compaction import Compaction
 from tellwhen.engines.auto.engine import Merge
 from tellwhen.engines.auto.segments import RATIO, to_merge
 
@@ -251,3 +252,87 @@ def test_waiting_for_the_lock_is_fair():
         index.add(count, f"x = {count % 5}")
         count += 1
     assert sizes(index)
+
+
+@pytest.fixture
+def held_copy(monkeypatch):
+    """Compactions that wait, once they have begun, until they are let go."""
+    begun, go_on = threading.Semaphore(0), threading.Semaphore(0)
+    run = Compaction.run
+
+    def held(compaction):
+        begun.release()
+        assert go_on.acquire(timeout=60)
+        run(compaction)
+
+    monkeypatch.setattr(Compaction, "run", held)
+    yield begun, go_on
+    go_on.release(1000)
+
+
+def sparse(monkeypatch, engine="auto"):
+    """An index that is being compacted, and what it has."""
+    set_thresholds(monkeypatch, compact=50)
+    monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 0)
+    known = {i: tw.parse(f"x = {i % 7} AND s < 'word {i}'") for i in range(200)}
+    index = tw.Index(engine).add_many(known)
+    for i in range(0, 200, 3):
+        index.remove(i)
+        del known[i]
+    for i in range(1, 200, 3):
+        known[i] = tw.parse(f"x = {i % 5} AND t = 'other {i}'")
+        index.add(i, known[i], replace=True)
+    return index, known
+
+
+EVENTS = [{"x": i % 7, "s": f"word {i}", "t": f"other {i % 90}"} for i in range(60)]
+
+
+@pytest.mark.parametrize("engine", ["auto", "betree", "counting"])
+def test_an_index_forgets_the_removed_while_others_go_on(engine, held_copy, monkeypatch):
+    begun, go_on = held_copy
+    index, known = sparse(monkeypatch, engine)
+    assert begun.acquire(timeout=60)
+    before = index._shard
+    for round_ in range(3):  # more than are caught up with at the end
+        for i in range(100):
+            known[f"new {round_} {i}"] = tw.parse(f"s = 'fresh {i}' OR x > {i}")
+            index.add(f"new {round_} {i}", known[f"new {round_} {i}"])
+        for id_ in [id_ for id_ in known if isinstance(id_, int)][:20]:
+            index.remove(id_)
+            del known[id_]
+        known["new 0 1"] = tw.parse(f"x = {round_}")
+        index.add("new 0 1", known["new 0 1"], replace=True)
+        check_matches(index, known, EVENTS)
+        go_on.release()
+        if round_ < 2:
+            assert begun.acquire(timeout=60)
+    go_on.release(100)
+    settled(index)
+    assert index._shard is not before
+    assert len(index._shard.store) < len(before.store)
+    check_matches(index, known, [*EVENTS, {"s": "fresh 7"}])
+    assert {id_: index[id_] for id_ in index} == known
+    index._shard.engines.verify()
+
+
+def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, monkeypatch):
+    begun, go_on = held_copy
+    index, known = sparse(monkeypatch)
+    assert begun.acquire(timeout=60)
+    index.observe(EVENTS)
+    go_on.release(100)
+    settled(index)
+    check_matches(index, known, EVENTS)
+    assert index.profile.events == len(EVENTS)
+
+
+def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
+    """There is nothing to catch up with."""
+    set_thresholds(monkeypatch, compact=50)
+    monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 0)
+    index = tw.Index("auto", texts=False, pending=10).add_many((i, f"x = {i % 3}") for i in range(300))
+    for i in range(250):
+        index.remove(i)
+    assert len(index._shard.store) < 150
+    assert settled(index).match({"x": 1}) == list(range(250, 300, 3))

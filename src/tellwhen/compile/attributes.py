@@ -131,14 +131,15 @@ class Attributes:
         return domain
 
     def domain_keys(self) -> list[DomainKey]:
-        """The keys of all domains, by number."""
+        """The keys of all domains, by number. Another thread may add some meanwhile."""
         patterns = {
             domain: (pattern, domain in attribute.patterns.zeros)
-            for attribute in self.by_name.values()
+            for attribute in list(self.by_name.values())
             if attribute.patterns is not None
-            for pattern, domain in attribute.patterns.domains.items()
+            for pattern, domain in list(attribute.patterns.domains.items())
         }
-        return [DomainKey(*domain, *patterns.get(number, ("", False))) for number, domain in enumerate(self.domains)]
+        domains = enumerate(list(self.domains))
+        return [DomainKey(*domain, *patterns.get(number, ("", False))) for number, domain in domains]
 
     def add(self, key: DomainKey) -> int:
         """The domain with this key, created if need be."""

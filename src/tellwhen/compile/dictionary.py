@@ -219,9 +219,12 @@ class Dictionary:
             self._keys = sorted(self._labels)
 
     def trimmed(self, ends: I64, domain: int) -> Dictionary:
-        """For a domain of this number: only the constants at these interval ends, or next to them. Labels stay."""
+        """For a domain of this number: only the constants at these interval ends, or next to them. Labels stay.
+
+        Another thread may add constants meanwhile.
+        """
         wanted = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
-        keys = [key for key in self.keys if self.labels[key] in wanted]
+        keys = [key for key in list(self.keys) if self.labels[key] in wanted]
         return Dictionary(domain, keys, [self.labels[key] for key in keys])
 
 

@@ -223,11 +223,11 @@ class Store:
         self.registers = max(self.registers, other.registers)
         return self.append_arrays(other.literals, other.kind, other.start, other.code)
 
-    def compacted(self) -> Store:
-        """A new store of the live subscriptions only, in new slots, without what only the removed ones used."""
-        kept = extract(self.snapshot(), self.alive())
+    def compacted(self, snapshot: Snapshot, alive: I32, attributes: Attributes) -> Store:
+        """A new store of the subscriptions that were alive, in new slots, without what only the removed ones used."""
+        kept = extract(snapshot, alive)
         after = Store(self.schema)
-        after.attributes, literals = self.attributes.trimmed(kept.literals)
+        after.attributes, literals = attributes.trimmed(kept.literals)
         after.adopt(kept._replace(literals=literals))
         return after
 

@@ -1,0 +1,57 @@
+"""How does an index forget what was removed, without anybody waiting? A new shard is made aside, and catches up.
+
+The new shard is made of what is alive. Meanwhile subscriptions come and go in the old one. They are done again in the
+new one, from their texts, in rounds without any lock, each shorter than the one before. The last few are done while
+nobody changes the index; then the new shard takes the place of the old one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.base import Upkeep
+from tellwhen.ids import Id
+from tellwhen.shard import Shard
+
+FEW = 64
+"""Changes that are caught up with while others wait."""
+
+
+class Compaction(Upkeep):
+    """A new shard in place of one that has many removed slots."""
+
+    def __init__(self, shard: Shard) -> None:
+        self._old, self._profile = shard, shard.profile
+        self._known = shard.store.alive()  # slots of the old one whose subscriptions are in the new one
+        self._seen = len(shard.store)  # slots of the old one that were looked at
+        self._copy = shard.copying()
+        self.result: Shard | None = None
+        self._removed: list[Id] = []  # to be done again
+        self._added: list[tuple[Id, str]] = []
+
+    def run(self) -> None:
+        if self.result is None:
+            self.result = self._copy()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        assert self.result is not None
+        self.result.remove(self._removed)
+        self.result.add(iter(self._added), replace=False)
+        self._removed, self._added = [], []
+
+    def finish(self) -> bool | None:
+        old = self._old
+        if old.profile is not self._profile:
+            return False
+        died = old.store.snapshot().subscriptions.died
+        is_gone = died[self._known] <= old.store.version
+        fresh = np.arange(self._seen, len(old.store), dtype=np.int32)
+        fresh = fresh[died[fresh] > old.store.version]
+        self._removed = [old.ids[slot] for slot in self._known[is_gone].tolist()]
+        self._added = [(old.ids[slot], old.texts[slot]) for slot in fresh.tolist()]
+        self._known, self._seen = np.concatenate([self._known[~is_gone], fresh]), len(old.store)
+        if len(self._removed) + len(self._added) > FEW:
+            return None
+        self._catch_up()
+        return True
