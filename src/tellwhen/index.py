@@ -45,6 +45,9 @@ from tellwhen.warehouse.opening import open_any
 COMPACT_AT_ONCE = 10_000
 """So few subscriptions are compacted within a change; more of them aside, if their texts are kept."""
 
+INDEX_BYTES = 512
+"""That a subscription may take in an index, besides the store: most take less."""
+
 HANDOVER_SECONDS = 0.0005
 """A lock goes to whoever asks first when it is free: a thread that makes one change after the other would never let the
 one go on that keeps the index up. So it waits for this long when it is asked to."""
@@ -286,8 +289,8 @@ class Index(Mapping[Id, Expr]):
         """Is there room to build beside what there is? If not, matching is slower: what is new stays pending."""
         if self._memory_limit is None:
             return True
-        size = shard.bytes()
-        return sum(size.values()) + size["engine"] <= self._memory_limit
+        needed = sum(shard.bytes().values()) + INDEX_BYTES * len(shard.engines)
+        return needed <= self._memory_limit
 
     def _finish_upkeep(self, work: Upkeep) -> bool:
         with self._waiting() as shard:

@@ -98,21 +98,21 @@ def test_ids_with_equal_hashes_are_told_apart():
 
 
 def test_a_memory_limit_is_kept(tmp_path):
-    texts = [(i, f"x = {i} AND y = 'word {i}'") for i in range(20_000)]
+    texts = [(i, f"x = {i} AND y = 'word {i}'") for i in range(12_000)]
     whole = sum(tw.Index().add_many(texts).stats()["bytes"].values())
-    index = tw.Index(memory_limit=whole // 2).add_many(texts[:4000])
+    index = tw.Index(memory_limit=whole // 2).add_many(texts[:4000])  # stays pending: there is no room to merge it
     with pytest.raises(tw.LimitError, match="more than its memory_limit of .*; nothing was added. texts=False saves"):
         index.add_many(texts[4000:])
     assert len(index) == 4000
     assert index.match({"x": 3999, "y": "word 3999"}) == [3999]
     assert index.match({"x": 4000, "y": "word 4000"}) == []
     index.remove(5).add_many(texts[4000:4100])
-    for i in range(4100, 20_000):  # one by one, until it is full
+    for i in range(4100, 12_000):  # one by one, until it is full
         try:
             index.add(*texts[i])
         except tw.LimitError:
             break
-    assert 5000 < len(index) < 19_000
+    assert 4100 < len(index) < 11_900
     assert index.match({"x": i - 1, "y": f"word {i - 1}"}) == [i - 1]
     assert index.match({"x": i, "y": f"word {i}"}) == []
     assert sum(index.stats()["bytes"].values()) <= whole // 2
