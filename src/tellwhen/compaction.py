@@ -21,7 +21,7 @@ class Compaction(Upkeep):
     """A new shard in place of one that has many removed slots."""
 
     def __init__(self, shard: Shard) -> None:
-        self._old, self._profile = shard, shard.profile
+        self.old, self._profile = shard, shard.profile
         self._known = shard.store.alive()  # slots of the old one whose subscriptions are in the new one
         self._seen = len(shard.store)  # slots of the old one that were looked at
         self._copy = shard.copying()
@@ -41,7 +41,7 @@ class Compaction(Upkeep):
         self._removed, self._added = [], []
 
     def finish(self) -> bool | None:
-        old = self._old
+        old = self.old
         if old.profile is not self._profile:
             return False
         died = old.store.snapshot().subscriptions.died

@@ -294,6 +294,8 @@ class Index(Mapping[Id, Expr]):
 
     def _finish_upkeep(self, work: Upkeep) -> bool:
         with self._waiting() as shard:
+            if isinstance(work, Compaction) and work.old is not shard:
+                return True  # another one has taken its place
             done = work.finish()
             if done:
                 self._state = _state(work.result if isinstance(work, Compaction) and work.result else shard)

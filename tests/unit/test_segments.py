@@ -327,6 +327,21 @@ def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, 
     assert index.profile.events == len(EVENTS)
 
 
+def test_a_compaction_that_another_one_has_overtaken_is_dropped(held_copy, monkeypatch):
+    begun, go_on = held_copy
+    index, known = sparse(monkeypatch)
+    assert begun.acquire(timeout=60)
+    monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 10_000)
+    before = index._shard
+    index.remove(2)  # it is compacted within the change
+    del known[2]
+    assert index._shard is not before
+    known["new"] = tw.parse("x = 1")
+    index.add("new", known["new"])
+    go_on.release(100)
+    check_matches(settled(index), known, EVENTS)
+
+
 def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
     """There is nothing to catch up with."""
     set_thresholds(monkeypatch, compact=50)

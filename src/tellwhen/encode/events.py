@@ -19,6 +19,10 @@ ONE_FLAG = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
 """`Events.single_valued` of a batch of one event, by its value: a match of one event allocates less."""
 
 
+PLAIN = frozenset({int, str, float, list, bool, type(None)})
+"""Types that are no mapping: asking takes as long as all the rest of encoding an integer."""
+
+
 class EventEncoder:
     """Collects events entry by entry, for `finish` to turn into arrays. Counts values of a wrong type by attribute."""
 
@@ -59,7 +63,7 @@ class EventEncoder:
             items = event.items()
         for name, value in items:
             kind = type(value)
-            if kind is dict or (kind is not str and isinstance(value, Mapping)):
+            if kind not in PLAIN and isinstance(value, Mapping):
                 nested = True
                 break
             attribute = by_name.get(name)
