@@ -1,6 +1,8 @@
 """Are texts what they were, compressed or not at all? Does an id find its slot, whatever came and went?"""
 
+import contextlib
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -37,6 +39,35 @@ def test_texts_come_back_whatever_is_done_to_them():
         assert len(texts) == len(known)
         for i in rng.sample(range(len(known)), k=min(len(known), 5)):
             assert texts[i] == known[i]
+    assert texts_of(texts) == known
+
+
+@pytest.mark.parametrize("line", range(1, 12))
+def test_an_interrupt_leaves_no_half_block(line):
+    """At any line of `extend`, while it compresses."""
+    texts, known = CompressedTexts(), [f"text {i}" for i in range(3 * BLOCK)]
+    texts.extend(known[:100])
+    lines = 0
+
+    def trace(frame, event, _):
+        nonlocal lines
+        if frame.f_code is not CompressedTexts.extend.__code__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            texts.extend(known[100:])
+    finally:
+        sys.settrace(None)
+    texts.align(100)
+    assert texts_of(texts) == known[:100]
+    texts.extend(known[100:])
     assert texts_of(texts) == known
 
 

@@ -73,6 +73,9 @@ class CompressedTexts:
 
     def align(self, count: int) -> None:
         """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
+        # After an interrupt in `extend`: only what is before the last texts is a block.
+        self._start.count = self._last[0] // BLOCK + 1
+        self._blocks.count = int(self._start.view[-1])
         self.extend([""] * max(0, count - len(self)))
         block = count // BLOCK
         if block < self._start.count - 1:
