@@ -27,13 +27,23 @@ _running: set[threading.Thread] = set()
 _is_exiting = threading.Event()
 
 
-def start(take: Taking, finish: Finishing) -> threading.Thread:
-    """Start a thread that works until there is nothing to do. Both are methods of what is kept up."""
+def start(take: Taking, finish: Finishing) -> threading.Thread | None:
+    """Start a thread that works until there is nothing to do. Both are methods of what is kept up.
+
+    None if there can be no more threads: the next change tries again.
+    """
     thread = threading.Thread(
         target=_work, args=(WeakMethod(take), WeakMethod(finish)), name="tellwhen upkeep", daemon=True
     )
     _running.add(thread)
-    thread.start()
+    try:
+        thread.start()
+    except BaseException as error:
+        _running.discard(thread)
+        if not isinstance(error, RuntimeError):
+            raise
+        log.warning("tellwhen: an index is not kept up, since no thread can be started: %s", error)
+        return None
     return thread
 
 

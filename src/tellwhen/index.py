@@ -392,8 +392,9 @@ class Index(Mapping[Id, Expr]):
 
     def _slots(self, shard: Shard | None = None) -> SlotsById:
         shard = shard or self._shard
-        if shard.has_slots:
-            return shard.slots
+        known = shard.known_slots  # read once: another thread may undo a change
+        if known is not None:
+            return known
         with self._lock:  # made when first asked for
             return shard.slots
 

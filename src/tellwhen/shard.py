@@ -206,9 +206,9 @@ class Shard:
         return isinstance(self.texts, CompressedTexts)
 
     @property
-    def has_slots(self) -> bool:
-        """Is there a map from ids to slots?"""
-        return self._slots is not None
+    def known_slots(self) -> SlotsById | None:
+        """The map from ids to slots, if it was made."""
+        return self._slots
 
     # whole or not at all
 

@@ -9,20 +9,21 @@ import numpy as np
 from tellwhen.containers.growing import Growing
 from tellwhen.ids import Id, Ids
 from tellwhen.kernels.arrays import I32
-from tellwhen.kernels.slots import FREE, GONE, forget_slots, put_slots
+from tellwhen.kernels.slots import FREE, forget_slots, put_slots
 
 MASK_32 = 0xFFFFFFFF
 
 
 class SlotsById:
-    """The live slots by id. Another thread may look while one changes: a table is replaced as a whole."""
+    """The live slots by id. Another thread may look while one changes: the arrays are replaced together, an entry of
+    the table is written at once, and a new slot of an id is entered behind the old one before that is forgotten."""
 
-    __slots__ = ("_count", "_hashes", "_ids", "_table", "_used")
+    __slots__ = ("_arrays", "_count", "_hashes", "_ids", "_used")
 
     def __init__(self, ids: Ids, alive: I32) -> None:
         self._ids = ids
         self._hashes = Growing(np.uint32)  # by slot
-        self._table = np.zeros(64, dtype=np.int32)
+        self._arrays = np.zeros(64, dtype=np.int32), self._hashes.data  # the table, and the hashes
         self._count = 0  # live slots
         self._used = 0  # places of the table that are not free
         self.add([ids[slot] for slot in alive.tolist()], alive)
@@ -33,48 +34,55 @@ class SlotsById:
     @property
     def bytes(self) -> int:
         """What the arrays take."""
-        return self._table.nbytes + self._hashes.view.nbytes
-
-    def _place(self, id_: Id) -> int:
-        """Where its slot is in the table; -1 if it is not."""
-        table, hashes = self._table, self._hashes.data
-        mask = len(table) - 1
-        wanted = hash(id_) & MASK_32
-        at = wanted & mask
-        while (entry := int(table[at])) != FREE:
-            if entry != GONE and hashes[entry - 1] == wanted and self._ids[entry - 1] == id_:
-                return at
-            at = (at + 1) & mask
-        return -1
+        return self._arrays[0].nbytes + self._hashes.view.nbytes
 
     def get(self, id_: Id) -> int | None:
         """The slot of an id, if there is one."""
-        at = self._place(id_)
-        return None if at < 0 else int(self._table[at]) - 1
+        while True:
+            arrays = self._arrays
+            slot = self._found(id_, *arrays)
+            if slot is not None or self._arrays is arrays:
+                return slot
+            # Something was added meanwhile, perhaps this very id in another slot.
+
+    def _found(self, id_: Id, table: I32, hashes: np.ndarray) -> int | None:
+        mask, known = len(table) - 1, len(hashes)
+        wanted = hash(id_) & MASK_32
+        at = wanted & mask
+        while (entry := int(table[at])) != FREE:
+            # One beyond the hashes was entered since they were taken.
+            if 0 < entry <= known and hashes[entry - 1] == wanted and self._ids[entry - 1] == id_:
+                return entry - 1
+            at = (at + 1) & mask
+        return None
 
     def __contains__(self, id_: Id) -> bool:
-        return self._place(id_) >= 0
+        return self.get(id_) is not None
 
     def add(self, ids: Iterable[Id], slots: I32) -> None:
         """Enter ids with their slots. If one was there with another slot, that one must be removed next."""
         missing = len(self._ids) - self._hashes.count
         self._hashes.extend(np.zeros(missing, dtype=np.uint32))
         self._hashes.data[slots] = [hash(id_) & MASK_32 for id_ in ids]
-        if 3 * (self._used + len(slots)) > 2 * len(self._table):
-            self._grow(len(slots))
-        put_slots(self._table, self._hashes.data, slots)
+        table, _ = self._arrays
+        if 3 * (self._used + len(slots)) > 2 * len(table):
+            table = self._grown(len(slots))
+        self._arrays = table, self._hashes.data
+        put_slots(table, self._hashes.data, slots)
         self._count += len(slots)
         self._used += len(slots)
 
-    def _grow(self, extra: int) -> None:
+    def _grown(self, extra: int) -> I32:
         """A table with room for more, without the places of removed ones."""
-        live = self._table[self._table > FREE] - np.int32(1)
+        before, _ = self._arrays
+        live = before[before > FREE] - np.int32(1)
         size = 1 << (2 * (len(live) + extra)).bit_length()
         table = np.zeros(max(64, size), dtype=np.int32)
         put_slots(table, self._hashes.data, live)
-        self._table, self._used = table, len(live)
+        self._used = len(live)
+        return table
 
     def remove(self, slots: I32) -> None:
         """Forget slots that are there."""
-        forget_slots(self._table, self._hashes.data, slots)
+        forget_slots(self._arrays[0], self._hashes.data, slots)
         self._count -= len(slots)

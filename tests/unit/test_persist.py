@@ -323,13 +323,47 @@ def test_where_there_are_no_links_all_is_written(tmp_path, monkeypatch):
     assert tw.Index.load(tmp_path / "idx").match({"x": 5}) == [5, "new"]
 
 
-def test_what_a_killed_save_appended_is_cut_off(tmp_path):
+def test_what_a_killed_save_appended_is_left_alone(tmp_path):
     index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
     index.save(tmp_path / "idx")
     for file in tmp_path.glob("idx/data-*/*"):
         file.write_bytes(file.read_bytes() + b"torn")
     index.add("new", "x = 5").save(tmp_path / "idx")
     assert tw.Index.load(tmp_path / "idx").match({"x": 5}) == [5, "new"]
+
+
+@pytest.mark.parametrize("limit", [1000, 5000, 20_000])
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch, limit):
+    index = tw.Index().add_many((i, f"a = {i} AND b < {i % 77}") for i in range(3000))
+    index.save(tmp_path / "idx")
+    reader = tw.Index.load(tmp_path / "idx")
+    index.add_many((i + 10_000, f"a = {i} AND b < {i % 77}") for i in range(1500))
+    write = os.write
+
+    def limited(descriptor, data):
+        room = limit - os.fstat(descriptor).st_size
+        if room <= 0:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[:room])
+
+    monkeypatch.setattr(os, "write", limited)
+    with pytest.raises(OSError, match="No space left"):
+        index.save(tmp_path / "idx")
+    monkeypatch.undo()
+    assert len(tw.Index.load(tmp_path / "idx")) == 3000
+    assert reader.match({"a": 2900, "b": 1}) == [2900]
+    index.save(tmp_path / "idx")
+    assert len(tw.Index.load(tmp_path / "idx")) == 4500
+
+
+def test_a_copy_by_links_is_not_touched(tmp_path):
+    index = tw.Index().add_many((i, f"a = {i} AND b < {i % 77}") for i in range(300))
+    index.save(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=os.link)
+    index.add_many((i + 1000, f"a = {i}") for i in range(50)).save(tmp_path / "a")
+    tw.Index.load(tmp_path / "b").add("x", "q = 1").save(tmp_path / "b")
+    assert len(tw.Index.load(tmp_path / "a")) == 350
+    assert len(tw.Index.load(tmp_path / "b")) == 301
 
 
 def test_a_first_save_that_was_killed_can_be_repeated(tmp_path):

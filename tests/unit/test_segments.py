@@ -351,3 +351,57 @@ def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
         index.remove(i)
     assert len(index._shard.store) < 150
     assert settled(index).match({"x": 1}) == list(range(250, 300, 3))
+
+
+def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    index = tw.Index("auto", pending=4)
+    with monkeypatch.context() as full, caplog.at_level(logging.WARNING):
+        full.setattr(threading.Thread, "start", start)
+        for i in range(12):
+            index.add(i, f"x = {i}")
+    assert "no thread can be started" in caplog.text
+    assert not background._running
+    assert index.match({"x": 11}) == [11]
+    assert sizes(settled(index.add("next", "x = 1"))) == [13]
+
+
+def test_an_id_is_found_while_another_thread_replaces_and_removes(monkeypatch):
+    set_thresholds(monkeypatch, compact=50)
+    monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 0)
+    before = sys.getswitchinterval()
+    index = tw.Index("auto", pending=8).add("x", "v = 1").add_many({f"k{i}": f"a = {i}" for i in range(50)})
+    stop, wrong = threading.Event(), []
+
+    def look():
+        i = 0
+        while not stop.is_set():
+            i += 1
+            try:
+                if (
+                    "x" not in index
+                    or not str(index["x"]).startswith("v = ")
+                    or str(index[f"k{i % 50}"]) != f"a = {i % 50}"
+                ):
+                    wrong.append(i)
+            except Exception as error:
+                wrong.append(error)
+
+    watches = [threading.Thread(target=look) for _ in range(2)]
+    sys.setswitchinterval(1e-5)
+    try:
+        for watch in watches:
+            watch.start()
+        for i in range(1500):
+            index.add("x", f"v = {i % 50}", replace=True)
+            index.add(i, "z = 1")
+            if i % 40 == 39:
+                index.remove_many(range(i - 39, i + 1))
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        for watch in watches:
+            watch.join()
+    assert not wrong, wrong[:3]

@@ -12,11 +12,12 @@ FREE, GONE = 0, -1
 
 @kernel
 def put_slots(table, hashes, slots):
-    """Enter slots that are not in the table, each at the first free place from its hash on."""
+    """Enter slots that are not in the table, each at the first free place from its hash on. The place of one that is
+    gone is not free: who looks for the old slot of an id, and is too late, must come to the new one."""
     mask = np.uint32(table.size - 1)
     for slot in slots:
         at = hashes[slot] & mask
-        while table[at] > FREE:
+        while table[at] != FREE:
             at = (at + np.uint32(1)) & mask
         table[at] = slot + 1
 

@@ -11,7 +11,6 @@ import math
 import os
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,32 +27,38 @@ BLOCK = 1 << 22
 def write(file: Path, array: np.ndarray, durable: bool) -> dict[str, Any]:
     """Write an array to a new file; returns the facts."""
     data = _bytes(array)
-    with file.open("wb") as out:
+    with file.open("xb") as out:  # never one that is linked
         _put(out.fileno(), data, durable)
     return _facts(array, zlib.crc32(data))
 
 
 def extend(file: Path, array: np.ndarray, old: Path, known: Facts) -> dict[str, Any] | None:
-    """Make a file of what an old one has already; None if the array does not begin with that.
+    """Make a file of what an old one has already; None if the array does not begin with that, or there are no links.
 
-    Nobody else may write to the old one meanwhile.
+    Nobody else may write to the old one meanwhile. Only what no other directory has is appended to: there may be copies
+    by links. A file that is longer than it should be, since a save was killed, is left alone.
     """
     data = _bytes(array)
     length = known["bytes"]
-    with suppress(OSError):
-        size = old.stat().st_size
-        if known["dtype"] != _described(array) or not 0 < length <= min(len(data), size):
+    try:
+        found = old.stat()
+        if known["dtype"] != _described(array) or not 0 < length == found.st_size <= len(data):
+            return None
+        if len(data) > length and found.st_nlink > 1:
             return None
         if not np.array_equal(np.memmap(old, np.uint8, "r", 0, (length,)), np.frombuffer(data[:length], np.uint8)):
             return None
         os.link(old, file)
-        if size > length:  # a save that was killed had begun to append
-            os.truncate(file, length)
-        if len(data) > length:
+    except OSError:
+        return None
+    if len(data) > length:
+        try:
             with file.open("ab") as out:
                 _put(out.fileno(), data[length:], True)
-        return _facts(array, zlib.crc32(data[length:], known["crc32"]))
-    return None  # no links here, or no such file
+        except BaseException:
+            os.truncate(file, length)  # the disk is full: the old one is as it was
+            raise
+    return _facts(array, zlib.crc32(data[length:], known["crc32"]))
 
 
 def mapped(file: Path, known: Facts, verify: bool) -> np.ndarray:
