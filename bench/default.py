@@ -302,7 +302,9 @@ def growth_table(scale: float, plot: Path) -> Table:
         table.add_row(f"{count:,}", *(f"{each[name]:.3f}" if name in each else "" for name in names))
         del store, slots, events, readers
         gc.collect()
-    plot.write_text(svg(lines(rows, "subscriptions", "ms per event", "engine", log_x=True, log_y=True)))
+    drawn = svg(lines(rows, "subscriptions", "ms per event", "engine", log_x=True, log_y=True))
+    # On its own, not inside a page that gives it colours.
+    plot.write_text(drawn.replace("<g ", '<rect width="100%" height="100%" fill="white"/><g ', 1))
     return table
 
 
