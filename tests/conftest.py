@@ -17,13 +17,25 @@ USUAL_ENGINES = {"auto", "counting", "scan"}
 """Engines that every test of engines runs on. On the others it is slow, unless it is marked `every_engine`."""
 
 
-OF_ONE_ENGINE = ("test_betree.py", "test_cover.py", "test_pst_engines.py")
-"""They come last: by then the conformance suite, which runs at the same time, has compiled the kernels."""
+LATE = (
+    "betree",
+    "cover",
+    "pst_engines",
+    "index",
+    "interrupts",
+    "persist",
+    "plan",
+    "segments",
+    "texts",
+    "threads",
+    "warm",
+)
+"""Files whose tests come last: by then the conformance suite, which runs at the same time, has compiled the kernels."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name in OF_ONE_ENGINE)
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") in LATE)
     for item in items:
         engine = item.callspec.params.get("engine", "auto") if hasattr(item, "callspec") else "auto"
         if engine not in USUAL_ENGINES and not item.get_closest_marker("every_engine"):

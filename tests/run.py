@@ -1,6 +1,6 @@
 """Run parts of the test suite at the same time: `python tests/run.py engines spark unit`.
 
-- `engines`: the conformance suite.
+- `engines`: the conformance suite, and the tests of single engines.
 - `spark`: whatever needs a Spark session. Kernels are compiled as users run them.
 - `unit`: everything else, with the examples in docstrings and documents.
 - `unchecked`: the conformance suite with kernels as users run them.
@@ -37,10 +37,12 @@ class Part(NamedTuple):
 
 
 CHECKED = {"NUMBA_BOUNDSCHECK": "1"}
+OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover", "pst_engines"))]
+OTHERS = [f"--ignore={path}" for path in OF_ENGINES]
 PARTS = {
-    "engines": Part(["tests/conformance"], "", CHECKED),
-    "spark": Part(["--ignore=tests/conformance"], "spark", {}),
-    "unit": Part(["--ignore=tests/conformance"], "not spark", CHECKED),
+    "engines": Part(OF_ENGINES, "", CHECKED),
+    "spark": Part(OTHERS, "spark", {}),
+    "unit": Part(OTHERS, "not spark", CHECKED),
     "unchecked": Part(["tests/conformance"], "", {}),
 }
 PROGRESS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
