@@ -358,7 +358,7 @@ def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
         raise RuntimeError("can't start new thread")
 
     index = tw.Index("auto", pending=4)
-    with monkeypatch.context() as full, caplog.at_level(logging.WARNING):
+    with monkeypatch.context() as full, caplog.at_level(logging.WARNING, logger="tellwhen"):
         full.setattr(threading.Thread, "start", start)
         for i in range(12):
             index.add(i, f"x = {i}")
