@@ -207,9 +207,15 @@ def inline(function: Callable[..., Any]) -> Any:
 
 
 def is_compiled(compiled: Any) -> bool:
-    """Can the kernel be called without compiling it first? Or loaded, where it was compiled by another process."""
+    """Can the kernel be called without compiling it first?"""
+    return bool(compiled.overloads) or _is_cached(compiled)
+
+
+@cache
+def _is_cached(compiled: Any) -> bool:
+    """Was it compiled by another process, before this one asked? The disk is looked at once."""
     directory = _directory(Path(compiled.py_func.__code__.co_filename))
-    return bool(compiled.overloads) or (directory is not None and any(directory.rglob(f"*.{compiled.__name__}-*.nbi")))
+    return directory is not None and any(directory.rglob(f"*.{compiled.__name__}-*.nbi"))
 
 
 # A fork while another thread compiles would leave the child with a lock that nobody releases, and with half a function:
