@@ -3,6 +3,8 @@
 import pyarrow as pa
 import pytest
 
+import tellwhen as tw
+
 SIMPLE = ("string", "smallint", "int", "bigint", "double", "boolean", "binary", "map<string,string>")
 
 
@@ -11,6 +13,8 @@ def spark():
     from tellwhen import spark as tws
     from tellwhen.spark.sessions import LOGGING
 
+    # Once, here: the workers would compile the same kernels at the same time.
+    tw.Index("auto:pending=1").add_many({1: "x = 1", 2: "y = 1 OR z = 1"}).rebuild().match({"x": 1})
     # Half the processor time: code that runs a few times is not worth optimizing.
     java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     config = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": java}
