@@ -156,3 +156,13 @@ class Conjuncts(NamedTuple):
     start: I64
     column: I32
     predicate: I32
+
+
+class Cut(NamedTuple):
+    """Chunks before they have bitmaps."""
+
+    order: I32  # the terms of all postings
+    chunks: I64Matrix  # [chunks, CUT_WORDS] (`kernels/chunks.py`)
+    columns: I32  # of all chunks
+    span: int  # of the columns of a group
+    buckets: I32  # by domain: how many it has

@@ -14,7 +14,7 @@ from tellwhen.engines.cover.kernels.places import price_predicates
 from tellwhen.engines.cover.layout import Asked, all_programs, chunked, together
 from tellwhen.engines.cover.places import clustered, implied, placed, regrouped
 from tellwhen.engines.cover.ranges import expected, read
-from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
+from tellwhen.engines.cover.terms import asked, covered, left_open, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import I32, Snapshot
 
@@ -41,13 +41,14 @@ def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None, chunk_min
     found, is_whole = asked(extract, ranges, is_exact, span)
     conjunct = plain(found, span)
     wanted = Asked(found, conjunct, is_whole, masks, span)
-    keys, terms = together(keys, terms, covers, prices, wanted, known_true)
+    keys, terms = together(keys, terms, covers, prices, wanted, buckets, known_true)
     keys, terms = regrouped(keys, terms, conjunct, ranges, known, mass, known_true)
     access, cluster_start = clustered(keys, domains)
     terms, clusters, chunks, is_rest, is_decided = chunked(
         wanted.without(known_true), prices, ranges.negated, buckets, cluster_start, terms, chunk_min
     )
-    program, words = all_programs(extract, conjunct, is_exact, known_true, ranges, prices, terms, is_rest, is_decided)
+    short = left_open(extract, conjunct, is_exact, known_true)
+    program, words = all_programs(extract, short, ranges, prices, terms, is_rest, is_decided)
     guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
     write_guards(terms[is_rest], conjunct, guards, ranges, guard)
     slot = slots[owner[terms]]

@@ -19,6 +19,7 @@ from tellwhen.engines.cover.arrays import (
     REST_END,
     Chunks,
     Conjuncts,
+    Cut,
     CutScratch,
     Lists,
     Ranges,
@@ -39,8 +40,10 @@ from tellwhen.engines.cover.kernels.chunks import (
 )
 from tellwhen.engines.cover.kernels.places import ALWAYS
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
-from tellwhen.engines.cover.terms import left_open, without
+from tellwhen.engines.cover.terms import without
 from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
+
+Flags = NDArray[np.bool_]
 
 OFTEN = 0.01
 """The share of the events that make a term a candidate, from which on it is better tested on every event."""
@@ -54,9 +57,14 @@ class Asked(NamedTuple):
 
     all: Conjuncts
     plain: Conjuncts  # without clauses
-    is_whole: NDArray[np.bool_]  # by term: is that all there is to it, and do buckets tell it exactly?
+    is_whole: Flags  # by term: is that all there is to it, and do buckets tell it exactly?
     masks: U64  # by predicate: a bit for every bucket that it may be true of
     span: int  # of the columns of a group
+
+    @property
+    def has_clauses(self) -> Flags:
+        """By term: does it ask for clauses?"""
+        return np.diff(self.all.start) > np.diff(self.plain.start)
 
     def without(self, known_true: I32) -> Asked:
         """Without the predicates that are known to be true of whoever finds the term."""
@@ -65,15 +73,7 @@ class Asked(NamedTuple):
         )
 
 
-class Cut(NamedTuple):
-    """Chunks before they have bitmaps."""
-
-    order: I32  # the terms of all postings
-    chunks: I64Matrix
-    columns: I32
-
-
-def cut(asked: Asked, prices: F64, cluster_start: I64, terms: I32, least: int) -> Cut:
+def cut(asked: Asked, prices: F64, buckets: Buckets, cluster_start: I64, terms: I32, least: int) -> Cut:
     """Cut clusters into chunks of at least so many terms."""
     known = (GROUPS_MAX + 1) * asked.span
     most = len(terms) // least + len(terms) // CHUNK_MEMBERS + 1
@@ -90,22 +90,23 @@ def cut(asked: Asked, prices: F64, cluster_start: I64, terms: I32, least: int) -
     made, put = cut_chunks(
         cluster_start, terms, all_, plain, is_whole, prices, span, least, scratch, order, chunks, columns
     )
-    return Cut(order, chunks[:made], columns[:put])
+    return Cut(order, chunks[:made], columns[:put], span, buckets.many)
 
 
-def together(keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, known_true: I32) -> tuple[I64, I32]:
+def together(
+    keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, buckets: Buckets, known_true: I32
+) -> tuple[I64, I32]:
     """The keys and terms of all postings when those with clauses on few domains are tested together, on every event.
 
     In dense data a clause is true of many events: a term that waits for it is a candidate of many of them, in several
     clusters. Tested with 511 others it costs little, however often. Changes `known_true`.
     """
-    has_clauses = np.diff(asked.all.start) > np.diff(asked.plain.start)
     owner = np.repeat(np.arange(len(known_true)), np.diff(covers.start))
     often = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], len(known_true))
-    some = np.flatnonzero(has_clauses & (often > OFTEN)).astype(np.int32)
+    some = np.flatnonzero(asked.has_clauses & (often > OFTEN)).astype(np.int32)
     if len(some) < TOGETHER_MIN:
         return keys, terms
-    order, chunks, _ = cut(asked, prices, np.array([0, len(some)]), some, TOGETHER_MIN)
+    order, chunks, *_ = cut(asked, prices, buckets, np.array([0, len(some)]), some, TOGETHER_MIN)
     is_together = np.zeros(len(known_true), dtype=np.bool_)
     for begin, end, *_, is_plain in chunks.tolist():
         if not is_plain:
@@ -120,28 +121,27 @@ def together(keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, kn
 
 def chunked(
     asked: Asked, prices: F64, negated: U8, buckets: Buckets, cluster_start: I64, terms: I32, chunk_min: int
-) -> tuple[I32, I64Matrix, Chunks, NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[I32, I64Matrix, Chunks, Flags, Flags]:
     """The terms of all postings in their new order, the clusters, their chunks, which postings are in none, and which
     are in one whose bitmaps decide them."""
-    span = asked.span
-    order, chunks, columns = cut(asked, prices, cluster_start, terms, chunk_min)
+    made = cut(asked, prices, buckets, cluster_start, terms, chunk_min)
+    order, chunks = made.order, made.chunks
     members = chunks[:, CUT_END] - chunks[:, CUT_BEGIN]
-    has_clauses = np.diff(asked.all.start) > np.diff(asked.plain.start)
     is_decided = np.zeros(len(order), dtype=np.bool_)
     inside = np.repeat(chunks[:, CUT_BEGIN] - np.cumsum(members) + members, members) + np.arange(members.sum())
-    is_told = np.repeat(chunks[:, CUT_PLAIN] == 0, members) | ~has_clauses[order[inside]]
+    is_told = np.repeat(chunks[:, CUT_PLAIN] == 0, members) | ~asked.has_clauses[order[inside]]
     is_decided[inside] = asked.is_whole[order[inside]] & is_told
 
     bitmap_start = np.empty(len(chunks) + 1, dtype=np.int64)
-    size_bitmaps(chunks, columns, span, buckets.many, bitmap_start)
+    size_bitmaps(made, bitmap_start)
     bits = np.empty(bitmap_start[-1], dtype=np.uint64)
-    position, base = np.empty((GROUPS_MAX + 1) * span, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64)
-    laid = chunks, columns, span, buckets.many, bitmap_start, order
-    fill_bitmaps(*laid, asked.all, asked.plain, is_decided, asked.masks, position, base, bits)
+    known = (GROUPS_MAX + 1) * asked.span
+    scratch = np.empty(known, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64)
+    fill_bitmaps(made, bitmap_start, asked.all, asked.plain, is_decided, asked.masks, scratch, bits)
     offset = np.empty(len(chunks) + 1, dtype=np.int64)
     words = np.empty(CHUNK_HEADER * len(chunks) + int(chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
-    is_mixed = np.zeros((GROUPS_MAX + 1) * span, dtype=np.bool_)
-    write_chunks(*laid, asked.all, asked.plain.start, negated, is_mixed, words, offset)
+    is_mixed = np.zeros(known, dtype=np.bool_)
+    write_chunks(made, bitmap_start, asked.all, asked.plain.start, negated, is_mixed, words, offset)
 
     clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
     first = np.searchsorted(chunks[:, CUT_CLUSTER], np.arange(len(clusters) + 1))
@@ -155,24 +155,15 @@ def chunked(
 
 
 def all_programs(
-    extract: Extract,
-    conjunct: Conjuncts,
-    is_exact: NDArray[np.bool_],
-    known_true: I32,
-    ranges: Ranges,
-    prices: F64,
-    terms: I32,
-    is_rest: NDArray[np.bool_],
-    is_decided: NDArray[np.bool_],
+    extract: Extract, short: Extract, ranges: Ranges, prices: F64, terms: I32, is_rest: Flags, is_decided: Flags
 ) -> tuple[I64, I32]:
     """By posting: where its program begins, -1 if it needs none; and the words of all programs.
 
-    In a chunk, a program has only the tests that bitmaps leave open.
+    In a chunk it is the `short` one, which has only the tests that bitmaps leave open.
     """
     in_chunk = ~is_rest & ~is_decided
     shared, lists = shared_lists(ranges)
     whole, whole_words = programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
-    short = left_open(extract, conjunct, is_exact, known_true)
     base = len(lists) + len(whole_words)
     rest, rest_words = programs(short, ranges, prices, terms[in_chunk], shared, base)
     program = np.where(is_rest, len(lists) + whole[terms], np.where(in_chunk, base + rest[terms], -1))

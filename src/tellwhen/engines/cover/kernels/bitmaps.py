@@ -34,31 +34,37 @@ def group_bitmaps(columns, k, first, span):
 
 
 @kernel
-def size_bitmaps(cut, columns, span, buckets, bitmap_start):
+def size_bitmaps(cut, bitmap_start):
     """Where the bitmaps of every chunk begin."""
+    _, chunks, columns, span, buckets = cut
     total = 0
-    for c in range(cut.shape[0]):
-        words = bitmap_words(cut[c, CUT_END] - cut[c, CUT_BEGIN])
+    for c in range(chunks.shape[0]):
+        words = bitmap_words(chunks[c, CUT_END] - chunks[c, CUT_BEGIN])
         bitmap_start[c] = total
         total += words
-        first = cut[c, CUT_COLUMN]
-        for k in range(first, first + cut[c, CUT_COLUMNS]):
+        first = chunks[c, CUT_COLUMN]
+        for k in range(first, first + chunks[c, CUT_COLUMNS]):
             total += (group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
-    bitmap_start[cut.shape[0]] = total
+    bitmap_start[chunks.shape[0]] = total
 
 
 @kernel
-def fill_bitmaps(
-    cut, columns, span, buckets, bitmap_start, order, asked, plain, is_decided, masks, position, base, bits
-):
+def fill_bitmaps(cut, bitmap_start, asked, plain, is_decided, masks, scratch, bits):
     """Fill the bitmaps of all chunks.
 
-    masks[p] has a bit for every bucket that predicate p may be true of. `position` and `base` are scratch, by column
-    and by group.
+    masks[p] has a bit for every bucket that predicate p may be true of. `scratch` has room for every column, and for
+    every group.
     """
+    order, chunks, columns, span, buckets = cut
+    position, base = scratch
     one = np.uint64(1)
-    for c in range(cut.shape[0]):
-        begin, end, first, many = cut[c, CUT_BEGIN], cut[c, CUT_END], cut[c, CUT_COLUMN], cut[c, CUT_COLUMNS]
+    for c in range(chunks.shape[0]):
+        begin, end, first, many = (
+            chunks[c, CUT_BEGIN],
+            chunks[c, CUT_END],
+            chunks[c, CUT_COLUMN],
+            chunks[c, CUT_COLUMNS],
+        )
         words = bitmap_words(end - begin)
         at = bitmap_start[c] + words
         bits[bitmap_start[c] : at] = ~np.uint64(0)
@@ -72,7 +78,7 @@ def fill_bitmaps(
             after = at + (buckets[(columns[k] % span) >> 1] + 1) * words
             bits[at:after] = ~np.uint64(0) if group == 0 else np.uint64(0)
             at = after
-        start, column, predicate = plain if cut[c, CUT_PLAIN] else asked
+        start, column, predicate = plain if chunks[c, CUT_PLAIN] else asked
         for m in range(begin, end):
             s = order[m]
             word, bit = (m - begin) >> 6, one << np.uint64((m - begin) & 63)
@@ -122,14 +128,18 @@ def find_masks(ranges, cut_start, up, down, masks, is_exact):
 
 
 @kernel
-def write_chunks(
-    cut, columns, span, buckets, bitmap_start, order, asked, plain_start, negated, is_mixed, words, offset
-):
+def write_chunks(cut, bitmap_start, asked, plain_start, negated, is_mixed, words, offset):
     """Write the words of all chunks; offset[c] is where those of chunk c begin. `is_mixed` is scratch, by column."""
+    order, chunks, columns, span, buckets = cut
     asked_start, asked_column, predicate = asked
     at = 0
-    for c in range(cut.shape[0]):
-        begin, end, first, many = cut[c, CUT_BEGIN], cut[c, CUT_END], cut[c, CUT_COLUMN], cut[c, CUT_COLUMNS]
+    for c in range(chunks.shape[0]):
+        begin, end, first, many = (
+            chunks[c, CUT_BEGIN],
+            chunks[c, CUT_END],
+            chunks[c, CUT_COLUMN],
+            chunks[c, CUT_COLUMNS],
+        )
         offset[c] = at
         fewest = many
         for m in range(begin, end):
@@ -154,4 +164,4 @@ def write_chunks(
             s = order[m]
             for k in range(asked_start[s], asked_start[s + 1]):
                 is_mixed[asked_column[k]] = False
-    offset[cut.shape[0]] = at
+    offset[chunks.shape[0]] = at
