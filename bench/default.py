@@ -32,7 +32,7 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import create
-from tellwhen.engines.auto.engine import AT_ONCE
+from tellwhen.engines.base import INDEX_AT_ONCE
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.report.charts import lines, svg
 from tellwhen.schema import Schema
@@ -159,7 +159,7 @@ def _built(store: Store, slots: I32, names: list[str]) -> tuple[dict[str, Any], 
         begin = time.perf_counter()
         engine = create(name, store)
         engine.insert(slots)
-        if len(slots) <= AT_ONCE:  # else it is built already
+        if len(slots) < INDEX_AT_ONCE:  # else it is built already
             engine.rebuild()
         if name == names[0]:
             seconds, size = time.perf_counter() - begin, engine.stats()["bytes"]

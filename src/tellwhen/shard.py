@@ -18,7 +18,7 @@ from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
-from tellwhen.engines.base import Engine, able
+from tellwhen.engines.base import INDEX_AT_ONCE, Engine, able
 from tellwhen.errors import (
     BudgetError,
     DuplicateId,
@@ -37,9 +37,6 @@ from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, 
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
-
-INDEX_AT_ONCE = 10_000
-"""Batches larger than this are indexed immediately; smaller ones may stay pending."""
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""

@@ -19,6 +19,9 @@ from tellwhen.checks import check_matches, random_event, random_expression
 from tellwhen.compaction import Compaction
 from tellwhen.engines.auto.engine import Merge
 from tellwhen.engines.auto.segments import RATIO, to_merge
+from tellwhen.schema import Schema
+from tellwhen.shard import Shard
+from tellwhen.warehouse.opening import copy_subscriptions
 
 
 def sizes(index):
@@ -188,10 +191,24 @@ def test_a_copy_made_while_an_index_is_merged_is_whole(held, tmp_path):
 
 
 def test_many_at_a_time_are_indexed_at_once(monkeypatch):
-    monkeypatch.setattr("tellwhen.engines.auto.engine.AT_ONCE", 50)
+    monkeypatch.setattr("tellwhen.engines.auto.engine.INDEX_AT_ONCE", 50)
     index = tw.Index().add_many((i, f"x = {i % 3}") for i in range(51))
     assert sizes(index) == [51]
     assert index._upkeep is None
+
+
+@pytest.mark.parametrize("count", [49, 50, 51])
+def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(monkeypatch, count):
+    """The engine indexes many at once by itself, the shard has it index the others."""
+    for module in "tellwhen.engines.auto.engine", "tellwhen.shard":
+        monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
+    set_thresholds(monkeypatch, pending=1)
+    source = settled(tw.Index().add_many((i, f"x = {i % 3}") for i in range(count)))._shard
+    shard = Shard.empty("auto", Schema())
+    shard.store.attributes = source.store.attributes
+    copy_subscriptions(shard, source, source.store.alive())
+    shard.index_all()
+    assert shard.engines.stats()["segments"] == [count]
 
 
 def test_threads_match_while_another_adds_and_the_index_grows():

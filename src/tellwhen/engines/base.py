@@ -18,6 +18,9 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Typical
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
+INDEX_AT_ONCE = 10_000
+"""Batches of at least this many subscriptions are indexed immediately; smaller ones may stay pending."""
+
 Capability = Literal["expressions"]
 
 CAPABILITIES: dict[Capability, str] = {

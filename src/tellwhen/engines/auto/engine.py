@@ -12,7 +12,7 @@ from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
-from tellwhen.engines.base import Counted, Engine, Option, Reader, Share, Source, Upkeep
+from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Upkeep
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.reader import readers
@@ -27,9 +27,6 @@ PENDING_MAX = 256
 
 UNCOMPILED_MAX = 2_048
 """The same before the kernels are compiled: a small index needs none but the small ones."""
-
-AT_ONCE = 10_000
-"""More than these at a time are made a segment at once, not aside."""
 
 SHARES_MAX = 8
 """Attributes that a plan names."""
@@ -73,7 +70,7 @@ class Auto(Engine):
 
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
-        if len(slots) > AT_ONCE:
+        if len(slots) >= INDEX_AT_ONCE:
             self._merge_now(to_merge([len(segment.slots) for segment in self._segments], self._pending.count))
 
     def delete(self, slots: I32) -> None:
@@ -258,7 +255,7 @@ class Merge(Upkeep):
 
     def run(self) -> None:
         self.result = built(self._snapshot, self._slots, self._marginals)
-        if len(self._slots) > AT_ONCE:
+        if len(self._slots) >= INDEX_AT_ONCE:
             give_back()
 
     def finish(self) -> bool:
