@@ -18,7 +18,7 @@ from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
-from tellwhen.engines.base import INDEX_AT_ONCE, Engine, able
+from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
 from tellwhen.errors import (
     BudgetError,
     DuplicateId,
@@ -47,7 +47,7 @@ class ShardMark(NamedTuple):
 
     store: StoreMark
     profile: Profile
-    engine: Any
+    undo_engine: Undo | None
     slots: int
 
 
@@ -215,18 +215,18 @@ class Shard:
         return ShardMark(self.store.mark(), self.profile, self.engines.mark(), len(self.store))
 
     def rewind(self, mark: ShardMark) -> None:
-        """Back to the mark. The engine is built again if it has seen the change, which may be half done."""
+        """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""
         self.store.rewind(mark.store)
         self.expect(mark.profile)
         self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
         if self._is_engine_touched:
             self._slots = None
-            if mark.engine is None:
+            if mark.undo_engine is not None:
+                mark.undo_engine()
+            else:
                 self.engines = complete(self.engine.spec, self.store)
                 self.engines.insert(self.store.alive())
-            else:
-                self.engines.rewind(mark.engine)
             self._is_engine_touched = False
 
     @property

@@ -8,7 +8,7 @@ arrays that a reader can see: it writes behind their ends, or into new ones.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -82,6 +82,10 @@ class Counted(NamedTuple):
     candidates: int = 0
 
 
+Undo = Callable[[], None]
+"""Undoes the changes to an engine, wherever they stopped. No reader may have seen any of them."""
+
+
 class Upkeep(ABC):
     """Work on an engine that can be done aside, while others match with it and change it."""
 
@@ -153,13 +157,9 @@ class Engine(ABC):
         """What is to be done aside, if anything."""
         return None
 
-    def mark(self) -> Any:
-        """A moment that `rewind` can come back to; None if the engine would have to be built again."""
+    def mark(self) -> Undo | None:
+        """What undoes all changes from now on; None if the engine would have to be built again."""
         return None
-
-    def rewind(self, mark: Any) -> None:
-        """Undo all changes since the mark, wherever they stopped. No reader may have seen any of them."""
-        raise NotImplementedError
 
     @abstractmethod
     def reader(self) -> Reader:

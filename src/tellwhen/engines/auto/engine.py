@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
-from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Upkeep
+from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.reader import readers
@@ -33,15 +33,6 @@ SHARES_MAX = 8
 
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed, and they are over a quarter."""
-
-
-class Mark(NamedTuple):
-    """A moment to come back to."""
-
-    segments: tuple[Segment, ...]
-    pending: Growing
-    pending_count: int
-    removed: int
 
 
 class Auto(Engine):
@@ -85,12 +76,16 @@ class Auto(Engine):
         if self._merge is not None:
             self._merge.moves.extend(moves)
 
-    def mark(self) -> Mark:
-        return Mark(self._segments, self._pending, self._pending.count, self._removed)
+    def mark(self) -> Undo:
+        segments, pending, removed, is_outdated = self._segments, self._pending, self._removed, self._is_outdated
+        pending_count = pending.count
 
-    def rewind(self, mark: Mark) -> None:
-        self._segments, self._pending, self._pending.count, self._removed = mark
-        self._merge = None  # it may have been told of moves that are taken back now
+        def undo() -> None:
+            self._segments, self._pending, self._removed, self._is_outdated = segments, pending, removed, is_outdated
+            pending.count = pending_count
+            self._merge = None  # it may have been told of moves that are undone now
+
+        return undo
 
     # merging
 
