@@ -433,7 +433,7 @@ class Index(Mapping[Id, Expr]):
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
         with self._whole() as shard:
-            store, engine = shard.store, shard.engines
+            store, engine = shard.store, shard.engine
             return {
                 "engine": engine.spec,
                 "subscriptions": len(self),
@@ -442,7 +442,7 @@ class Index(Mapping[Id, Expr]):
                 "predicates": len(store.snapshot().predicates.domain),
                 "bytes": shard.bytes(),
                 "mismatches": dict(self._mismatches),
-                engine.name: engine.stats(),
+                engine.name: shard.engines.stats(),
             }
 
     # keeping

@@ -34,7 +34,6 @@ class Beside(Engine):
 
     def __init__(self, named: Engine) -> None:
         super().__init__(named.source)
-        self.name = named.name  # type: ignore[misc]
         self.named, self.other = named, Auto(named.source)
         self._is_other = Growing(np.uint8)  # by slot
 
