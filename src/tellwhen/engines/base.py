@@ -75,11 +75,13 @@ class Share(NamedTuple):
     """By which domain, if the words end with it."""
 
 
-class Counted(NamedTuple):
-    """What matching has met so far."""
+class Counted:
+    """What matching has met so far. Several threads may count at once: a few more or less do not matter."""
 
-    events: int = 0
-    candidates: int = 0
+    __slots__ = ("candidates", "events")
+
+    def __init__(self) -> None:
+        self.events = self.candidates = 0
 
 
 Undo = Callable[[], None]

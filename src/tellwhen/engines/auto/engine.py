@@ -18,7 +18,7 @@ from tellwhen.engines.cover.postings import one_by_one, slots_by_domain, togethe
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
-from tellwhen.engines.shared.calls import Counter, Packed, Refiner, Union
+from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 from tellwhen.kernels.jit import is_compiled
 
@@ -52,7 +52,7 @@ class Auto(Engine):
         self._removed = 0
         self._merge: Merge | None = None  # that is made aside
         self._is_outdated = False  # were the segments built for other events?
-        self._counter = Counter()
+        self._counted = Counted()
 
     def __len__(self) -> int:
         return sum(len(segment.slots) for segment in self._segments) + self._pending.count - self._removed
@@ -141,7 +141,7 @@ class Auto(Engine):
     # reading
 
     def reader(self) -> Reader:
-        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counter)
+        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted)
 
     def arrays(self) -> dict[str, np.ndarray]:
         named = {"pending": self._pending.view}
@@ -192,12 +192,12 @@ class Auto(Engine):
         return np.sort(slots[snapshot.subscriptions.died[slots] > snapshot.version])
 
     def counted(self) -> Counted:
-        return Counted(self._counter.events, self._counter.candidates)
+        return self._counted
 
     def adapt(self) -> None:
         self._is_outdated = True
         self._merge = None  # it was begun for other events
-        self._counter = Counter()
+        self._counted = Counted()
 
     def verify(self) -> None:
         snapshot = self.source.snapshot()
@@ -212,24 +212,24 @@ class Auto(Engine):
 class SegmentsReader(Reader):
     """All segments and what is pending. Made when first asked: of many that are published, no one asks most."""
 
-    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counter: Counter) -> None:
-        self._segments, self._pending, self._snapshot, self._counter = segments, pending, snapshot, counter
+    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted) -> None:
+        self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
         self._reader: Reader | None = None
 
     def _made(self) -> Reader:
         snapshot = Packed(self._snapshot)
         found: list[Reader] = []
         if self._segments:
-            found += readers([segment.packed for segment in self._segments], snapshot, self._counter)
+            found += readers([segment.packed for segment in self._segments], snapshot, self._counted)
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
         self._reader = found[0] if len(found) == 1 else Union(found)
         return self._reader
 
     def match(self, events: Events) -> Matches:
-        counter, count = self._counter, len(events.single_valued)
-        counter.events += count
-        counter.candidates += count * len(self._pending)
+        counted, count = self._counted, len(events.single_valued)
+        counted.events += count
+        counted.candidates += count * len(self._pending)
         return (self._reader or self._made()).match(events)
 
     def candidates(self, events: Events) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from tellwhen.engines.base import Reader
+from tellwhen.engines.base import Counted, Reader
 from tellwhen.engines.cover.arrays import CHUNK_HEADER, CHUNK_WORDS, CoverIndex, CoverScratch
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.shared.calls import Call, Counter, Packed, sizes_of
+from tellwhen.engines.shared.calls import Call, Packed, sizes_of
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 
 
@@ -25,7 +25,7 @@ class CoverReader(Reader):
         return self._call.effort(events)[0]
 
 
-def readers(indexes: Sequence[Packed], snapshot: Packed, counter: Counter | None = None) -> list[Reader]:
+def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
     """A reader for each. They ask for scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]
@@ -58,4 +58,4 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counter: Counter | None
         )
         return found
 
-    return [CoverReader(Call(match_cover, index, snapshot, sizes, counter)) for index in indexes]
+    return [CoverReader(Call(match_cover, index, snapshot, sizes, counted)) for index in indexes]

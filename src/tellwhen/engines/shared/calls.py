@@ -14,7 +14,7 @@ import numpy as np
 
 from tellwhen.containers.batches import one_by_one
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.engines.base import Reader
+from tellwhen.engines.base import Counted, Reader
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
@@ -137,26 +137,17 @@ class Packed:
         return self._addresses
 
 
-class Counter:
-    """Counts what matching meets. Several threads may count at once: a few more or less do not matter."""
-
-    __slots__ = ("candidates", "events")
-
-    def __init__(self) -> None:
-        self.events = self.candidates = 0
-
-
 class Call:
     """A kernel, with the index and the snapshot that it reads, packed or not.
 
-    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event. With a counter
+    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event. With `counted`
     it adds up the candidates, which the kernel must always count.
     """
 
     def __init__(
-        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counter: Counter | None = None
+        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: Counted | None = None
     ) -> None:
-        self._kernel, self._sizes, self._counter = kernel, sizes, counter
+        self._kernel, self._sizes, self._counted = kernel, sizes, counted
         self._index, self._snapshot = Packed.of(index), Packed.of(snapshot)
 
     def of(self, index: Any) -> Call:
@@ -167,9 +158,9 @@ class Call:
         """The matches of all events."""
         scratch = self._take(events)
         matches = self._fill(scratch, events)
-        if self._counter is not None:
+        if self._counted is not None:
             effort = scratch.arrays.effort
-            self._counter.candidates += int(effort[0])
+            self._counted.candidates += int(effort[0])
             effort[0] = 0
         give(scratch)
         return matches
