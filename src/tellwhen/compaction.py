@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.alive import alive, is_alive
 from tellwhen.engines.base import Upkeep
 from tellwhen.ids import Id
 from tellwhen.shard import Shard
@@ -44,13 +45,12 @@ class Compaction(Upkeep):
         old = self.old
         if old.profile is not self._profile:
             return False
-        died = old.store.snapshot().subscriptions.died
-        is_gone = died[self._known] <= old.store.version
-        fresh = np.arange(self._seen, len(old.store), dtype=np.int32)
-        fresh = fresh[died[fresh] > old.store.version]
-        self._removed = [old.ids[slot] for slot in self._known[is_gone].tolist()]
+        snapshot = old.store.snapshot()
+        is_kept = is_alive(snapshot, self._known)
+        fresh = alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
+        self._removed = [old.ids[slot] for slot in self._known[~is_kept].tolist()]
         self._added = [(old.ids[slot], old.texts[slot]) for slot in fresh.tolist()]
-        self._known, self._seen = np.concatenate([self._known[~is_gone], fresh]), len(old.store)
+        self._known, self._seen = np.concatenate([self._known[is_kept], fresh]), len(old.store)
         if len(self._removed) + len(self._added) > FEW:
             return None
         self._catch_up()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tellwhen.compile.alive import alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.shared.calls import Refiner
@@ -38,8 +39,7 @@ class Toy(Engine):
         self._slots, self._removed = Growing(np.int32, self._alive()), 0
 
     def _alive(self) -> I32:
-        snapshot = self.source.snapshot()
-        return self._slots.view[snapshot.subscriptions.died[self._slots.view] > snapshot.version]
+        return alive(self.source.snapshot(), self._slots.view)
 
     def reader(self) -> Reader:
         return Refiner(self._slots.view, self.source.snapshot())

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.growing import Growing
@@ -156,10 +157,8 @@ class Auto(Engine):
 
     def _count_removed(self) -> int:
         snapshot = self.source.snapshot()
-        return sum(
-            int(np.count_nonzero(snapshot.subscriptions.died[slots] <= snapshot.version))
-            for slots in (*(segment.slots for segment in self._segments), self._pending.view)
-        )
+        mine = (*(segment.slots for segment in self._segments), self._pending.view)
+        return sum(len(slots) - len(alive(snapshot, slots)) for slots in mine)
 
     def stats(self) -> dict[str, Any]:
         return {
@@ -186,10 +185,10 @@ class Auto(Engine):
         return shares + pending_share(self._pending.count)
 
     def always(self) -> I32:
-        is_presence, snapshot = self.source.is_presence(), self.source.snapshot()
+        is_presence = self.source.is_presence()
         found = [one_by_one(segment.packed.arrays, is_presence) for segment in self._segments]
         slots = np.concatenate([self._pending.view[:0], *found])
-        return np.sort(slots[snapshot.subscriptions.died[slots] > snapshot.version])
+        return np.sort(alive(self.source.snapshot(), slots))
 
     def counted(self) -> Counted:
         return self._counted

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.containers.named import flatten, part, unflatten
@@ -74,8 +75,8 @@ def to_merge(sizes: list[int], fresh: int) -> int:
 
 def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
     """A segment of those slots that are not removed, ready to be matched with."""
-    alive = np.sort(slots[snapshot.subscriptions.died[slots] > snapshot.version])
-    segment = Segment.of(alive, build(snapshot, alive, marginals, CHUNK_MIN, BUCKETS_MAX))
+    kept = np.sort(alive(snapshot, slots))
+    segment = Segment.of(kept, build(snapshot, kept, marginals, CHUNK_MIN, BUCKETS_MAX))
     # Compiles the kernel now, if it is not: whoever matches first would have to wait.
     readers([segment.packed], Packed(snapshot))[0].match(NO_EVENTS)
     return segment

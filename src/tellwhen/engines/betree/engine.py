@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tellwhen.compile.alive import is_alive
 from tellwhen.containers.batches import Typical, chosen
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
@@ -112,15 +113,14 @@ class BETree(ConjunctionEngine):
         if self._is_stale(snapshot):
             self.rebuild()
             return
-        died, version = snapshot.subscriptions.died, snapshot.version
         numbers = tree.alive()
         slot = tree.conjunctions.slot[numbers]
         tree.note(self._index)  # before nodes are freed: their records will be other nodes
-        tree.remove(snapshot, numbers[died[np.where(slot < 0, -1 - slot, slot)] <= version])
+        tree.remove(snapshot, numbers[~is_alive(snapshot, np.where(slot < 0, -1 - slot, slot))])
         unfit = tree.unfit(self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, unfit)
         self.recycled += len(unfit)
-        self._translator.forget(died, version)
+        self._translator.forget(snapshot.subscriptions.died, snapshot.version)
         new = self._alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
         self._built = np.concatenate([self._alive(self._built), new])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tellwhen.compile.alive import alive, is_alive
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
@@ -59,16 +60,13 @@ class Scan(Engine):
             self.rebuild()
 
     def rebuild(self) -> None:
-        is_alive = self._is_alive(self._conjunctions.view)
-        self._head = Growing(np.int32, self._head.view[is_alive])
-        self._conjunctions = Growing(np.int32, self._conjunctions.view[is_alive])
-        self._others = Growing(np.int32, self._others.view[self._is_alive(self._others.view)])
+        snapshot = self.source.snapshot()
+        is_kept = is_alive(snapshot, self._conjunctions.view)
+        self._head = Growing(np.int32, self._head.view[is_kept])
+        self._conjunctions = Growing(np.int32, self._conjunctions.view[is_kept])
+        self._others = Growing(np.int32, alive(snapshot, self._others.view))
         self._removed = 0
         self._index_predicates()
-
-    def _is_alive(self, slots: I32) -> np.ndarray:
-        snapshot = self.source.snapshot()
-        return snapshot.subscriptions.died[slots] > snapshot.version
 
     def _index_predicates(self) -> None:
         snapshot = self.source.snapshot()
@@ -89,7 +87,8 @@ class Scan(Engine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         conjunctions, head, others, self._stabbing, self._stabbed = unflatten(ScanIndex, arrays)
         self._conjunctions, self._head, self._others = (Growing(np.int32, a) for a in (conjunctions, head, others))
-        self._removed = int(np.count_nonzero(~self._is_alive(np.concatenate([conjunctions, others]))))
+        mine = np.concatenate([conjunctions, others])
+        self._removed = len(mine) - len(alive(self.source.snapshot(), mine))
 
     def stats(self) -> dict[str, Any]:
         return {

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tellwhen.compile.alive import alive
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Share, Source
@@ -67,8 +68,7 @@ class BulkEngine(Engine):
 
     def _alive(self, slots: I32) -> I32:
         """Those of the slots that are not removed."""
-        snapshot = self.source.snapshot()
-        return slots[snapshot.subscriptions.died[slots] > snapshot.version]
+        return alive(self.source.snapshot(), slots)
 
     @abstractmethod
     def _build(self) -> None:
