@@ -60,6 +60,10 @@ class Typical:
             carried, *by_domain(self._events.domain[known], self._events.low[known], share[known], domains)
         )
 
+    def marginals_if_known(self, domains: int) -> Marginals | None:
+        """The same, or None if nothing is known of the events."""
+        return self.marginals(domains) if self.is_known else None
+
 
 def by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I64, I64, F64]:
     """Points in the order of their domains; where each domain starts, the points, and their shares."""

@@ -56,14 +56,19 @@ class Auto(Engine):
         self._counted = Counted()
 
     def __len__(self) -> int:
-        return sum(len(segment.slots) for segment in self._segments) + self._pending.count - self._removed
+        return sum(self._sizes) + self._pending.count - self._removed
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Slots of every segment."""
+        return [len(segment.slots) for segment in self._segments]
 
     # changing
 
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
         if len(slots) >= INDEX_AT_ONCE:
-            self._merge_now(to_merge([len(segment.slots) for segment in self._segments], self._pending.count))
+            self._merge_now(to_merge(self._sizes, self._pending.count))
 
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
@@ -106,7 +111,7 @@ class Auto(Engine):
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
             return len(self._segments)
         if self._pending.count > self._pending_max():
-            return to_merge([len(segment.slots) for segment in self._segments], self._pending.count)
+            return to_merge(self._sizes, self._pending.count)
         return None
 
     def _pending_max(self) -> int:
@@ -115,8 +120,8 @@ class Auto(Engine):
         return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_MAX
 
     def _new_merge(self, count: int) -> Merge:
-        snapshot, typical = self.source.snapshot(), self.source.typical()
-        marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+        snapshot = self.source.snapshot()
+        marginals = self.source.typical().marginals_if_known(snapshot.domains)
         inputs = self._segments[len(self._segments) - count :]
         slots = np.concatenate([*(segment.slots for segment in inputs), self._pending.view])
         return Merge(self, count, self._pending.count, slots, snapshot, marginals)
@@ -165,7 +170,7 @@ class Auto(Engine):
             "subscriptions": len(self),
             "removed": self._removed,
             "pending": self._pending.count,
-            "segments": [len(segment.slots) for segment in self._segments],
+            "segments": self._sizes,
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 

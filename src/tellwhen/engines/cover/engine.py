@@ -34,8 +34,8 @@ class Cover(BulkEngine):
     index_kind = CoverIndex
 
     def _build(self) -> None:
-        snapshot, typical = self.source.snapshot(), self.source.typical()
-        marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+        snapshot = self.source.snapshot()
+        marginals = self.source.typical().marginals_if_known(snapshot.domains)
         self._index = build(snapshot, self._built, marginals, self.option["chunk"], self.option["buckets"])
 
     def _index_reader(self, refiner: Refiner) -> Reader:
