@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakMethod
 
-from tellwhen.engines.base import Upkeep
+from tellwhen.upkeep import ShardUpkeep
 
 log = logging.getLogger("tellwhen")
 
-Taking = Callable[[], Upkeep | None]
+Taking = Callable[[], ShardUpkeep | None]
 """Gives the next piece of work. After None the thread ends, and a later change starts another."""
 
-Finishing = Callable[[Upkeep], bool]
+Finishing = Callable[[ShardUpkeep], bool]
 """Takes over what was done; False if there is more to be run first."""
 
 _running: set[threading.Thread] = set()

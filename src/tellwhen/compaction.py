@@ -10,41 +10,42 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.alive import alive, is_alive
-from tellwhen.engines.base import Upkeep
 from tellwhen.ids import Id
 from tellwhen.shard import Shard
+from tellwhen.upkeep import ShardUpkeep
 
 FEW = 64
 """Changes that are caught up with while others wait."""
 
 
-class Compaction(Upkeep):
+class Compaction(ShardUpkeep):
     """A new shard in place of one that has many removed slots."""
 
     def __init__(self, shard: Shard) -> None:
-        self.old, self._profile = shard, shard.profile
+        super().__init__(shard)
+        self._profile = shard.profile
         self._known = shard.store.alive()  # slots of the old one whose subscriptions are in the new one
         self._seen = len(shard.store)  # slots of the old one that were looked at
         self._copy = shard.copying()
-        self.result: Shard | None = None
+        self._new: Shard | None = None
         self._removed: list[Id] = []  # to be done again
         self._added: list[tuple[Id, str]] = []
 
     def run(self) -> None:
-        if self.result is None:
-            self.result = self._copy()
-        self._catch_up()
+        if self._new is None:
+            self._new = self._copy()
+        self._catch_up(self._new)
 
-    def _catch_up(self) -> None:
-        assert self.result is not None
-        self.result.remove(self._removed)
-        self.result.add(iter(self._added), replace=False)
+    def _catch_up(self, new: Shard) -> None:
+        new.remove(self._removed)
+        new.add(iter(self._added), replace=False)
         self._removed, self._added = [], []
 
-    def finish(self) -> bool | None:
-        old = self.old
+    def finish(self) -> bool:
+        old, new = self.shard, self._new
+        assert new is not None, "it was not run"
         if old.profile is not self._profile:
-            return False
+            return True  # the new one was built for other events: it is useless
         snapshot = old.store.snapshot()
         is_kept = is_alive(snapshot, self._known)
         fresh = alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
@@ -52,6 +53,7 @@ class Compaction(Upkeep):
         self._added = [(old.ids[slot], old.texts[slot]) for slot in fresh.tolist()]
         self._known, self._seen = np.concatenate([self._known[is_kept], fresh]), len(old.store)
         if len(self._removed) + len(self._added) > FEW:
-            return None
-        self._catch_up()
+            return False
+        self._catch_up(new)
+        self.result = new
         return True

@@ -23,7 +23,7 @@ from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.events import EventEncoder
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
-from tellwhen.engines.base import Reader, Upkeep
+from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import cores
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import ExpressionError, IdError, LimitError, TellwhenError, UnknownId, shown
@@ -40,6 +40,7 @@ from tellwhen.recent import Recent
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
+from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
 COMPACT_AT_ONCE = 10_000
@@ -276,11 +277,11 @@ class Index(Mapping[Id, Expr]):
             self._is_waiting = False
             yield shard
 
-    def _next_upkeep(self) -> Upkeep | None:
+    def _next_upkeep(self) -> ShardUpkeep | None:
         with self._waiting() as shard:
-            work: Upkeep | None = None
+            work: ShardUpkeep | None = None
             if self._has_room(shard):
-                work = Compaction(shard) if shard.is_sparse else shard.engines.upkeep()
+                work = Compaction(shard) if shard.is_sparse else engine_upkeep(shard)
             if work is None:
                 self._upkeep = None
             return work
@@ -292,14 +293,14 @@ class Index(Mapping[Id, Expr]):
         needed = sum(shard.bytes().values()) + INDEX_BYTES * len(shard.engines)
         return needed <= self._memory_limit
 
-    def _finish_upkeep(self, work: Upkeep) -> bool:
+    def _finish_upkeep(self, work: ShardUpkeep) -> bool:
         with self._waiting() as shard:
-            if isinstance(work, Compaction) and work.old is not shard:
-                return True  # another one has taken its place
-            done = work.finish()
-            if done:
-                self._state = _state(work.result if isinstance(work, Compaction) and work.result else shard)
-            return done is not None
+            if work.shard is not shard:
+                return True  # another shard has taken its place: the work is useless
+            is_done = work.finish()
+            if work.result is not None:
+                self._state = _state(work.result)
+            return is_done
 
     # matching
 

@@ -96,9 +96,8 @@ class Upkeep(ABC):
         """The long part, in any thread: it reads only what never changes."""
 
     @abstractmethod
-    def finish(self) -> bool | None:
-        """The short part, while nobody changes the engine. False if a change has made the work useless; None if there
-        is more to be run first."""
+    def finish(self) -> bool:
+        """The short part, while nobody changes the engine. False if a change has made the work useless."""
 
 
 class Engine(ABC):
