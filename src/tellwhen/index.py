@@ -26,13 +26,14 @@ from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import cores
 from tellwhen.engines.shared.threads import match as match_in_threads
-from tellwhen.errors import ExpressionError, IdError, LimitError, TellwhenError, UnknownId, shown
+from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
+from tellwhen.memory_limit import MemoryLimit
 from tellwhen.persistence import directory
 from tellwhen.plan import Plan, plan
 from tellwhen.profile import Profile
@@ -40,14 +41,12 @@ from tellwhen.recent import Recent
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
+from tellwhen.subscriptions import pairs_of
 from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
 COMPACT_AT_ONCE = 10_000
 """So few subscriptions are compacted within a change; more of them aside, if their texts are kept."""
-
-INDEX_BYTES = 512
-"""That a subscription may take in an index, besides the store: most take less."""
 
 HANDOVER_SECONDS = 0.0005
 """A lock goes to whoever asks first when it is free: a thread that makes one change after the other would never let the
@@ -114,7 +113,7 @@ class Index(Mapping[Id, Expr]):
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
             raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
-        self._memory_limit = _checked_limit(memory_limit)
+        self._memory_limit = MemoryLimit(memory_limit)
         # A copy: the user may go on adding to the profile.
         self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts))
 
@@ -144,7 +143,7 @@ class Index(Mapping[Id, Expr]):
         self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Id, Given]], *, replace: bool = False
     ) -> Index:
         """Add many at once: all of them, or none when one is faulty. They become visible together."""
-        pairs = _pairs(subscriptions)
+        pairs = pairs_of(subscriptions)
         with self._changing() as shard:
             shard.add(pairs, replace)
         return self
@@ -219,10 +218,10 @@ class Index(Mapping[Id, Expr]):
                 self._busy = True
                 self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
                 shard = self._shard
-                self._undo = shard, shard.mark()
+                mark = shard.mark()
+                self._undo = shard, mark
                 yield shard
-                if self._memory_limit is not None:
-                    self._refuse_too_large(shard)
+                self._memory_limit.refuse_growth(shard, mark.slots)
                 is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
                 self._state = _state(shard.copying()() if is_compacted else shard)
                 self._undo = None
@@ -231,10 +230,7 @@ class Index(Mapping[Id, Expr]):
                 raise
             finally:
                 self._busy = False
-            is_kept_up = self._upkeep is not None and self._upkeep.is_alive()
-            shard = self._shard
-            if not is_kept_up and (shard.is_sparse or shard.engines.is_due()) and self._has_room(shard):
-                self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
+            self._keep_up()
 
     @contextmanager
     def _whole(self) -> Iterator[Shard]:
@@ -245,17 +241,6 @@ class Index(Mapping[Id, Expr]):
             # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
             self._take_back()
             yield self._shard
-
-    def _refuse_too_large(self, shard: Shard) -> None:
-        _, mark = self._undo or (shard, None)
-        needed = sum(shard.bytes().values())
-        has_grown = mark is not None and len(shard.store) > mark.slots
-        if self._memory_limit is not None and needed > self._memory_limit and has_grown:
-            raise LimitError(
-                f"with {len(shard.engines):,} subscriptions the index would take {needed:,} bytes, more than its "
-                f"memory_limit of {self._memory_limit:,}; nothing was added. texts=False saves "
-                f"{sum(array.nbytes for array in shard.texts.arrays().values()):,} of them"
-            )
 
     def _take_back(self) -> None:
         if self._undo is not None:
@@ -270,6 +255,14 @@ class Index(Mapping[Id, Expr]):
 
     # keeping up, in a thread of its own (`background.py`)
 
+    def _keep_up(self) -> None:
+        """Start the thread if there is something for it to do, unless it is at work."""
+        if self._upkeep is None or not self._upkeep.is_alive():
+            shard = self._shard
+            is_due = shard.is_sparse or shard.engines.is_due()
+            if is_due and self._memory_limit.has_room_to_build(shard):
+                self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
+
     @contextmanager
     def _waiting(self) -> Iterator[Shard]:
         self._is_waiting = True
@@ -280,18 +273,11 @@ class Index(Mapping[Id, Expr]):
     def _next_upkeep(self) -> ShardUpkeep | None:
         with self._waiting() as shard:
             work: ShardUpkeep | None = None
-            if self._has_room(shard):
+            if self._memory_limit.has_room_to_build(shard):
                 work = Compaction(shard) if shard.is_sparse else engine_upkeep(shard)
             if work is None:
                 self._upkeep = None
             return work
-
-    def _has_room(self, shard: Shard) -> bool:
-        """Is there room to build beside what there is? If not, matching is slower: what is new stays pending."""
-        if self._memory_limit is None:
-            return True
-        needed = sum(shard.bytes().values()) + INDEX_BYTES * len(shard.engines)
-        return needed <= self._memory_limit
 
     def _finish_upkeep(self, work: ShardUpkeep) -> bool:
         with self._waiting() as shard:
@@ -462,7 +448,7 @@ class Index(Mapping[Id, Expr]):
         then an index in this process: `tellwhen.spark.update` changes the one on disk.
         """
         index = cls.__new__(cls)
-        index._memory_limit = _checked_limit(memory_limit)
+        index._memory_limit = MemoryLimit(memory_limit)
         index._open(open_any(path, verify))
         return index
 
@@ -471,35 +457,13 @@ class Index(Mapping[Id, Expr]):
         with self._whole() as shard:
             arrays, meta = shard.parts()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
-            own = {"mismatches": Counter(self._mismatches), "memory_limit": self._memory_limit}
+            own = {"mismatches": Counter(self._mismatches), "memory_limit": self._memory_limit.bytes}
             return {"arrays": copied, "meta": meta, **own}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._memory_limit = state["memory_limit"]
+        self._memory_limit = MemoryLimit(state["memory_limit"])
         self._open(Shard.of_parts(state["arrays"], state["meta"]))
         self._mismatches = state["mismatches"]
-
-
-def _pairs(subscriptions: Any) -> Iterator[tuple[Id, Given]]:
-    """The pairs that a user gives, one by one; an error for what cannot hold any."""
-    if isinstance(subscriptions, Mapping):
-        return iter(subscriptions.items())
-    if hasattr(subscriptions, "columns"):  # a table or a frame; iterating over one gives its columns
-        raise ExpressionError(
-            "add_many takes pairs of an id and an expression, not a table; such as "
-            "df.itertuples(index=False, name=None) of pandas, or zip(ids.to_pylist(), texts.to_pylist()) of Arrow"
-        )
-    if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
-        raise ExpressionError(
-            f"add_many takes a mapping, or pairs of an id and an expression, not {shown(subscriptions)}"
-        )
-    return iter(subscriptions)
-
-
-def _checked_limit(memory_limit: Any) -> int | None:
-    if memory_limit is None or (isinstance(memory_limit, int) and not isinstance(memory_limit, bool)):
-        return memory_limit
-    raise TellwhenError(f"memory_limit is a number of bytes, not {shown(memory_limit)}")
 
 
 _all: weakref.WeakSet[Index] = weakref.WeakSet()

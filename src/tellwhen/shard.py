@@ -19,24 +19,16 @@ from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
-from tellwhen.errors import (
-    BudgetError,
-    DuplicateId,
-    ExpressionError,
-    LimitError,
-    ParseError,
-    SchemaError,
-    UnknownId,
-    shown,
-)
+from tellwhen.errors import BudgetError, DuplicateId, UnknownId
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.read import Given, read
+from tellwhen.lang.read import Given
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
+from tellwhen.subscriptions import as_pair, read_subscription
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -128,13 +120,7 @@ class Shard:
         known = self.slots
         first = len(self.store)
         for pair in block:
-            try:
-                id_, given = pair
-            except (TypeError, ValueError):
-                raise ExpressionError(
-                    f"a subscription is a pair of an id and an expression, not {shown(pair)}"
-                ) from None
-            id_ = checked(id_)
+            id_, given = as_pair(pair)
             if id_ in known or id_ in fresh:
                 if not replace:
                     raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
@@ -313,17 +299,3 @@ class Shard:
         shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
         shard.engines.restore(arrays["engine"])
         return shard
-
-
-def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]:
-    """Its expression and text; whatever is wrong with it is told with the id."""
-    try:
-        expression, text = read(given)
-        schema.check(expression)
-        return expression, text
-    except ParseError as error:
-        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
-    except (SchemaError, LimitError) as error:
-        raise type(error)(f"subscription {id_!r}: {error}") from None
-    except ExpressionError as error:
-        raise ExpressionError(f"subscription {id_!r}: {error}") from None

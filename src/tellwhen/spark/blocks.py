@@ -27,10 +27,10 @@ from tellwhen.lang.ast import Expr
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.schema import Schema
-from tellwhen.shard import read_subscription
 from tellwhen.spark.columns import id_type, parsed_column, subscription_columns
 from tellwhen.spark.parsed import decode
 from tellwhen.spark.tasks import mapped, partitions, rows
+from tellwhen.subscriptions import read_subscription
 from tellwhen.warehouse.commits import fresh
 
 MAX_SUBSCRIPTIONS = 250_000
