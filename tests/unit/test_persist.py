@@ -162,20 +162,25 @@ def _grow_for_ever(path, ready):
             ready.set()
 
 
-def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
-    path = tmp_path / "idx"
-    tw.Index("auto", pending=5).add_many((i, f"x >= {i} AND s <> 'word {i}'") for i in range(200)).save(path)
+def after_kills(target, path, seconds):
+    """Kill a process that saves to the path, within so many seconds, and load what is there; four times."""
     context = multiprocessing.get_context("spawn")
     rng = random.Random(4)
     for _ in range(4):
         ready = context.Event()
-        process = context.Process(target=_grow_for_ever, args=(path, ready))
+        process = context.Process(target=target, args=(path, ready))
         process.start()
         assert ready.wait(60)
-        time.sleep(rng.uniform(0.02, 0.3))
+        time.sleep(rng.uniform(0.02, seconds))
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        loaded = tw.Index.load(path)
+        yield tw.Index.load(path)
+
+
+def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
+    path = tmp_path / "idx"
+    tw.Index("auto", pending=5).add_many((i, f"x >= {i} AND s <> 'word {i}'") for i in range(200)).save(path)
+    for loaded in after_kills(_grow_for_ever, path, 0.3):
         assert loaded.match({"x": 10**7, "s": "other"}) == list(range(len(loaded)))
         assert loaded.match({"x": 250, "s": "word 3"}) == [i for i in range(min(251, len(loaded))) if i != 3]
     assert len(loaded) > 200
@@ -184,18 +189,8 @@ def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
 def test_a_kill_leaves_a_whole_index(tmp_path):
     path = tmp_path / "idx"
     tw.Index("scan").add_many((i, f"x >= {i}") for i in range(200)).save(path)
-    context = multiprocessing.get_context("spawn")
-    rng = random.Random(4)
     lengths = set()
-    for _ in range(4):
-        ready = context.Event()
-        process = context.Process(target=_save_for_ever, args=(path, ready))
-        process.start()
-        assert ready.wait(60)
-        time.sleep(rng.uniform(0.02, 0.2))
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        loaded = tw.Index.load(path)
+    for loaded in after_kills(_save_for_ever, path, 0.2):
         lengths.add(len(loaded))
         assert len(loaded.match({"x": 1000})) == len(loaded)
     assert lengths <= {200, 300}

@@ -55,15 +55,16 @@ def save(
     with _locked(root) as is_locked:
         if any(root.iterdir()) and not _is_ours(root):
             raise FormatError(f"{root} exists and is not a saved index; choose another path")
-        before = _in_use(root)
+        old, known = _in_use(root)
+        if not is_locked:
+            known = {}  # another process may be appending to the same files
         data = root / f"data-{uuid.uuid4().hex}"
-        # Without the lock, another process may be appending to the same files.
-        described = _write_arrays(data, parts, durable, root if is_locked else None, before)
+        described = _write_arrays(data, parts, durable, old, known)
         write_checked(root / MANIFEST, {"data": data.name, "files": described, "meta": meta}, FORMAT)
-        for old in root.iterdir():
+        for path in root.iterdir():
             # Without the lock, what is not in use may be what another process is writing.
-            if old != data and _is_part(old) and (is_locked or old.name == before.get("data")):
-                _delete(old)
+            if path != data and _is_part(path) and (is_locked or path == old):
+                _delete(path)
 
 
 @contextmanager
@@ -83,18 +84,17 @@ def _locked(root: Path) -> Iterator[bool]:
 
 
 def _write_arrays(
-    data: Path, parts: Parts, durable: bool, root: Path | None, before: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """Make a new data directory, with files of the one before where they serve; returns by file what `load` checks."""
+    data: Path, parts: Parts, durable: bool, old: Path | None, known: Mapping[str, files.Facts]
+) -> dict[str, files.Facts]:
+    """Make a new data directory, with the `known` files of the old one where they serve; returns the facts by file."""
     data.mkdir()
-    described = {}
+    described: dict[str, files.Facts] = {}
     try:
         for part, named in parts.items():
             for name, array in named.items():
-                file, key = data / f"{part}.{name}", f"{part}.{name}"
-                known = before.get("files", {}).get(key) if root is not None else None
-                facts = files.extend(file, array, root / before["data"] / key, known) if root and known else None
-                described[key] = facts or files.write(file, array, durable)
+                file = f"{part}.{name}"
+                facts = files.extend(data / file, array, old / file, known[file]) if old and file in known else None
+                described[file] = facts or files.write(data / file, array, durable)
         if durable:
             _sync(data)
         return described
@@ -194,12 +194,13 @@ def _is_part(path: Path) -> bool:
     return bool(DATA.fullmatch(path.name) or UNFINISHED.fullmatch(path.name))
 
 
-def _in_use(root: Path) -> Mapping[str, Any]:
-    """The manifest that is there; empty if there is none, or a damaged one."""
+def _in_use(root: Path) -> tuple[Path | None, Mapping[str, files.Facts]]:
+    """The data directory that the manifest names, and the facts of its files; nothing if there is no good manifest."""
     try:
-        return _read_manifest(root)
+        manifest = _read_manifest(root)
     except FormatError:
-        return {}
+        return None, {}
+    return root / manifest["data"], manifest["files"]
 
 
 def _is_ours(root: Path) -> bool:
