@@ -16,6 +16,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tellwhen.engines.shared.threads import cores
 from tellwhen.errors import SparkSetupError
 
 if TYPE_CHECKING:
@@ -116,8 +117,7 @@ def _cores(master: str) -> int:
     if numbers:
         own, workers, each = numbers.groups()
         return int(own) if own else int(workers) * int(each)
-    # The cores that this process may use, which may be fewer than there are.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def _has_jvm(settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:

@@ -17,7 +17,7 @@ EVENTS_PER_THREAD = 64
 
 
 def cores() -> int:
-    """The processors that this process may use."""
+    """The processors that this process may use, which may be fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
