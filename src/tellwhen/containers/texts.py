@@ -83,9 +83,3 @@ class Texts:
         start, bytes_ = gather(other._start.view, which)
         self._start.extend(start[1:] + self._data.count)
         self._data.extend(other._data.view[bytes_])
-
-    def kept(self, which: I32) -> Texts:
-        """The texts at the indexes `which`, in that order."""
-        after = Texts()
-        after.adopt(self, which)
-        return after
