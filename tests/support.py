@@ -72,7 +72,7 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
 
 
 def settled(index: tw.Index) -> tw.Index:
-    """The index once nothing is left to be done aside."""
+    """The index once nothing is left to do in the background."""
     thread = index._upkeep
     if thread is not None:
         thread.join(120)

@@ -46,11 +46,11 @@ from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
 COMPACT_AT_ONCE = 10_000
-"""So few subscriptions are compacted within a change; more of them aside, if their texts are kept."""
+"""Up to this many subscriptions are compacted within a change; more of them in the background, if there are texts."""
 
 HANDOVER_SECONDS = 0.0005
-"""A lock goes to whoever asks first when it is free: a thread that makes one change after the other would never let the
-one go on that keeps the index up. So it waits for this long when it is asked to."""
+"""A change sleeps for this long when the background thread waits for the lock. Otherwise a thread that makes one change
+after the other would always take the lock again before the background thread gets it."""
 
 
 class _State(NamedTuple):
@@ -130,7 +130,7 @@ class Index(Mapping[Id, Expr]):
         self._lock = threading.RLock()
         self._busy = False
         self._counting = threading.Lock()
-        self._upkeep: threading.Thread | None = None  # that works on the engine aside
+        self._upkeep: threading.Thread | None = None  # that works in the background
         self._is_waiting = False  # does it wait for the lock?
 
     # changing
@@ -190,9 +190,9 @@ class Index(Mapping[Id, Expr]):
         return self
 
     def adapt(self) -> Index:
-        """Choose anew what to test first, by a sample of the events that were matched lately.
+        """Choose again what to test first, by a sample of recently matched events, which replaces the profile.
 
-        They replace the profile. The default engine does it in the background, other engines at once.
+        The default engine does it in the background, other engines at once.
         """
         recent = self._recent.profile()
         if not recent.events:
@@ -443,6 +443,8 @@ class Index(Mapping[Id, Expr]):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums.
+
+        The `memory_limit` is not saved with an index: give it again, as to `Index`.
 
         Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
         then an index in this process: `tellwhen.spark.update` changes the one on disk.

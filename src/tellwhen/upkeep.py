@@ -1,4 +1,4 @@
-"""What is done for a shard aside, while others match with it and change it?
+"""What is done for a shard in the background, while others match with it and change it?
 
 Work on its engine, after which the shard is still the same one; or a compaction (`compaction.py`), after which another
 shard takes its place.

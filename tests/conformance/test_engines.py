@@ -15,7 +15,7 @@ from tellwhen.checks import accepted, check_engine, check_matches, expected
 pytestmark = pytest.mark.every_engine
 
 ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
-"""All engines; the default one also as it is when it is large: in segments, merged aside."""
+"""All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
 on_every_engine = pytest.mark.parametrize("engine", ENGINES)
 """Above the seeds, so that all engines replay the script of one seed before the next one is made."""

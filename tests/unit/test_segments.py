@@ -1,4 +1,4 @@
-"""Does `auto` keep everything while its segments are merged aside, and does nobody wait for that?"""
+"""Does `auto` keep everything while its segments are merged in the background, and does nobody wait for that?"""
 
 import gc
 import itertools

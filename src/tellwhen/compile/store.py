@@ -167,7 +167,7 @@ class Store:
         self._subscriptions.died.data[slots] = self.version
 
     def alive(self, count: int | None = None, version: int | None = None) -> I32:
-        """The slots that are not removed, ascending: now, or when there were so many and this was the version."""
+        """The live slots, ascending: of the current state, or of an earlier one with `count` slots at `version`."""
         died = self._subscriptions.died
         known = died.data[: died.count if count is None else count]
         return np.flatnonzero(known > (self.version if version is None else version)).astype(np.int32)

@@ -89,7 +89,7 @@ Undo = Callable[[], None]
 
 
 class Upkeep(ABC):
-    """Work on an engine that can be done aside, while others match with it and change it."""
+    """Background work on an engine, while others match with it and change it."""
 
     @abstractmethod
     def run(self) -> None:
@@ -151,11 +151,11 @@ class Engine(ABC):
         self.rebuild()
 
     def is_due(self) -> bool:
-        """Is there anything to be done aside?"""
+        """Is there work to do in the background?"""
         return False
 
     def upkeep(self) -> Upkeep | None:
-        """What is to be done aside, if anything."""
+        """The next piece of background work, if there is any."""
         return None
 
     def mark(self) -> Undo | None:
@@ -191,7 +191,7 @@ class Engine(ABC):
         return Counted()
 
     def adapt(self) -> None:
-        """There are other typical events: choose anew. By default at once, but it may be done aside."""
+        """Optimize for new typical events: rebuild now or, in engines that can, later in the background."""
         self.rebuild()
 
     def verify(self) -> None:  # noqa: B027  an engine without a structure has nothing to check
