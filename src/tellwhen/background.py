@@ -1,7 +1,8 @@
 """How is an index kept up without anybody waiting? By a thread that lives while there is something to do.
 
-The thread takes a piece of work from the index, does it without any lock, and hands it back. It holds no reference to
-the index meanwhile, so that one that nobody needs any more is freed. Work is cut short at the end of the process.
+The thread takes a piece of work from the index, runs it without any lock, and hands it back. Meanwhile it holds no
+reference to the index, so that an index that is no longer used can be freed. When the process ends, the thread stops
+after the step that it is running.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ Taking = Callable[[], ShardUpkeep | None]
 """Gives the next piece of work. After None the thread ends, and a later change starts another."""
 
 Finishing = Callable[[ShardUpkeep], bool]
-"""Takes over what was done; False if there is more to be run first."""
+"""Takes over what was done; False if there is more to run first."""
 
 _running: set[threading.Thread] = set()
 _is_exiting = threading.Event()
 
 
 def start(take: Taking, finish: Finishing) -> threading.Thread | None:
-    """Start a thread that works until there is nothing to do. Both are methods of what is kept up.
+    """Start a thread that works until there is nothing left to do. `take` and `finish` are methods of the index.
 
-    None if there can be no more threads: the next change tries again.
+    None if no thread can be started: the next change tries again.
     """
     thread = threading.Thread(
         target=_work, args=(WeakMethod(take), WeakMethod(finish)), name="tellwhen upkeep", daemon=True
@@ -54,7 +55,7 @@ def _work(take: WeakMethod[Taking], finish: WeakMethod[Finishing]) -> None:
             while _called(finish, work) is False and not _is_exiting.is_set():
                 work.run()
     except Exception:
-        # Nothing is lost: all is still where it was, and matching is only slower than it could be.
+        # Nothing is lost: the index is as it was, and matching is only slower than it could be.
         log.exception("tellwhen: an index could not be kept up; rebuild() does it in the foreground")
     finally:
         _running.discard(threading.current_thread())

@@ -1,8 +1,8 @@
-"""How does an index forget what was removed, without anybody waiting? A new shard is made aside, and catches up.
+"""How does an index forget what was removed, without anybody waiting? A new shard is built in the background.
 
-The new shard is made of what is alive. Meanwhile subscriptions come and go in the old one. They are done again in the
-new one, from their texts, in rounds without any lock, each shorter than the one before. The last few are done while
-nobody changes the index; then the new shard takes the place of the old one.
+It is built from the live subscriptions. Meanwhile the old shard goes on changing. The new one catches up: it replays
+these changes, from the texts of the subscriptions, in rounds that hold no lock and become shorter and shorter. The last
+few changes are replayed while the index is locked; then the new shard takes the place of the old one.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tellwhen.shard import Shard
 from tellwhen.upkeep import ShardUpkeep
 
 FEW = 64
-"""Changes that are caught up with while others wait."""
+"""The most changes that are replayed while the index is locked."""
 
 
 class Compaction(ShardUpkeep):
-    """A new shard in place of one that has many removed slots."""
+    """Replaces a shard that has many removed slots with a new one."""
 
     def __init__(self, shard: Shard) -> None:
         super().__init__(shard)
         self._profile = shard.profile
-        self._known = shard.store.alive()  # slots of the old one whose subscriptions are in the new one
-        self._seen = len(shard.store)  # slots of the old one that were looked at
+        self._known = shard.store.alive()  # slots of the old shard whose subscriptions are in the new one
+        self._seen = len(shard.store)  # slots of the old shard whose changes are known
         self._copy = shard.copying()
         self._new: Shard | None = None
-        self._removed: list[Id] = []  # to be done again
+        self._removed: list[Id] = []  # to be replayed
         self._added: list[tuple[Id, str]] = []
 
     def run(self) -> None:

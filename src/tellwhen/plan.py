@@ -30,15 +30,15 @@ class Plan(NamedTuple):
     subscriptions: int
     parts: list[Part]
     over_budget: int
-    """Subscriptions that the named engine does not take, and that the default engine has."""
+    """Subscriptions that the named engine does not take, and that the default engine indexes."""
     always: list[Id]
     """Subscriptions that every event must be tested against."""
     expected: float | None
     """Candidates per event, on the typical events of the profile; None if there are none."""
     observed: float | None
-    """Candidates per event, of the events matched since the index was opened; None if nobody counts them."""
+    """Candidates per event, over the `matched` events; None if there are none."""
     matched: int
-    """Events matched since the index was opened, if somebody counts them."""
+    """Events matched since the index was opened or adapted; 0 if the engine does not count them."""
 
     @property
     def warnings(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which events came lately? A sample of them, as they came."""
+"""Which events were matched recently? A sample of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 from tellwhen.profile import Profile
 
 MOST = 1_024
-"""Events that are kept, besides those of tables."""
+"""Events kept, besides those of tables."""
 
 EVERY = 64
 """After the first 1,024, one event in 64 is kept, in place of the oldest."""
 
 ROWS, TABLES = 128, 32
-"""Of a table its first 128 events are kept; of tables the last 32."""
+"""The first 128 events of each of the last 32 tables are kept."""
 
 
 class Recent:
@@ -45,7 +45,7 @@ class Recent:
             self._kept.extend(dict(event) for event in some if isinstance(event, Mapping))
 
     def profile(self) -> Profile:
-        """Of the events that are kept."""
+        """The profile of the events that are kept."""
         tables = [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]
         return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, tables)])
 

@@ -15,8 +15,11 @@ MASK_32 = 0xFFFFFFFF
 
 
 class SlotsById:
-    """The live slots by id. Another thread may look while one changes: the arrays are replaced together, an entry of
-    the table is written at once, and a new slot of an id is entered behind the old one before that is forgotten."""
+    """The live slots by id.
+
+    Other threads may look up ids while one thread changes them: the two arrays are replaced together, an entry of the
+    table is written atomically, and the new slot of an id is entered behind the old one before that is removed.
+    """
 
     __slots__ = ("_arrays", "_count", "_hashes", "_ids", "_used")
 
@@ -25,7 +28,7 @@ class SlotsById:
         self._hashes = Growing(np.uint32)  # by slot
         self._arrays = np.zeros(64, dtype=np.int32), self._hashes.data  # the table, and the hashes
         self._count = 0  # live slots
-        self._used = 0  # places of the table that are not free
+        self._used = 0  # places of the table that are not free, tombstones included
         self.add([ids[slot] for slot in alive.tolist()], alive)
 
     def __len__(self) -> int:
@@ -43,14 +46,14 @@ class SlotsById:
             slot = self._found(id_, *arrays)
             if slot is not None or self._arrays is arrays:
                 return slot
-            # Something was added meanwhile, perhaps this very id in another slot.
+            # The arrays were replaced meanwhile, perhaps because this very id got another slot.
 
     def _found(self, id_: Id, table: I32, hashes: np.ndarray) -> int | None:
         mask, known = len(table) - 1, len(hashes)
         wanted = hash(id_) & MASK_32
         at = wanted & mask
         while (entry := int(table[at])) != FREE:
-            # One beyond the hashes was entered since they were taken.
+            # A slot beyond the hashes was entered after they were taken.
             if 0 < entry <= known and hashes[entry - 1] == wanted and self._ids[entry - 1] == id_:
                 return entry - 1
             at = (at + 1) & mask
@@ -60,7 +63,7 @@ class SlotsById:
         return self.get(id_) is not None
 
     def add(self, ids: Iterable[Id], slots: I32) -> None:
-        """Enter ids with their slots. If one was there with another slot, that one must be removed next."""
+        """Enter ids with their slots. If an id has another slot already, that one must be removed next."""
         missing = len(self._ids) - self._hashes.count
         self._hashes.extend(np.zeros(missing, dtype=np.uint32))
         self._hashes.data[slots] = [hash(id_) & MASK_32 for id_ in ids]
@@ -73,7 +76,7 @@ class SlotsById:
         self._used += len(slots)
 
     def _grown(self, extra: int) -> I32:
-        """A table with room for more, without the places of removed ones."""
+        """A table with room for `extra` more slots, without tombstones."""
         before, _ = self._arrays
         live = before[before > FREE] - np.int32(1)
         size = 1 << (2 * (len(live) + extra)).bit_length()
@@ -83,6 +86,6 @@ class SlotsById:
         return table
 
     def remove(self, slots: I32) -> None:
-        """Forget slots that are there."""
+        """Remove slots that are in the table."""
         forget_slots(self._arrays[0], self._hashes.data, slots)
         self._count -= len(slots)

@@ -1,4 +1,4 @@
-"""What becomes of an expression that is over an engine's budget? The default engine has it, beside the named one."""
+"""What becomes of an expression that is over an engine's budget? The default engine indexes it beside the named one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tellwhen.kernels.arrays import I32
 
 
 def complete(spec: str, source: Source) -> Engine:
-    """The engine of a spec, such that it takes any expression: if it does not, with the default one beside it.
+    """The engine of a spec, made to take any expression: beside one that does not, there is the default engine.
 
-    With the option `strict` it is alone, and what it does not take is refused.
+    With the option `strict` the engine is alone, and what it does not take is refused.
     """
     engine = create(spec, source)
     is_alone = "expressions" in engine.supports or engine.option["strict"]
@@ -28,14 +28,14 @@ def complete(spec: str, source: Source) -> Engine:
 
 
 class Beside(Engine):
-    """A named engine, and the default engine for what that does not take."""
+    """A named engine, and the default engine for the expressions that it does not take."""
 
     supports = frozenset({"expressions"})
 
     def __init__(self, named: Engine) -> None:
         super().__init__(named.source)
         self.named, self.other = named, Auto(named.source)
-        self._is_other = Growing(np.uint8)  # by slot
+        self._is_other = Growing(np.uint8)  # by slot: 1 if it is in the default engine
 
     @property
     def spec(self) -> str:

@@ -1,4 +1,4 @@
-"""`auto`, the default: `cover` in segments, which are merged aside. Nobody waits for a merge."""
+"""`auto`, the default: `cover` in segments that are merged in the background. Nobody waits for a merge."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 from tellwhen.kernels.jit import is_compiled
 
 PENDING_MAX = 256
-"""Pending subscriptions that are tested one by one before a segment is made of them."""
+"""A segment is made once more than this many subscriptions are pending, which are tested one by one."""
 
 UNCOMPILED_MAX = 2_048
-"""The same before the kernels are compiled: a small index needs none but the small ones."""
+"""The same while the kernels of `cover` are not compiled: a small index never has to wait for that."""
 
 SHARES_MAX = 8
-"""Attributes that a plan names."""
+"""Attributes that a plan lists by name."""
 
 REMOVED_MIN = 64
-"""All segments are merged once more than 64 subscriptions are removed, and they are over a quarter."""
+"""All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
 
 
 class Auto(Engine):
@@ -51,7 +51,7 @@ class Auto(Engine):
         self._segments: tuple[Segment, ...] = ()  # the largest first
         self._pending = Growing(np.int32)  # slots
         self._removed = 0
-        self._merge: Merge | None = None  # that is made aside
+        self._merge: Merge | None = None  # under way
         self._is_outdated = False  # were the segments built for other events?
         self._counted = Counted()
 
@@ -106,7 +106,7 @@ class Auto(Engine):
         return self._merge
 
     def _due(self) -> int | None:
-        """How many of the last segments are to be merged with what is pending; None while nothing is due."""
+        """How many of the last segments to merge with the pending slots; None if no merge is due."""
         total = len(self) + self._removed
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
             return len(self._segments)
@@ -132,7 +132,7 @@ class Auto(Engine):
         self._merge.finish()
 
     def adopt(self, merge: Merge) -> bool:
-        """Take over a merge, unless something else has changed the segments since; tells whether it did."""
+        """Put the result of a merge in place; False if it is obsolete, because the segments have changed since."""
         if self._merge is not merge:
             return False
         self._merge = None
@@ -214,7 +214,7 @@ class Auto(Engine):
 
 
 class SegmentsReader(Reader):
-    """All segments and what is pending. Made when first asked: of many that are published, no one asks most."""
+    """Reads all segments and the pending slots. It is set up by the first match: most readers are never used."""
 
     def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted) -> None:
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
@@ -241,15 +241,15 @@ class SegmentsReader(Reader):
 
 
 class Merge(Upkeep):
-    """The last segments and what is pending, as one segment."""
+    """Makes one segment of the last segments and the pending slots."""
 
     def __init__(
         self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
     ) -> None:
         self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
-        self.count = count  # segments that it replaces
-        self.pending = pending  # slots
-        self.moves: list[tuple[int, Moved]] = []  # relabellings since
+        self.count = count  # last segments that it replaces
+        self.pending = pending  # first pending slots that it includes
+        self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
         self.result: Segment
 
     def run(self) -> None:

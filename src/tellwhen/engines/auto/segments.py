@@ -1,7 +1,7 @@
-"""An index in segments: each of some slots, built once, and never changed.
+"""Segments: each is an index of some slots, built once and never changed.
 
-As in Lucene: what is new is pending until there is enough of it for a segment, and small segments are merged into
-larger ones. So a change never waits for more than itself, and a merge can be made aside.
+As in Lucene, new slots are pending until there are enough of them for a segment, and small segments are merged into
+larger ones. No change has to wait for a merge, which can be made in the background.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tellwhen.engines.shared.calls import Packed
 from tellwhen.kernels.arrays import I32, Snapshot
 
 RATIO = 4
-"""A segment is merged with what is smaller once that is more than a quarter of it."""
+"""A segment is merged with all that is smaller once that exceeds a quarter of its size."""
 
 
 class Segment(NamedTuple):
     """Some slots and their index."""
 
     name: str
-    """Unlike that of any other: what is saved under it needs not be saved again."""
+    """Unique: arrays that were saved under this name need not be saved again."""
     slots: I32
     packed: Packed
     """Its `CoverIndex`."""
@@ -58,14 +58,14 @@ class Segment(NamedTuple):
 
 
 def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
-    """The segments that `Segment.arrays` were taken of, in their order."""
+    """The segments whose `arrays` were saved, in the order in which they were saved."""
     names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.startswith("segment-"))
     found = [(name, part(arrays, name)) for name in names]
     return [Segment(name, mine["slots"], Packed(unflatten(CoverIndex, mine))) for name, mine in found]
 
 
 def to_merge(sizes: list[int], fresh: int) -> int:
-    """How many of the last segments are merged with so many fresh slots? `sizes` are descending."""
+    """How many of the last segments to merge with `fresh` new slots, given the sizes of all segments, descending."""
     merged = 0
     while merged < len(sizes) and sizes[-1 - merged] < RATIO * fresh:
         fresh += sizes[-1 - merged]
@@ -74,9 +74,9 @@ def to_merge(sizes: list[int], fresh: int) -> int:
 
 
 def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
-    """A segment of those slots that are not removed, ready to be matched with."""
+    """A segment of the live ones of the slots, ready to be matched with."""
     kept = np.sort(alive(snapshot, slots))
     segment = Segment.of(kept, build(snapshot, kept, marginals, CHUNK_MIN, BUCKETS_MAX))
-    # Compiles the kernel now, if it is not: whoever matches first would have to wait.
+    # Compiles the kernel now, if necessary: otherwise the first match would have to wait for it.
     readers([segment.packed], Packed(snapshot))[0].match(NO_EVENTS)
     return segment
