@@ -1,4 +1,4 @@
-"""Batches of events: parts of one, several as one, and what events to expect."""
+"""Batches of events: how to slice and join them, and statistics of the events to expect."""
 
 from __future__ import annotations
 

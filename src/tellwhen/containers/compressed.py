@@ -1,4 +1,4 @@
-"""Many texts, compressed in blocks: what is kept for the day on which somebody asks for it."""
+"""Many texts, compressed in blocks: to be kept in little memory, and rarely read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I32
 
 BLOCK = 128
-"""Texts that are compressed together."""
+"""Texts in a block, which are compressed together."""
 
 
 class CompressedTexts:
     """Append-only. The last texts, fewer than a block, are not compressed yet.
 
-    Another thread may read while one appends: the last texts and the number of those before them are one tuple.
+    Other threads may read while one appends: the last texts and the number of texts before them are replaced together,
+    as one tuple.
     """
 
     __slots__ = ("_blocks", "_codec", "_last", "_read", "_start")
@@ -46,7 +47,7 @@ class CompressedTexts:
             self._last = before, last
 
     def _compressed(self, texts: list[str]) -> np.ndarray:
-        """The number of bytes, the length of every text, and the bytes: the first uncompressed, for the decoder."""
+        """A block: its size before compression, for the decoder; then, compressed, lengths and bytes of its texts."""
         encoded = [text.encode() for text in texts]
         raw = np.array([len(text) for text in encoded], dtype=np.int32).tobytes() + b"".join(encoded)
         packed = self._codec.compress(raw, asbytes=True)
@@ -73,7 +74,7 @@ class CompressedTexts:
 
     def align(self, count: int) -> None:
         """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
-        # After an interrupt in `extend`: only what is before the last texts is a block.
+        # An interrupt in `extend` may have left a block whose texts are still among the last ones: it is dropped.
         self._start.count = self._last[0] // BLOCK + 1
         self._blocks.count = int(self._start.view[-1])
         self.extend([""] * max(0, count - len(self)))
@@ -105,7 +106,7 @@ class CompressedTexts:
 
     @classmethod
     def restored(cls, arrays: Mapping[str, np.ndarray]) -> CompressedTexts:
-        """What `arrays` were taken of."""
+        """The texts whose `arrays` were saved."""
         texts = cls()
         texts._start, texts._blocks = Growing(np.int64, arrays["start"]), Growing(np.uint8, arrays["blocks"])
         last = Texts(arrays["last_start"], arrays["last"])
@@ -114,7 +115,7 @@ class CompressedTexts:
 
 
 class NoTexts:
-    """In place of texts that nobody wants to keep."""
+    """In place of texts that are not kept: only their number is known."""
 
     def __init__(self, count: int = 0) -> None:
         self._count = count

@@ -1,4 +1,4 @@
-"""How does memory that is free become free for others, too?"""
+"""How is freed memory returned to the operating system?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _trim() -> Any:
 
 
 def give_back() -> None:
-    """After much work: glibc keeps what was freed between arrays in use, several times what an index needs."""
+    """Return it, after a large build: glibc keeps what lies between live arrays, several times the size of an index."""
     trim = _trim()
     if trim is not None:
         trim(0)

@@ -55,7 +55,7 @@ class Texts:
         return self._start.view, self._data.view
 
     def first(self, count: int) -> tuple[I64, U8]:
-        """Start and data of the first texts, which do not change while another thread appends others, or drops them."""
+        """Start and data of the first texts, which do not change while another thread appends or drops later ones."""
         start = self._start.data[: count + 1]
         return start, self._data.data[: start[count]]
 
