@@ -39,24 +39,25 @@ CHUNK, CHUNKS_END, REST, REST_END, GUARD, CLUSTER_COLUMNS = 0, 1, 2, 3, 4, 8
 begin. One cache line."""
 
 POSTING, MEMBERS, BITMAPS, COLUMNS, ALTERNATIVES, FEWEST, CHUNK_HEADER = range(7)
-"""Words of a chunk: its first posting and how many, where its bitmaps begin, how many columns must be true, how many
-are of clauses, and the fewest of the former that a member has. Its columns follow, clause by clause: each is
-group << GROUP_SHIFT | BITMAP_SPAN * (2 * domain + negated) + the bitmaps before its own. The group is 0 for columns
-that must be true, and then one for each clause, where `negated` says that some member's predicate is."""
+"""Words of a chunk: its first posting, the number of its members, where its bitmaps begin, the number of columns that
+must be true, the number of columns of clauses, and the fewest of the former that a member asks for. Its columns
+follow, clause by clause: each is group << GROUP_SHIFT | BITMAP_SPAN * (2 * domain + negated) + the number of bitmaps
+before its own. Columns that must be true are in group 0. Every clause has a group of its own, in which `negated` says
+that the predicate of some member is."""
 
 BITMAP_SPAN = 1 << 16
-"""More than the bitmaps of a chunk."""
+"""Greater than the number of bitmaps in a chunk."""
 
 GROUP_SHIFT = 56
 
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
-"""Members of a chunk, at most, and the words of a bitmap with a bit for each."""
+"""The most members of a chunk, and the words of a bitmap with a bit for each."""
 
 BUCKETS_MAX = 62
-"""Buckets of a domain."""
+"""The most buckets of a domain."""
 
 NO_BUCKET = 255
-"""In place of a bucket: a space of few values, between those that have buckets."""
+"""In place of a bucket, for a space of few values between two that have buckets."""
 
 
 class Access(NamedTuple):
@@ -68,10 +69,10 @@ class Access(NamedTuple):
 
 
 class Postings(NamedTuple):
-    """Who waits, cluster by cluster, chunk by chunk, those that are in no chunk last."""
+    """The terms that wait, cluster by cluster: first those in chunks, chunk by chunk, then those in none."""
 
-    slot: I32  # |4|-8|2|        -1 - slot for one of several postings
-    program: I64  # |0|-1|34|       where its program begins in `words`, -1 for none; in a chunk, what bitmaps leave
+    slot: I32  # |4|-8|2|        -1 - slot if the slot has several postings
+    program: I64  # |0|-1|34|       where its program begins in `words`, -1 for none; in a chunk, of open tests only
     guard: U64  # by posting that is in no chunk: what an event must have (`kernels/guards.py`)
 
 
@@ -110,9 +111,9 @@ class CoverScratch(NamedTuple):
     opened: I64  # by cluster: when it was last opened; the last element is the clock
     buckets: U64  # by domain of which the event has several values: a bit for each of their buckets
     joined: U64  # a bitmap: the OR, or the AND, of several
-    either: U64  # of a chunk: the members of whom a clause is true
+    either: U64  # of a chunk: the members for which a clause is true
     members: U64  # of a chunk: those that no bitmap has ruled out yet
-    candidates: I32  # postings whose program is to be run; -1 - posting where bitmaps have not told all
+    candidates: I32  # postings whose program is to be run; -1 - posting to test the whole subscription
     registers: U8
     truth: U64
     entry: I32  # by domain of the store: as `kernels.evaluate.open_event` says; zero between events

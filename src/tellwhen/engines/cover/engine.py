@@ -1,4 +1,4 @@
-"""`cover`: of which few predicates must at least one be true? There a subscription waits; its program decides.
+"""`cover`: of which few predicates must at least one be true? A subscription waits under these; its program decides.
 
 No normal form, no budget: any expression has a cover, or is tested on every event.
 """
@@ -17,7 +17,7 @@ from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
 
 CHUNK_MIN = 24
-"""Terms with the same attributes that are worth testing together."""
+"""The fewest terms with the same attributes that are worth testing together."""
 
 
 class Cover(BulkEngine):
@@ -27,7 +27,7 @@ class Cover(BulkEngine):
     summary = "finds candidates by a few predicates of which one must be true, and runs their programs"
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
-        "chunk": Option(CHUNK_MIN, 1, CHUNK_MEMBERS, "terms with the same attributes that are worth testing together"),
+        "chunk": Option(CHUNK_MIN, 1, CHUNK_MEMBERS, "fewest terms with the same attributes that are tested together"),
         "buckets": Option(BUCKETS_MAX, 1, BUCKETS_MAX, "parts of an attribute's values that bitmaps tell apart"),
     }
 

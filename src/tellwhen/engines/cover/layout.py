@@ -46,14 +46,14 @@ from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
 Flags = NDArray[np.bool_]
 
 OFTEN = 0.01
-"""The share of the events that make a term a candidate, from which on it is better tested on every event."""
+"""A term that is a candidate of more than this share of the events is better tested together with others, on all."""
 
 TOGETHER_MIN = 256
-"""Terms that are tested on every event if so many ask for the same columns."""
+"""The fewest terms with the same columns that are worth testing together on every event."""
 
 
 class Asked(NamedTuple):
-    """What terms ask for, and how buckets tell it."""
+    """What terms ask for, and in which buckets it may be true."""
 
     all: Conjuncts
     plain: Conjuncts  # without clauses
@@ -67,14 +67,14 @@ class Asked(NamedTuple):
         return np.diff(self.all.start) > np.diff(self.plain.start)
 
     def without(self, known_true: I32) -> Asked:
-        """Without the predicates that are known to be true of whoever finds the term."""
+        """Without the predicates that are true of every event that finds the term."""
         return self._replace(
             all=without(self.all, known_true, self.span), plain=without(self.plain, known_true, self.span)
         )
 
 
 def cut(asked: Asked, prices: F64, buckets: Buckets, cluster_start: I64, terms: I32, least: int) -> Cut:
-    """Cut clusters into chunks of at least so many terms."""
+    """Cut clusters into chunks of at least `least` terms."""
     known = (GROUPS_MAX + 1) * asked.span
     most = len(terms) // least + len(terms) // CHUNK_MEMBERS + 1
     order, chunks = np.empty_like(terms), np.empty((most, CUT_WORDS), dtype=np.int64)
@@ -96,10 +96,11 @@ def cut(asked: Asked, prices: F64, buckets: Buckets, cluster_start: I64, terms: 
 def together(
     keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, buckets: Buckets, known_true: I32
 ) -> tuple[I64, I32]:
-    """The keys and terms of all postings when those with clauses on few domains are tested together, on every event.
+    """Move terms with clauses on few domains to the cluster that every event opens, where they are tested together.
 
-    In dense data a clause is true of many events: a term that waits for it is a candidate of many of them, in several
-    clusters. Tested with 511 others it costs little, however often. Changes `known_true`.
+    In dense data a clause is true of many events, so a term that waits for it is a candidate of many events, in several
+    clusters. Testing it on every event costs less, because 512 terms are tested at a time. Returns the keys and terms
+    of all postings; changes `known_true`.
     """
     owner = np.repeat(np.arange(len(known_true)), np.diff(covers.start))
     often = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], len(known_true))

@@ -41,7 +41,7 @@ def implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
 def regrouped(
     keys: I64, terms: I32, conjunct: Conjuncts, ranges: Ranges, known: Spaces, mass: F64, known_true: I32
 ) -> tuple[I64, I32]:
-    """The keys and terms of all postings when those of small clusters have moved together. Changes `known_true`."""
+    """Move terms of small clusters together; returns the keys and terms of all postings. Changes `known_true`."""
     size = 1 << max(10, int(8 * len(known_true)).bit_length())
     table, counts = np.zeros((2, min(size, 1 << 23)), dtype=np.int64)
     chosen_key, chosen_predicate = np.empty((2, len(known_true)), dtype=np.int64)

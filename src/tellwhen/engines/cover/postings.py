@@ -25,12 +25,12 @@ def slots_by_domain(index: CoverIndex) -> dict[int, I32]:
 
 def together(index: CoverIndex) -> I32:
     """The slots in the chunks that are tested on every event."""
-    return _different(index.postings.slot[: index.clusters[0, REST]])
+    return _distinct(index.postings.slot[: index.clusters[0, REST]])
 
 
 def one_by_one(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
-    """The slots that every event is tested against: in the cluster that every event opens, but in no chunk, and in
-    those of attributes that must not be there."""
+    """The slots that are tested one by one on every event: those in the cluster that every event opens, but in no
+    chunk, and those that wait for the absence of an attribute."""
     clusters = []
     for domain, variant in _variants(index):
         if is_presence[domain]:
@@ -40,7 +40,7 @@ def one_by_one(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
             if 0 <= node < variant[NODES]:
                 clusters.append(int(index.access.cluster[variant[TABLE] + node]))
     waiting = _slots(index, np.array([cluster for cluster in clusters if cluster >= 0], dtype=np.int64))
-    return np.union1d(_different(index.postings.slot[index.clusters[0, REST] : index.clusters[0, REST_END]]), waiting)
+    return np.union1d(_distinct(index.postings.slot[index.clusters[0, REST] : index.clusters[0, REST_END]]), waiting)
 
 
 def _variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
@@ -51,13 +51,13 @@ def _variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
 
 
 def _slots(index: CoverIndex, clusters: I64) -> I32:
-    """The different slots in some clusters: the postings of one end where those of the next begin."""
+    """The distinct slots in some clusters: the postings of one end where those of the next begin."""
     end = index.clusters[:, REST_END]
     begin = np.concatenate([[0], end[:-1]])
     is_wanted = np.zeros(len(end), dtype=np.bool_)
     is_wanted[clusters] = True
-    return _different(index.postings.slot[np.repeat(is_wanted, end - begin)])
+    return _distinct(index.postings.slot[np.repeat(is_wanted, end - begin)])
 
 
-def _different(slot: I32) -> I32:
+def _distinct(slot: I32) -> I32:
     return np.unique(np.where(slot < 0, -1 - slot, slot))

@@ -12,7 +12,7 @@ from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import F64, I64, Predicates
 
 LEAST_SHARE = 1e-9
-"""The share of the events in a space where none was seen."""
+"""The share of the events that is assumed for a space in which none was seen."""
 
 
 def read(predicates: Predicates, known: Spaces) -> Ranges:
@@ -26,7 +26,7 @@ def read(predicates: Predicates, known: Spaces) -> Ranges:
 
 
 def expected(known: Spaces, extract: Extract, marginals: Marginals | None) -> F64:
-    """The share of the events to expect in all spaces before each: mass[b] - mass[a] for spaces a to b - 1.
+    """The cumulative share of the events that is expected in the spaces: mass[b] - mass[a] in spaces a to b - 1.
 
     Without a profile, a domain that few ask for is assumed to be one that few events carry, and its spaces to be
     equally likely.

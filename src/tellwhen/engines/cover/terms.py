@@ -1,4 +1,4 @@
-"""Subscriptions -> terms: what is looked for one by one, with its cover and with what it needs in any case."""
+"""Subscriptions -> terms, each with its cover and with the predicates that must be true in any case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tellwhen.kernels.arrays import F64, I32, PROGRAM
 
 
 def split(extract: Extract) -> tuple[I32, Extract]:
-    """The terms of the subscriptions, like subscriptions, and whose they are."""
+    """By term the subscription that it belongs to; and all terms, in the form of subscriptions."""
     literals, kind, start, code, registers = extract
     longest = _longest(extract)
     most = len(kind) + int(np.diff(start)[kind == PROGRAM].sum()) // 3
@@ -71,7 +71,7 @@ def ordered(extract: Extract, prices: F64, covers: Lists, guards: Lists) -> Extr
 def asked(
     extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_], span: int
 ) -> tuple[Conjuncts, NDArray[np.bool_]]:
-    """What must be true of every event, and by term whether that is all, and told exactly by buckets."""
+    """What must be true for each term; and by term whether that is all of it, and buckets tell it exactly."""
     count = len(extract.kind)
     found = Conjuncts(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(extract.code)), dtype=np.int32))
     nodes = np.empty((2 * _longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
@@ -100,7 +100,7 @@ def left_open(extract: Extract, conjunct: Conjuncts, is_exact: NDArray[np.bool_]
 
 
 def without(found: Conjuncts, known_true: I32, span: int) -> Conjuncts:
-    """Without the predicates that are known to be true of whoever finds the term; those of clauses stay."""
+    """Without the predicates that are true of every event that finds the term; those of clauses stay."""
     count = found.start[-1]
     owner = np.repeat(np.arange(len(known_true)), np.diff(found.start))
     return _filtered(found, (found.predicate[:count] != known_true[owner]) | (found.column[:count] >= span))

@@ -13,7 +13,7 @@ from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
 
 GROUPS_MAX = 8
-"""Clauses of a term that have a group; what further ones ask for, its program tests."""
+"""The most clauses of a term that get a group; its program tests the others."""
 
 
 @inline
@@ -31,7 +31,7 @@ def put_conjunct(p, ranges, begin, columns, predicates, count):
 def put_clause(n, group, code, start, nodes, end, span, ranges, is_exact, asked, count):
     """Note the predicates of clause n; returns the new count, and whether they are noted.
 
-    Not those of a clause of anything but predicates, nor what buckets do not tell exactly: a program must test it.
+    A clause with other parts than predicates, or with one that buckets do not tell exactly, is left to the program.
     """
     _, columns, predicates = asked
     first = end
@@ -51,7 +51,7 @@ def put_clause(n, group, code, start, nodes, end, span, ranges, is_exact, asked,
 
 @kernel
 def find_asked(kind, start, code, span, ranges, is_exact, nodes, asked, is_whole):
-    """What every event of a term must satisfy: predicates first, then clauses, each in a group of its own.
+    """What an event must satisfy to match each term: predicates first, then clauses, each in a group of its own.
 
     is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly.
     """

@@ -1,9 +1,9 @@
 """Chunks -> bitmaps: which members may an event with this value, or without one, still satisfy?
 
 A chunk has a bitmap of the members whose program must be run, and for every column one for events without the domain,
-and one for each bucket of its values. A column that must be true has a 1 for who may still hold. A column of a clause
-has a 1 for those of whom it makes the clause true; before the first column of a clause is a bitmap of the members that
-have no such clause.
+and one for each bucket of its values. In a column that must be true, a 1 is a member that the event may still satisfy.
+In a column of a clause, a 1 is a member whose clause is true; before the first column of a clause is a bitmap of the
+members that have no such clause.
 """
 
 from __future__ import annotations

@@ -10,22 +10,24 @@ from tellwhen.engines.cover.arrays import CHUNK_MEMBERS
 from tellwhen.kernels.jit import inline, kernel
 
 COLUMNS_MAX, ALTERNATIVES_MAX = 40, 200
-"""Columns of a chunk that must be true, and columns of clauses."""
+"""The most columns of a chunk that must be true, and the most columns of clauses."""
 
 RARE_COLUMN, RARE_ALTERNATIVE = 32, 256
-"""A column that fewer than one in so many ask for is not made; who asks for it is not in the chunk."""
+"""A column is too rare for a chunk if fewer than 1 in 32 of the terms with its seed column ask for it, or 1 in 256 for
+a column of a clause. Terms that ask for such a column are not in the chunk."""
 
 MEMBERS_PER_ALTERNATIVE = 4
-"""Members of a chunk, at least, for each of its columns of clauses: its bitmaps are mostly zeros."""
+"""The fewest members of a chunk for each of its columns of clauses, whose bitmaps are mostly zeros."""
 
 CUT_BEGIN, CUT_END, CUT_COLUMN, CUT_COLUMNS, CUT_CLUSTER, CUT_PLAIN, CUT_WORDS = range(7)
-"""Of a chunk: its first term and where they end, its first column and how many, its cluster, and whether it is without
-the clauses of its terms."""
+"""Of a chunk: where its terms begin and end, its first column and the number of columns, its cluster, and whether the
+clauses of its terms are left out."""
 
 
 @inline
 def count_columns(members, first, last, wanted, conjunct_start, columns, counts, touched):
-    """Count the columns of the members; of those only that have `wanted`, unless it is -1. Returns how many differ."""
+    """Count the columns of the members, or only of those with column `wanted` if it is not -1. Returns the number of
+    distinct columns."""
     found = 0
     for m in range(first, last):
         s = members[m]
@@ -132,8 +134,8 @@ def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, spa
 
 @inline
 def cut_off(first, last, written, least, span, conjunct, prices, scratch, order, columns, put):
-    """Make a chunk of some of the terms left[first:last], in order[written:]; returns where `first`, `last`, `written`
-    and the columns are then. If too few fit, it gives some up: they are left in front of the new `first`."""
+    """Make a chunk of some of the terms left[first:last], in order[written:]; returns the new `first`, `last`,
+    `written` and end of the columns. If too few fit, it gives some up: they stay in front of the new `first`."""
     counts, weight, chosen, touched, left = scratch
     conjunct_start, column, _ = conjunct
     found = count_columns(left, first, last, -1, conjunct_start, column, counts, touched)

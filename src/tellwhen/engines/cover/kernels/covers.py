@@ -3,7 +3,8 @@
 A predicate covers itself. AND needs only one of its parts to be covered, and takes the one with the least price; OR
 needs all of them. The price of a predicate is the share of the events that it is expected to admit.
 
-The *guard* of a subscription is a second cover, of other predicates: whoever passes the first is tested on it next.
+The *guard* of a subscription is a second cover, of other predicates: an event that passes the first one is tested on it
+next.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tellwhen.kernels.arrays import CONJUNCTION, NEVER
 from tellwhen.kernels.jit import inline, kernel
 
 INFINITE = 1e300
-"""The price of what cannot be covered: it is true of an event without any of the predicates."""
+"""The price of what cannot be covered: it may be true of an event that satisfies none of the predicates."""
 
 
 @inline

@@ -2,7 +2,7 @@
 
 A domain, and a value on it, have a bit each, by a hash. An event has the bits of all its domains and values. A guard
 has the bits of all predicates that must hold, and the event must have them all; or, with the bit ANY, the bits of some
-of which one must hold. A guard may let an event pass that lacks something, never the other way round.
+of which one must hold. A guard may pass an event that lacks something, but never stops one that has it all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HASH_BITS = 63
 NO_SPACE = -1
 
 LISTED_MAX = 8
-"""Values of a set that have a bit each in a guard with ANY; for more, the domain's bit stands."""
+"""The most values of a set that have a bit each in a guard with ANY; a larger set has the domain's bit instead."""
 
 
 @inline

@@ -104,7 +104,7 @@ def or_bitmap(either, bits, bitmap, words):
 
 @inline
 def join_bitmaps(column, first_bitmap, words, index, scratch):
-    """One bitmap for a domain with several values: one of them must do or, if the column is negated, all of them."""
+    """One bitmap for a domain with several values: one of them must be inside or, if the column is negated, all."""
     bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
     for w in range(np.uint64(words)):
         joined[w] = ALL if is_negated else np.uint64(0)
@@ -118,8 +118,8 @@ def join_bitmaps(column, first_bitmap, words, index, scratch):
 
 @inline
 def rule_out(chunk, index, scratch):
-    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps tell
-    all that there is to tell."""
+    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps
+    could tell all values of the event."""
     records, members = index.chunks.words, scratch.members
     many = records[chunk + MEMBERS]
     words = bitmap_words(many)
@@ -168,7 +168,7 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch):
             if bitmap > 0:
                 or_bitmap(either, index.chunks.bits, first_bitmap + bitmap * words, words)
             elif bitmap == UNKNOWN_BITMAP or (bitmap < 0 and column & 1):
-                is_told = False  # or some members ask for all values, others for one
+                is_told = False  # no bitmap tells; or some members ask for all values, others for one
             elif bitmap < 0:
                 join_bitmaps(column, first_bitmap, words, index, scratch)
                 or_bitmap(either, scratch.joined, 0, words)

@@ -5,8 +5,9 @@
     level 1      |-|-|-|-|
     level 1, shifted  |-|-|-|-|         a range waits on the smallest node that encloses it
 
-A *key* is a domain, a variant (level and shift) and a node in one number. Each value lies on one node of every variant,
-and each range has a node at most twice as wide as a level needs: an event that misses the node misses the range.
+A *key* is a domain, a variant (level and shift) and a node in one number. Each value lies on one node of every variant.
+Each range fits a node of the first level that is wide enough for it, or of the next one. An event that misses the node
+misses the range.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ ALWAYS = -1
 """The key of what every event must be tested against."""
 
 PLACEMENT_PRICE = 1e-5
-"""What a placement costs, as a share of the events: it takes memory."""
+"""Added to the price, a share of the events, for every node that a predicate is placed on: it takes memory."""
 
 SPLIT_MAX = 32
-"""Ranges of one predicate that are placed one by one; more are placed on one node that encloses them all."""
+"""The most ranges of a predicate that may be placed one by one; more are placed on one node that encloses them all."""
 
 
 @inline
@@ -100,7 +101,7 @@ def key_of(domain, variant, node):
 def place(covers, ranges, is_apart, cut_start, keys, owners):
     """Write the keys on which every subscription waits, and its number; returns how many.
 
-    With arrays of no room it only counts.
+    With empty arrays it only counts.
     """
     cover_start, cover = covers
     count = 0
@@ -130,7 +131,7 @@ def place(covers, ranges, is_apart, cut_start, keys, owners):
 def read_ranges(predicates, first, last, cut_start, start, firsts, lasts):
     """The ranges of spaces of every predicate; of a negated one, those that no value may touch. Returns how many.
 
-    first[i]..last[i] are the spaces of interval i. With arrays of no room it only counts.
+    first[i]..last[i] are the spaces of interval i. With empty arrays it only counts.
     """
     count = 0
     for p in range(predicates.domain.size):

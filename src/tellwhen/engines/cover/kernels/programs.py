@@ -21,7 +21,7 @@ from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, REJECT, SET
 from tellwhen.kernels.jit import inline, kernel
 
 NEAR_MAX = 32
-"""Ranges of a list that is copied behind every program that tests it; longer ones are shared."""
+"""The most ranges of a list that is copied behind every program that tests it; longer lists are shared."""
 
 
 @inline

@@ -19,16 +19,16 @@ OPENING, MEMBER = 60.0, 2.0
 """Nanoseconds to open a cluster, and to test a member of it."""
 
 SETTLED = 64
-"""Members of a cluster that is worth its opening: they stay."""
+"""The fewest members of a cluster that is worth its opening: they stay in it."""
 
 PRICE_RATIO = 8.0
-"""A node that more than 8 times as many events open as the best one is not considered."""
+"""A node that is opened by more than 8 times as many events as the best one is not considered."""
 
 ROUNDS = 4
-"""Times that terms of small clusters look for a better one."""
+"""Rounds in which the terms of small clusters look for a better one."""
 
 SMALL = 16
-"""Members of a small cluster."""
+"""A cluster with fewer members is a small one."""
 
 KEY_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -50,7 +50,7 @@ def add(table, counts, key, used):
     if table[at] == 0:
         if 3 * used >= 2 * table.size:
             return used
-        table[at] = key + 2  # not 0, also for the key of what always waits
+        table[at] = key + 2  # never 0, not even for ALWAYS
         used += 1
     counts[at] += 1
     return used

@@ -1,7 +1,7 @@
 """Which parts of an expression can be looked for one by one? The parts of its outermost OR: its *terms*.
 
-Whoever makes a term true makes the expression true. So each term waits and is tested alone, as a subscription of its
-own. One that is an AND of predicates is a conjunction. An expression that uses registers stays whole.
+An event that makes a term true makes the expression true. So each term waits and is tested alone, as a subscription of
+its own. One that is an AND of predicates is a conjunction. An expression that uses registers stays whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
 
 TERMS_MAX = 64
-"""Terms of one expression. One with more stays whole."""
+"""The most terms of an expression; one with more stays whole."""
 
 COVER_LAST, GUARD_LAST = 1e12, 1e6
 """Added to the prices of parts that come last: those of the cover, and before them those of the guard."""
