@@ -75,7 +75,7 @@ def settled(index: tw.Index) -> tw.Index:
     """The index once nothing is left to do in the background."""
     thread = index._upkeep
     if thread is not None:
-        thread.join(120)
+        thread.join(600)
         assert not thread.is_alive()
     assert index._upkeep is None
     return index

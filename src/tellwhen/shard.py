@@ -101,6 +101,10 @@ class Shard:
         self.engines.insert(slots)
         if len(slots) < INDEX_AT_ONCE:
             self.engines.rebuild()
+        # Now: perhaps nothing ever changes here, and so nothing would be done in the background.
+        while (work := self.engines.upkeep()) is not None:
+            work.run()
+            work.finish()
 
     def _refuse_too_complex(self, slots: I32) -> None:
         refused = slots[~self.engines.takes(slots)]

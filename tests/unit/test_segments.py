@@ -203,12 +203,28 @@ def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(mon
     for module in "tellwhen.engines.auto.engine", "tellwhen.shard":
         monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
-    source = settled(tw.Index().add_many((i, f"x = {i % 3}") for i in range(count)))._shard
-    shard = Shard.empty("auto", Schema())
+    shard = filled("auto", ((i, f"x = {i % 3}") for i in range(count)))
+    assert shard.engines.stats()["segments"] == [count]
+
+
+def filled(engine, subscriptions):
+    """A shard whose store was filled from elsewhere."""
+    source = settled(tw.Index().add_many(subscriptions))._shard
+    shard = Shard.empty(engine, Schema())
     shard.store.attributes = source.store.attributes
     copy_subscriptions(shard, source, source.store.alive())
     shard.index_all()
-    assert shard.engines.stats()["segments"] == [count]
+    return shard
+
+
+def test_so_is_what_is_over_the_budget_of_a_named_engine(monkeypatch):
+    for module in "tellwhen.engines.auto.engine", "tellwhen.shard":
+        monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
+    set_thresholds(monkeypatch, pending=1)
+    too_complex = " AND ".join(f"(a{k} = 1 OR b{k} = 2)" for k in range(20))
+    few = [(f"complex {i}", f"x = {i} AND {too_complex}") for i in range(5)]
+    shard = filled("betree", [*((i, f"x = {i}") for i in range(60)), *few])
+    assert shard.engines.stats()["over budget"]["segments"] == [5]
 
 
 def test_threads_match_while_another_adds_and_the_index_grows():
