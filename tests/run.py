@@ -6,7 +6,7 @@
 - `unchecked`: the conformance suite with kernels as users run them.
 
 In `engines` and `unit`, kernels check the bounds of every array that they index, and are compiled without optimizing
-them, which takes longer than the tests save by it. Both use the same cache: most kernels are compiled once.
+them much, which would take longer than it saves. Both use the same cache: most kernels are compiled once.
 
 `--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
 they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
@@ -36,7 +36,7 @@ class Part(NamedTuple):
     environment: dict[str, str]
 
 
-CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "0"}
+CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
 OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover", "pst_engines"))]
 OTHERS = [f"--ignore={path}" for path in OF_ENGINES]
 PARTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from tellwhen.shard import Shard
 EVENTS_TO_COUNT = 200
 """Typical events on which the candidates are counted."""
 
-IDS_SHOWN = 5
+IDS_SHOWN, ATTRIBUTES_SHOWN = 5, 8
 
 
 class Part(NamedTuple):
@@ -52,7 +53,7 @@ class Plan(NamedTuple):
                 f"{'it' if len(self.always) == 1 else 'them'}: {few}{more}"
             )
         if self.expected is not None and self.observed is not None and self.observed > 2 * self.expected + 10:
-            found.append("events are not what the profile says: adapt() chooses anew")
+            found.append("events are not what the profile says: adapt() chooses again from recent events")
         return found
 
     def __str__(self) -> str:
@@ -72,22 +73,37 @@ def _counted(subscriptions: int) -> str:
 
 def plan(shard: Shard) -> Plan:
     """The plan of a shard."""
-    engines, domains = shard.engines, shard.store.attributes.domains
-    parts = []
-    for share in engines.shares():
-        name = f" {domains[share.domain].attribute}" if share.domain >= 0 else ""
-        parts.append(Part(share.subscriptions, share.how + name))
+    engines = shard.engines
     counted = engines.counted()
     return Plan(
         engines.spec,
         len(engines),
-        parts,
+        _parts(shard),
         len(engines) - len(shard.engine),
         [shard.ids[slot] for slot in engines.always().tolist()],
         _expected(shard),
         counted.candidates / counted.events if counted.events else None,
         counted.events,
     )
+
+
+def _parts(shard: Shard) -> list[Part]:
+    """One for each attribute, whatever its domains; of many attributes, one for all that few wait for."""
+    named: Counter[str] = Counter()
+    others = []
+    domains = shard.store.attributes.domains
+    for share in shard.engines.shares():
+        if share.domain < 0:
+            others.append(Part(share.subscriptions, share.how))
+        else:
+            domain = domains[share.domain]
+            pattern = "a pattern of " if domain.kind == "pattern" else ""
+            named[f"{share.how} {pattern}{domain.attribute}"] += share.subscriptions
+    parts = [Part(count, how) for how, count in named.most_common(ATTRIBUTES_SHOWN)]
+    if len(named) > ATTRIBUTES_SHOWN:
+        rest = sum(named.values()) - sum(part.subscriptions for part in parts)
+        parts.append(Part(rest, f"wait for {len(named) - ATTRIBUTES_SHOWN} other attributes"))
+    return parts + others
 
 
 def _expected(shard: Shard) -> float | None:

@@ -36,6 +36,15 @@ def test_a_plan_says_what_was_chosen_and_what_it_costs():
     assert index.plan().matched == 550
 
 
+def test_a_plan_counts_by_attribute():
+    index = tw.Index("auto", pending=1).add_many((f"s{i}", f"s CONTAINS 'w{i}'") for i in range(20))
+    index.add_many((f"f{i}", f"n = {i}.5") for i in range(5)).add_many((f"i{i}", f"n = {i}") for i in range(5))
+    assert settled(index.rebuild()).plan().parts == [(20, "wait for a pattern of s"), (10, "wait for n")]
+    index.add_many((f"a{i}", f"a{i} = 1") for i in range(20))
+    assert settled(index.rebuild()).plan().parts[:2] == [(20, "wait for a pattern of s"), (10, "wait for n")]
+    assert index.plan().parts[-1] == (14, "wait for 14 other attributes")
+
+
 def test_a_plan_warns_of_what_every_event_is_tested_against():
     index = tw.Index("auto", pending=1).add_many({i: f"a = {i}" for i in range(20)})
     index.add_many({"null": "b IS NULL AND a <> 3", "always": "TRUE", "fine": "b IS NOT NULL", "not": "NOT a = 1"})
@@ -50,7 +59,7 @@ def test_a_plan_warns_of_what_every_event_is_tested_against():
 
 def test_a_plan_warns_when_events_have_changed():
     plan = tw.Index().plan()._replace(expected=5.0, observed=40.0, matched=10)
-    assert plan.warnings == ["events are not what the profile says: adapt() chooses anew"]
+    assert plan.warnings == ["events are not what the profile says: adapt() chooses again from recent events"]
     assert plan._replace(observed=12.0).warnings == []
 
 

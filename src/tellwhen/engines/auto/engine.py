@@ -29,9 +29,6 @@ PENDING_MAX = 256
 UNCOMPILED_MAX = 2_048
 """The same while the kernels of `cover` are not compiled: a small index never has to wait for that."""
 
-SHARES_MAX = 8
-"""Attributes that a plan lists by name."""
-
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
 
@@ -179,11 +176,7 @@ class Auto(Engine):
         for segment in self._segments:
             for domain, slots in slots_by_domain(segment.packed.arrays).items():
                 found[domain] = found.get(domain, 0) + len(slots)
-        often = sorted(found.items(), key=lambda item: -item[1])
-        shares = [Share(count, "wait for", domain) for domain, count in often[:SHARES_MAX]]
-        other = sum(count for _, count in often[SHARES_MAX:])
-        if other:
-            shares.append(Share(other, f"wait for {len(often) - SHARES_MAX} other attributes"))
+        shares = [Share(count, "wait for", domain) for domain, count in found.items()]
         at_once = sum(len(together(segment.packed.arrays)) for segment in self._segments)
         if at_once:
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
