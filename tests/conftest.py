@@ -21,6 +21,7 @@ LATE = (
     "betree",
     "cover",
     "pst_engines",
+    "examples",
     "index",
     "interrupts",
     "persist",
@@ -29,6 +30,7 @@ LATE = (
     "texts",
     "threads",
     "warm",
+    "workloads",
 )
 """Files whose tests come last: by then the conformance suite, which runs at the same time, has compiled the kernels."""
 
