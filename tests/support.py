@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import tellwhen as tw
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +22,16 @@ SPECIAL = {
     "$interval": lambda ends: tw.Interval(*ends),
     "$nan": lambda _: math.nan,
 }
+
+
+def every_engine_and_seed(engines: list[str], seeds: range, quick: int) -> Any:
+    """Parameters `engine` and `seed`: all pairs, in the order of seeds. They are slow but for `quick` seeds of each
+    engine, which differ from engine to engine."""
+    pairs = [(number, engine, seed) for seed in seeds for number, engine in enumerate(engines)]
+    is_slow = {(engine, seed): (seed - number) % len(seeds) >= quick for number, engine, seed in pairs}
+    marks = {True: [pytest.mark.slow], False: []}
+    given = [pytest.param(engine, seed, marks=marks[is_slow[engine, seed]]) for _, engine, seed in pairs]
+    return pytest.mark.parametrize(("engine", "seed"), given)
 
 
 def special(value: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 import tellwhen as tw
 from strategies import EVENTS, expressions
-from support import set_thresholds
+from support import every_engine_and_seed, set_thresholds
 from tellwhen.checks import accepted, check_engine, check_matches, expected
 
 pytestmark = pytest.mark.every_engine
@@ -17,26 +17,19 @@ pytestmark = pytest.mark.every_engine
 ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
 """All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
-on_every_engine = pytest.mark.parametrize("engine", ENGINES)
-"""Above the seeds, so that all engines replay the script of one seed before the next one is made."""
 
-
-@on_every_engine
-@pytest.mark.parametrize("seed", range(6))
+@every_engine_and_seed(ENGINES, range(6), quick=4)
 def test_random_subscriptions_and_events(engine, seed):
     check_engine(engine, seed=seed, rounds=8)
 
 
-@on_every_engine
-@pytest.mark.parametrize("seed", range(50, 52))
+@every_engine_and_seed(ENGINES, range(50, 52), quick=2)
 def test_every_change_is_merged_into_the_index(engine, seed, monkeypatch):
     set_thresholds(monkeypatch, pending=0)
     check_engine(engine, seed=seed, rounds=8)
 
 
-@pytest.mark.slow
-@on_every_engine
-@pytest.mark.parametrize("seed", range(100, 200))
+@every_engine_and_seed(ENGINES, range(100, 200), quick=0)
 def test_many_more_of_them(engine, seed):
     check_engine(engine, seed=seed, rounds=20)
 

@@ -32,6 +32,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
+from support import every_engine_and_seed
 from tellwhen.checks import accepted, matched_pairs
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
@@ -302,8 +303,7 @@ def test_duckdb_agrees_with_the_oracle(seed):
         check(text, clause, events, ours, theirs)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("engine", [info.name for info in tellwhen.list_engines()])
+@every_engine_and_seed([info.name for info in tellwhen.list_engines()], SEEDS, quick=1)
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
     taken = [number for number, is_taken in enumerate(accepted(engine, expressions)) if is_taken]

@@ -5,6 +5,7 @@ import random
 import pytest
 
 import tellwhen as tw
+from support import every_engine_and_seed
 from tellwhen.checks import accepted, check_matches
 from tellwhen.lang.ast import And, Not, Or, Xnor, Xor
 from tellwhen.lang.limits import DEPTH
@@ -71,8 +72,7 @@ def events(seed):
     return [*given, *several, {}]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(2))
+@every_engine_and_seed(ENGINES, range(4), quick=1)
 def test_odd_structures(engine, seed):
     known = structures(seed)
     is_taken = accepted(engine, known.values())
