@@ -17,12 +17,10 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.compile.needs import Needs, pivots
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import ExpressionError, SchemaError
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32, I64, NEVER
 from tellwhen.lang.ast import Expr
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
@@ -38,9 +36,6 @@ MAX_SUBSCRIPTIONS = 250_000
 
 BLOCK = "part int, number int, name string, subscriptions long, entries long"
 
-NOWHERE = -2
-"""The pivot of a subscription that can never match."""
-
 Row = tuple[Id, str | None, bytes | None]
 """Id, expression, and the parsed expression where there is one."""
 
@@ -51,16 +46,6 @@ class Block(NamedTuple):
     store: Store
     ids: Ids
     texts: Texts
-    names: list[str]  # of the attributes, by their number in `need`
-    need_start: I64
-    need: I32
-
-    def pivots(self, rank: dict[str, int]) -> I64:
-        """For each subscription the attribute that decides its shard: -1 for none, NOWHERE if it never matches."""
-        ranks = np.array([rank[name] for name in self.names], dtype=np.int64)
-        found = pivots(self.need_start, self.need, ranks)
-        found[self.store.snapshot().subscriptions.kind == NEVER] = NOWHERE
-        return found
 
 
 @dataclass(frozen=True)
@@ -113,31 +98,27 @@ class _Compiling:
 
 def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> int:
     """Compile and save; returns how many domains and string constants the subscriptions have."""
-    store, ids, texts, needs = Store(schema), Ids(), Texts(), Needs()
+    store, ids, texts = Store(schema), Ids(), Texts()
     subscriptions = iter(subscriptions)
     while few := list(islice(subscriptions, COMPILE_BATCH)):
         expressions, plain = zip(*[_read(*row, schema) for row in few], strict=True)
-        slots, _ = store.append(store.compile(expressions))
-        needs.note(store, slots, list(expressions))
+        store.append(store.compile(expressions))
         ids.extend([id_ for id_, *_ in few])
         texts.extend(plain)
     attributes = store.attributes
     dictionaries = dictionary_arrays(attributes)
-    need_start, need = needs.arrays(store)
     start, data = texts.arrays()
     parts: dict[str, dict[str, np.ndarray]] = {
         "store": store.arrays(),
         "ids": ids.arrays(),
         "texts": {"start": start, "data": data},
         "dictionaries": dictionaries,
-        "needs": {"start": need_start, "attribute": need},
     }
     meta = {
         "attributes": attributes_meta(attributes),
         "schema": schema.types,
         "registers": store.registers,
         "version": store.version,
-        "names": list(needs.names),
     }
     directory.save(folder, parts, meta, make=False, durable=False)
     return len(attributes.domains) + len(dictionaries["domain"])
@@ -164,5 +145,4 @@ def read_block(folder: Path) -> Block:
     attributes = restored_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])
     texts = Texts(parts["texts"]["start"], parts["texts"]["data"])
-    needs = parts["needs"]
-    return Block(store, Ids.restored(parts["ids"]), texts, meta["names"], needs["start"], needs["attribute"])
+    return Block(store, Ids.restored(parts["ids"]), texts)

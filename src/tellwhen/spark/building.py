@@ -19,9 +19,10 @@ from tellwhen.spark.blocks import Blocks, compiled
 from tellwhen.spark.columns import declared_schema, id_column, id_type, subscription_columns
 from tellwhen.spark.dictionary import make_dictionary
 from tellwhen.spark.placing import place, placed
-from tellwhen.spark.shards import SHARD, Building, shards_of
+from tellwhen.spark.shards import SHARD, Building, shards_of, write_routes
 from tellwhen.spark.tasks import Task, own_errors, run
 from tellwhen.warehouse.commits import commit, staging, started_from
+from tellwhen.warehouse.routes import Routes
 from tellwhen.warehouse.versions import Version
 
 KEEP = 3
@@ -44,8 +45,8 @@ def build(
     """Build an index of the subscriptions (id, expression) and make it the current version at `path`.
 
     Expressions that come from `ingest` are not parsed again, and its schema is the default. With a `profile` of the
-    events, subscriptions are placed by the attribute that fewest events carry, and engines choose by it what to test
-    first; it is kept with the index, for updates. The number of `shards` follows the size if it is not given. A build
+    events, subscriptions are placed such that an event meets few shards, and engines choose by it what to test first;
+    it is kept with the index, for updates. The number of `shards` follows the size if it is not given. A build
     that is killed leaves the previous version as it was; one that finds another version committed meanwhile raises
     ConflictError, because it would undo the changes of that one.
     """
@@ -61,12 +62,12 @@ def build(
         base = started_from(staged.parent)
         blocks = compiled(subs, staged, types)
         refuse_duplicates(spark, blocks, ids)
-        dictionary, attributes, needed = make_dictionary(spark, blocks, profile or Profile())
-        # Without statistics of events, an attribute that few subscriptions need is taken for a rare one.
-        frequency = (profile.event_frequency if profile is not None else None) or needed
-        placement = place(spark, blocks, frequency, list(attributes.by_name), shards)
-        work = Building(staged / dictionary, blocks, placed(spark, blocks, placement), engine, types)
+        dictionary = make_dictionary(spark, blocks, profile or Profile())
+        placement = place(spark, blocks, staged / dictionary, shards)
+        where = placed(spark, blocks, placement)
+        work = Building(staged / dictionary, blocks, placement.line, where, engine, types)
         built = run(spark, placement.size, work, SHARD).collect()
+        routing, met = write_routes(staged, built, placement, Routes.of([]))
         version = Version(
             version=0,
             created=time.time(),
@@ -74,9 +75,9 @@ def build(
             schema=dict(types.types),
             ids=ids,
             dictionary=dictionary,
+            routing=routing,
             shards=shards_of(built),
-            pivots=placement.pivots,
-            order=placement.order,
+            shards_per_event=met,
         )
         return commit(staged, version, base, keep)
 

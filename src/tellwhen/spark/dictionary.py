@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,75 +32,56 @@ from tellwhen.warehouse.opening import read_dictionary, read_profile
 ENTRIES_PER_TASK = 1_000_000
 """Entries of the dictionary that one task sorts, about."""
 
-ENTRY = "attribute string, kind string, pattern string, text string, zero boolean, needed long"
-"""A domain, with `text` null; a constant of it; or, with `kind` empty, how many subscriptions need an attribute."""
+ENTRY = "attribute string, kind string, pattern string, text string, zero boolean"
+"""A domain, with `text` null; or a constant of it."""
 
 ORDER = ["attribute", "kind", "pattern", "text"]
 
-RUN = "part int, number int, file string, attribute string, kind string, pattern string, zero boolean, " + (
-    "needed long, size long"
-)
-"""Entries of one domain: `size` constants that lie one after the other in a file. Or an attribute, as in ENTRY."""
+RUN = "part int, number int, file string, attribute string, kind string, pattern string, zero boolean, size long"
+"""Entries of one domain: `size` constants that lie one after the other in a file."""
 
 
-class Made(NamedTuple):
-    """A dictionary: the directory, what is in it, and how many subscriptions need each attribute."""
-
-    name: str
-    attributes: Attributes
-    needed: dict[str, int]
-
-
-def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> Made:
-    """Write the dictionary of the blocks to their staging directory, and the profile beside it."""
+def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> str:
+    """Write the dictionary of the blocks, and the profile beside it; returns the name of its directory in staging."""
     found = run(spark, len(blocks), _Entries(blocks), ENTRY)
     tasks = -(-blocks.entries // ENTRIES_PER_TASK)
     # One task needs no bounds, which Spark would have to sample.
     ordered = found.repartitionByRange(tasks, *ORDER) if tasks > 1 else found.repartition(1)
     runs = sorted(mapped(ordered.sortWithinPartitions(*ORDER), _Writing(blocks.staged), RUN).collect())
-    needed: dict[str, int] = {}
     zeros: dict[tuple[str, Any, str], bool] = {}
     for row in runs:
-        if not row.kind:
-            needed[row.attribute] = needed.get(row.attribute, 0) + row.needed
-        else:
-            key = row.attribute, row.kind, row.pattern
-            zeros[key] = zeros.get(key, False) or row.zero
+        key = row.attribute, row.kind, row.pattern
+        zeros[key] = zeros.get(key, False) or row.zero
     attributes = Attributes()
     for key, zero in sorted(zeros.items()):
         attributes.add(DomainKey(*key, zero))
-    folder = write_dictionary(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile)
-    return Made(folder.name, read_dictionary(folder), needed)
+    return write_dictionary(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile).name
 
 
 class _Entries(Task):
-    """The domains and constants of a block, and how many of its subscriptions need each attribute."""
+    """The domains and constants of a block."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        block = self._blocks.read(number)
-        count = len(block.names)
-        needed = np.bincount(block.need, minlength=count)
-        yield rows(ENTRY, block.names, [""] * count, [""] * count, [None] * count, [False] * count, needed)
-        attributes = block.store.attributes
+        attributes = self._blocks.read(number).store.attributes
         for domain, key in enumerate(attributes.domain_keys()):
             texts: list[str | None] = [None]
             if key.kind in LABELLED_KINDS:
                 texts += attributes.dictionary(domain).keys
             count = len(texts)
             same = ([part] * count for part in (key.attribute, key.kind, key.pattern))
-            yield rows(ENTRY, *same, texts, [key.zero] * count, [0] * count)
+            yield rows(ENTRY, *same, texts, [key.zero] * count)
 
 
 class _Run:
     """Entries of one domain that lie together: as a row of RUN."""
 
-    __slots__ = ("needed", "size", "zero")
+    __slots__ = ("size", "zero")
 
     def __init__(self) -> None:
-        self.zero, self.needed, self.size = False, 0, 0
+        self.zero, self.size = False, 0
 
 
 class _Writing:
@@ -117,10 +98,9 @@ class _Writing:
         last = None
         for batch in batches:
             new: list[str] = []
-            for *key, text, zero, needed in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            for *key, text, zero in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 found = runs.setdefault(tuple(key), _Run())
                 found.zero |= zero
-                found.needed += needed
                 if text is not None and (found, text) != last:
                     last = found, text
                     found.size += 1
@@ -133,7 +113,7 @@ class _Writing:
         directory.save(folder, {"texts": {"start": start, "data": data}}, {}, make=False, durable=False)
         count = len(runs)
         names, kinds, patterns = zip(*runs, strict=True)
-        facts = zip(*((found.zero, found.needed, found.size) for found in runs.values()), strict=True)
+        facts = zip(*((found.zero, found.size) for found in runs.values()), strict=True)
         yield rows(
             RUN, [context.partitionId()] * count, range(count), [folder.name] * count, names, kinds, patterns, *facts
         )
@@ -170,7 +150,7 @@ def _mapped(file: Path, dtype: type, size: int) -> np.ndarray:
     return np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(size,))
 
 
-def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, Attributes, dict[int, Moved]]:
+def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Moved]]:
     """The dictionary with what new blocks need besides; labels stay, except on the domains returned as moved."""
     attributes = read_dictionary(before)
     moved: dict[int, Moved] = {}
@@ -187,7 +167,7 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, Attributes, di
                     earlier = moved.get(domain)
                     moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
     folder = write_dictionary(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
-    return folder.name, read_dictionary(folder), moved
+    return folder.name, moved
 
 
 def write_dictionary(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:

@@ -1,136 +1,183 @@
 """Which shard does a subscription go to?
 
-To the shard of its *pivot*: of the attributes that it needs, the one that fewest events carry (OpIndex, section 4.1).
-An event then concerns only the shards of the attributes that it carries. A subscription that needs no attribute has the
-pivot "", which every event carries.
+To one of the part of the line where its cover is (`warehouse/stages.py`). The line is chosen from a sample of the
+subscriptions, and cut into *cells*. Cells of neighbours go to one shard, as many as it has room for; a cell with many
+subscriptions is split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.extract import Extract, extract
+from tellwhen.compile.store import Store
+from tellwhen.compile.unify import translated
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.persistence import directory
-from tellwhen.spark.blocks import NOWHERE, Block, Blocks
+from tellwhen.profile import TypicalEvents
+from tellwhen.spark.blocks import Block, Blocks
 from tellwhen.spark.tasks import Task, cores, rows, run
 from tellwhen.warehouse.commits import fresh
+from tellwhen.warehouse.opening import read_dictionary, read_profile
+from tellwhen.warehouse.routes import Cells, Routes, Routing, read_routing, write_routing
+from tellwhen.warehouse.stages import Stages, chosen_stages, expected_shares
 from tellwhen.warehouse.versions import Version
-
-EVERY = ""
-"""The pivot of subscriptions that any event may satisfy."""
 
 MAX_SUBSCRIPTIONS = 250_000
 """Subscriptions in a shard."""
 
 MIN_SUBSCRIPTIONS, MANY_SHARDS = 8_000, 64
-"""Up to 64 shards, each has at least 8,000 subscriptions: an event concerns only some of many shards, but each of them
-is twenty files."""
+"""Up to 64 shards, each has at least 8,000 subscriptions: an event meets only some of many shards, but each of them is
+twenty files."""
+
+SAMPLE = 1 << 16
+"""Subscriptions by which the line is chosen."""
+
+CELLS_PER_SHARD = 16
+
+SPLIT_SHARE = 1 / 4
+"""A cell with more than this share of a shard's subscriptions may be split among shards."""
 
 
 class Placement(NamedTuple):
     """Where subscriptions go."""
 
-    rank: dict[str, int]  # by attribute: 0 for the one that fewest events carry
-    shares: dict[str, dict[int, float]]  # by pivot: its shards, and the share of its new subscriptions for each
+    stages: Stages
+    cells: Cells
+    line: Path  # the directory with both
+    found: list[str]  # by block: the directory with the cell of each subscription
+    shares: list[dict[int, float]]  # by cell: its shards, and the share of its new subscriptions for each
     size: int  # shards
 
-    @property
-    def pivots(self) -> dict[str, list[int]]:
-        """The shards of every pivot."""
-        return {pivot: list(shares) for pivot, shares in self.shares.items()}
-
-    @property
-    def order(self) -> list[str]:
-        """The attributes by their rank."""
-        return sorted(self.rank, key=self.rank.__getitem__)
-
-    def of(self, block: Block, number: int) -> I64:
-        """The shard of every subscription of a block. Those of a split pivot are dealt out by its shards' shares."""
-        pivots = block.pivots(self.rank)
-        shards = np.zeros(len(pivots), dtype=np.int64)
-        for pivot in np.unique(pivots).tolist():
-            if pivot != NOWHERE:
-                mine = np.flatnonzero(pivots == pivot)
-                shares = self.shares[EVERY if pivot < 0 else block.names[pivot]]
-                # Rotated by the golden ratio from block to block: otherwise small blocks would all choose alike.
-                dealt = ((np.arange(len(mine)) + 0.5) / len(mine) + number * 0.618) % 1
-                which = np.searchsorted(np.cumsum(list(shares.values())), dealt)
-                shards[mine] = np.array(list(shares))[np.minimum(which, len(shares) - 1)]
-        return shards
+    def routing(self, routes: Routes) -> Routing:
+        """To be saved with the version."""
+        return Routing(self.stages, self.cells.having([list(shares) for shares in self.shares]), routes)
 
 
-def ranked(counts: Mapping[str, float], names: list[str]) -> dict[str, int]:
-    """Attributes by their frequency; those never seen come first."""
-    return {name: rank for rank, name in enumerate(sorted(names, key=lambda name: (counts.get(name, 0), name)))}
-
-
-def place(
-    spark: SparkSession, blocks: Blocks, frequency: Mapping[str, float], names: list[str], shards: int | None
-) -> Placement:
-    """Balanced shards; a pivot with many subscriptions is split."""
-    rank = ranked(frequency, names)
-    sizes = _pivot_sizes(spark, blocks, rank)
-    total = sum(sizes.values())
+def place(spark: SparkSession, blocks: Blocks, dictionary: Path, shards: int | None) -> Placement:
+    """Balanced shards along a line that is chosen for these subscriptions."""
+    total = blocks.subscriptions
     wanted = shards or max(cores(spark), -(-total // MAX_SUBSCRIPTIONS), min(MANY_SHARDS, total // MIN_SUBSCRIPTIONS))
     size = min(wanted, max(1, total))
-    return Placement(rank, balanced(sizes, size), size)
+    stages, cells = _line(_sampled(spark, blocks, dictionary), size)
+    line = _written(blocks.staged, stages, cells)
+    found, sizes = _found(spark, blocks, dictionary, line, len(cells.stage) + 1)
+    return Placement(stages, cells, line, found, balanced(sizes, size), size)
 
 
-def balanced(sizes: Mapping[str, int], count: int) -> dict[str, dict[int, float]]:
-    """The shards of every pivot, and the share of its subscriptions that each of them gets.
+def _sampled(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Store:
+    """A sample of the subscriptions, with the dictionary and the events to expect."""
+    store = Store()
+    store.attributes = read_dictionary(dictionary)
+    store.expect(TypicalEvents(read_profile(dictionary), store))
+    share = min(1.0, SAMPLE / max(1, blocks.subscriptions))
+    sampled = run(spark, len(blocks), _Sampling(blocks, dictionary, share), NAMED).collect()
+    for row in sorted(sampled, key=lambda row: row.number):
+        arrays = directory.load(blocks.staged / row.name, verify=False)[0]
+        part = Store()
+        part.restore(arrays["store"], store.attributes, 0, 0)
+        store.adopt(extract(part.snapshot(), part.alive()))
+    return store
 
-    Shards are filled one after the other; a pivot that does not fit into one continues in the next.
 
-    >>> balanced({"a": 90, "b": 20, "c": 10}, 2)
-    {'a': {0: 0.6666666666666666, 1: 0.3333333333333333}, 'b': {1: 1.0}, 'c': {1: 1.0}}
+def _line(sample: Store, shards: int) -> tuple[Stages, Cells]:
+    """The stages, and the cells into which a sample of subscriptions cuts them."""
+    snapshot, typical = sample.snapshot(), sample.typical()
+    some = extract(snapshot, sample.alive())
+    marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+    stages = chosen_stages(some, expected_shares(some, snapshot.domains, marginals), shards)
+    found = stages.find(some)
+    return stages, cut(found.stage, found.point, CELLS_PER_SHARD * shards)
+
+
+def cut(stage: I64, point: I64, count: int) -> Cells:
+    """About so many cells of equal size. A stage begins with a new one, and a point that has many is one by itself.
+
+    >>> cut(np.array([0, 0, 0, 0, 1]), np.array([5, 5, 5, 7, 5]), 2)[:2]
+    (array([0, 1]), array([7, 5]))
     """
-    capacity = sum(sizes.values()) / count
-    shard, room = 0, capacity
-    found: dict[str, dict[int, float]] = {}
-    for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        left = float(size)
-        found[pivot] = {}
-        while left > 0:
-            taken = left if shard == count - 1 else min(left, room)
-            found[pivot][shard] = taken / size
-            left, room = left - taken, room - taken
-            if room < 0.5 and shard < count - 1:
-                shard, room = shard + 1, room + capacity
+    order = np.lexsort((point, stage))
+    stage, point = stage[order], point[order]
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = (stage[1:] != stage[:-1]) | (point[1:] != point[:-1])
+    begin = np.append(np.flatnonzero(is_new), len(order))  # where the subscriptions of each place begin
+    number = np.cumsum(is_new) - 1
+    at = number[(np.arange(1, count) * len(order)) // count] if len(order) else np.zeros(0, dtype=np.int64)
+    is_large = np.diff(begin)[at] * count > len(order)
+    is_first = np.flatnonzero(is_new & np.append(True, stage[1:] != stage[:-1])[: len(order)])
+    chosen = np.unique(np.concatenate([at, at[is_large] + 1, number[is_first]]))
+    where = begin[chosen[(chosen > 0) & (chosen < len(begin) - 1)]]
+    return Cells(stage[where], point[where], np.zeros(len(where) + 2, np.int64), np.zeros(0, np.int64))
+
+
+def balanced(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
+    """The shards of every cell, and the share of its subscriptions that each of them gets.
+
+    Shards are filled one after the other. A small cell stays whole.
+
+    >>> balanced([90, 6, 24], 2)
+    [{0: 0.6666666666666666, 1: 0.3333333333333334}, {1: 1.0}, {1: 1.0}]
+    """
+    capacity = max(1.0, sum(sizes) / count)
+    found: list[dict[int, float]] = []
+    begin = 0.0
+    for size in sizes:
+        end = begin + size
+        first, last = (min(count - 1, int(at / capacity)) for at in (begin, max(begin, end - 1)))
+        if first == last or size <= SPLIT_SHARE * capacity:
+            found.append({min(count - 1, int((begin + end) / 2 / capacity)): 1.0})
+        else:
+            bounds = [begin, *(shard * capacity for shard in range(first + 1, last + 1)), end]
+            shards = range(first, last + 1)
+            found.append({shard: (bounds[i + 1] - bounds[i]) / size for i, shard in enumerate(shards)})
+        begin = end
     return found
 
 
-def place_more(spark: SparkSession, blocks: Blocks, version: Version, names: list[str]) -> Placement:
-    """Where the subscriptions of an update go: as `extended` says, with the pivots ranked as before."""
-    rank = {name: number for number, name in enumerate(version.order)}
-    # An attribute that was not known before is taken for a rare one.
-    rank |= {name: number - len(names) for number, name in enumerate(name for name in names if name not in rank)}
-    sizes = _pivot_sizes(spark, blocks, rank) if blocks else {}
-    shares, size = extended(sizes, version.pivots, [shard.subscriptions for shard in version.shards])
-    return Placement(rank, shares, size)
+def place_more(
+    spark: SparkSession, blocks: Blocks, version: Version, dictionary: Path, moved: Mapping[int, Moved]
+) -> Placement:
+    """Where the subscriptions of an update go: on the same line as before, as `extended` says."""
+    stages, cells, _ = read_routing(blocks.staged.parent / version.routing)
+    if moved:
+        stages, cells = stages.moved(moved), _moved(stages, cells, moved)
+    line = _written(blocks.staged, stages, cells)
+    found, sizes = _found(spark, blocks, dictionary, line, len(cells.stage) + 1)
+    shares, size = extended(sizes, cells.shards(), [shard.subscriptions for shard in version.shards])
+    return Placement(stages, cells, line, found, shares, size)
+
+
+def _moved(stages: Stages, cells: Cells, moved: Mapping[int, Moved]) -> Cells:
+    point = cells.point.copy()
+    domains = stages.domains(cells.stage)
+    for domain, moves in moved.items():
+        point[domains == domain] = moves(point[domains == domain])
+    return cells._replace(point=point)
 
 
 def extended(
-    sizes: Mapping[str, int], pivots: Mapping[str, list[int]], loads: list[int]
-) -> tuple[dict[str, dict[int, float]], int]:
+    sizes: Sequence[int], cells: Sequence[Sequence[int]], loads: list[int]
+) -> tuple[list[dict[int, float]], int]:
     """As `balanced`, with shards that have something in them already; also returns the number of shards.
 
-    A subscription goes to the least full shard of its pivot that has room; else to the least full of all; else to a
+    A subscription goes to the least full shard of its cell that has room; else to the least full of all; else to a
     new one.
 
-    >>> extended({"a": 1, "b": 2}, {"a": [0, 1]}, [8, 7])
-    ({'a': {0: 1.0, 1: 0.0}, 'b': {1: 1.0}}, 2)
+    >>> extended([1, 2], [[0, 1], [1]], [8, 7])
+    ([{0: 1.0, 1: 0.0}, {1: 1.0}], 2)
     """
     loads = list(loads)
-    found = {pivot: dict.fromkeys(shards, 0.0) for pivot, shards in pivots.items()}
-    for pivot, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        shares = found.setdefault(pivot, {})
+    found = [dict.fromkeys(shards, 0.0) for shards in cells]
+    for cell, size in sorted(enumerate(sizes), key=lambda item: (-item[1], item[0])):
+        shares = found[cell]
         left = size
         while left:
             own = min(shares, key=loads.__getitem__, default=None)
@@ -145,31 +192,69 @@ def extended(
     return found, len(loads)
 
 
-PIVOT = "name string, size long"
+NAMED = "number int, name string"
+"""A block, and a directory in staging with what was found of it. A task may be run twice: each time it has its own."""
 
 
-def _pivot_sizes(spark: SparkSession, blocks: Blocks, rank: dict[str, int]) -> dict[str, int]:
-    """How many subscriptions have each attribute as their pivot."""
-    found = run(spark, len(blocks), _Counting(blocks, rank), PIVOT)
-    # One task is enough: there are at most as many rows as blocks times attributes.
-    summed = found.repartition(1).groupBy("name").agg(F.sum("size").alias("size"))
-    return {row.name: row.size for row in summed.collect()}
+class _Sampling(Task):
+    """Some subscriptions of a block, in terms of the dictionary."""
 
-
-class _Counting(Task):
-    """The pivots of a block, with the number of their subscriptions."""
-
-    def __init__(self, blocks: Blocks, rank: dict[str, int]) -> None:
-        self._blocks, self._rank = blocks, rank
+    def __init__(self, blocks: Blocks, dictionary: Path, share: float) -> None:
+        self._blocks, self._dictionary, self._share = blocks, dictionary, share
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         block = self._blocks.read(number)
-        pivots, sizes = np.unique(block.pivots(self._rank), return_counts=True)
-        known = pivots != NOWHERE
-        yield rows(PIVOT, [EVERY if p < 0 else block.names[p] for p in pivots[known].tolist()], sizes[known])
+        count = len(block.store)
+        slots = np.linspace(0, count - 1, -int(-count * self._share // 1)).astype(np.int32)
+        sample = Store()
+        sample.attributes = read_dictionary(self._dictionary)
+        sample.adopt(_in_terms_of(sample.attributes, block, slots))
+        folder = fresh(self._blocks.staged, "sample")
+        directory.save(folder, {"store": sample.arrays()}, {}, make=False, durable=False)
+        yield rows(NAMED, [number], [folder.name])
 
 
-PLACED = "number int, name string"
+def _in_terms_of(attributes: Attributes, block: Block, slots: I32) -> Extract:
+    found = extract(block.store.snapshot(), slots)
+    return found._replace(literals=translated(found.literals, block.store.attributes, attributes))
+
+
+def _written(staged: Path, stages: Stages, cells: Cells) -> Path:
+    """Where tasks read the line."""
+    folder = fresh(staged, "line")
+    write_routing(folder, Routing(stages, cells, Routes.of([])), durable=False)
+    return folder
+
+
+def _found(
+    spark: SparkSession, blocks: Blocks, dictionary: Path, line: Path, cells: int
+) -> tuple[list[str], list[int]]:
+    """Directories with the cell of every subscription, block by block, and how many each cell has."""
+    sizes = np.zeros(cells, dtype=np.int64)
+    found = run(spark, len(blocks), _Finding(blocks, dictionary, line), NAMED).collect() if blocks else []
+    names = [row.name for row in sorted(found, key=lambda row: row.number)]
+    for name in names:
+        sizes += directory.load(blocks.staged / name, verify=False)[0]["cell"]["size"]
+    return names, sizes.tolist()
+
+
+class _Finding(Task):
+    """The cell of every subscription of a block."""
+
+    def __init__(self, blocks: Blocks, dictionary: Path, line: Path) -> None:
+        self._blocks, self._dictionary, self._line = blocks, dictionary, line
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        block = self._blocks.read(number)
+        stages, cells, _ = read_routing(self._line, verify=False)
+        slots = np.arange(len(block.store), dtype=np.int32)
+        found = stages.find(_in_terms_of(read_dictionary(self._dictionary), block, slots))
+        cell = cells.of(found.stage, found.point)
+        folder = fresh(self._blocks.staged, "found")
+        size = np.bincount(cell, minlength=len(cells.stage) + 1)
+        arrays: dict[str, np.ndarray] = {"of": cell.astype(np.int32), "size": size}
+        directory.save(folder, {"cell": arrays}, {}, make=False, durable=False)
+        yield rows(NAMED, [number], [folder.name])
 
 
 class _Placing(Task):
@@ -179,22 +264,36 @@ class _Placing(Task):
     slot   |4 7|0 1 9|
     """
 
-    def __init__(self, blocks: Blocks, placement: Placement) -> None:
-        self._blocks, self._placement = blocks, placement
+    def __init__(self, staged: Path, placement: Placement) -> None:
+        self._staged, self._found = staged, placement.found
+        self._shares, self._size = placement.shares, placement.size
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        shards = self._placement.of(self._blocks.read(number), number)
+        cells = directory.load(self._staged / self._found[number], verify=False)[0]["cell"]["of"]
+        shards = dealt(cells, self._shares, number)
         order = np.argsort(shards, kind="stable").astype(np.int32)
-        start = np.searchsorted(shards[order], np.arange(self._placement.size + 1))
-        # A directory of its own: a task may be run twice.
-        folder = fresh(self._blocks.staged, "placed")
+        start = np.searchsorted(shards[order], np.arange(self._size + 1))
+        folder = fresh(self._staged, "placed")
         directory.save(folder, {"shard": {"start": start, "slot": order}}, {}, make=False, durable=False)
-        yield rows(PLACED, [number], [folder.name])
+        yield rows(NAMED, [number], [folder.name])
+
+
+def dealt(cells: I32, shares: list[dict[int, float]], block: int) -> I64:
+    """The shard of every subscription of a block. Those of a split cell are dealt out by its shards' shares."""
+    shards = np.zeros(len(cells), dtype=np.int64)
+    order = np.argsort(cells, kind="stable")
+    present, begin = np.unique(cells[order], return_index=True)
+    for cell, mine in zip(present.tolist(), np.split(order, begin[1:]), strict=False):
+        # Rotated by the golden ratio from block to block: otherwise small blocks would all choose alike.
+        position = ((np.arange(len(mine)) + 0.5) / len(mine) + block * 0.618) % 1
+        which = np.searchsorted(np.cumsum(list(shares[cell].values())), position)
+        shards[mine] = np.array(list(shares[cell]))[np.minimum(which, len(shares[cell]) - 1)]
+    return shards
 
 
 def placed(spark: SparkSession, blocks: Blocks, placement: Placement) -> list[str]:
     """The names of the directories that say, block by block, which subscription goes where."""
-    found = run(spark, len(blocks), _Placing(blocks, placement), PLACED).collect()
+    found = run(spark, len(blocks), _Placing(blocks.staged, placement), NAMED).collect()
     return [row.name for row in sorted(found, key=lambda row: row.number)]
 
 

@@ -12,20 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.schema import Schema
 from tellwhen.spark.columns import id_column
-from tellwhen.spark.placing import EVERY
 from tellwhen.warehouse.leases import QUERY, lease, pin
 from tellwhen.warehouse.opening import read_dictionary, read_shard
+from tellwhen.warehouse.routes import Router, read_routing
 from tellwhen.warehouse.versions import Version, current, read_version
 
 MAX_OPEN = 2
@@ -35,25 +33,6 @@ MAX_OPEN = 2
 class _Opened(NamedTuple):
     reader: Reader
     ids: Ids
-
-
-class _Routes(NamedTuple):
-    """Which shards does an attribute lead to?
-
-    attribute    |0|0|1|2|      by domain: the number of its attribute
-    is_presence  |0|1|0|0|      by domain: does it only say whether the attribute is there?
-    start        |0|1|3|4|      the shards of attribute a are shard[start[a]:start[a+1]]
-    shard        |2|0 1|0|
-    """
-
-    attribute: I64
-    is_presence: NDArray[np.bool_]
-    start: I64
-    shard: I64
-
-
-SHARD_BITS = 40
-"""A pair of a shard and an event is one number: the shard above this bit, the event's position below."""
 
 
 class Served:
@@ -72,7 +51,7 @@ class Served:
             found = read_shard(self.root / name, self.attributes)
             if found.ids.type != self.version.ids and len(found.ids):
                 raise FormatError(f"the ids of {name} are not of the index's type")
-            self._shards[shard] = _Opened(found.engine.reader(), found.ids)
+            self._shards[shard] = _Opened(found.engines.reader(), found.ids)
         return self._shards[shard].reader.match(events)
 
     def ids(self, shard: int, slots: I32) -> pa.Array:
@@ -80,7 +59,7 @@ class Served:
         return id_column(self._shards[shard].ids, self.version.ids, slots)
 
     def concerned(self, events: Events) -> Iterator[tuple[int, I64]]:
-        """The shards that events concern, each with the positions of these events."""
+        """The shards that events meet, each with the positions of these events."""
         positions, shards = self.routed(events)
         bounds = np.searchsorted(shards, np.arange(len(self.version.shards) + 1)).tolist()
         for shard, (begin, end) in enumerate(pairwise(bounds)):
@@ -88,30 +67,13 @@ class Served:
                 yield shard, positions[begin:end]
 
     def routed(self, events: Events) -> tuple[I64, I64]:
-        """Which events concern which shards: the position of an event and the number of a shard, ordered by shard."""
-        routes = self._routes
-        count = len(events.start) - 1
-        owner = np.repeat(np.arange(count), np.diff(events.start))
-        # On a presence domain the point 0 says that the attribute is absent: then the event does not carry it.
-        carried = ~(routes.is_presence[events.domain] & (events.high == 0))
-        first, which = gather(routes.start, routes.attribute[events.domain[carried]])
-        pairs = routes.shard[which] << SHARD_BITS | np.repeat(owner[carried], np.diff(first))
-        always = np.array(self.version.pivots.get(EVERY, []), dtype=np.int64)
-        every = (always[:, None] << SHARD_BITS | np.arange(count)[None, :]).ravel()
-        pairs = np.unique(np.concatenate([pairs, every]))
-        return pairs & ((1 << SHARD_BITS) - 1), pairs >> SHARD_BITS
+        """Which events meet which shards: the position of an event and the number of a shard, ordered by shard."""
+        shards, positions = np.nonzero(self._router.met(events))
+        return positions, shards
 
     @cached_property
-    def _routes(self) -> _Routes:
-        numbers = {name: number for number, name in enumerate(self.attributes.by_name)}
-        domains = self.attributes.domains
-        found = [self.version.pivots.get(name, []) for name in numbers]
-        return _Routes(
-            attribute=np.array([numbers[domain.attribute] for domain in domains], dtype=np.int64),
-            is_presence=np.array([domain.kind == "presence" for domain in domains], dtype=np.bool_),
-            start=np.concatenate([[0], np.cumsum([len(shards) for shards in found])]).astype(np.int64),
-            shard=np.array([shard for shards in found for shard in shards], dtype=np.int64),
-        )
+    def _router(self) -> Router:
+        return Router(read_routing(self.root / self.version.routing).routes, len(self.attributes.domains))
 
     def renew(self) -> None:
         """The version is still in use."""

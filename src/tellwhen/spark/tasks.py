@@ -71,7 +71,7 @@ def run(spark: SparkSession, count: int, task: Task, schema: str) -> DataFrame:
 def rows(schema: str, *columns: Any) -> pa.RecordBatch:
     """A batch of exactly the types that the schema declares; Spark takes no others."""
     fields = [field.strip().rsplit(" ", 1) for field in schema.split(",")]
-    kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "boolean": pa.bool_()}
+    kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "boolean": pa.bool_(), "binary": pa.binary()}
     arrays = [pa.array(column, kinds[kind]) for column, (_, kind) in zip(columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
 

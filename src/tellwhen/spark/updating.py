@@ -26,11 +26,12 @@ from tellwhen.spark.columns import ADD, id_column, require, subscription_columns
 from tellwhen.spark.dictionary import extend_dictionary
 from tellwhen.spark.ingesting import ingest
 from tellwhen.spark.placing import place_more, placed, slots_for
-from tellwhen.spark.shards import SHARD, save_shard, shards_of
+from tellwhen.spark.shards import SHARD, save_shard, shards_of, unchanged, write_routes
 from tellwhen.spark.tasks import Task, mapped, own_errors, rows, run
 from tellwhen.warehouse.commits import QUARANTINE, commit, fresh, staging
 from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_profile, read_shard
-from tellwhen.warehouse.versions import ShardInfo, Version, quarantine_folder, read_version
+from tellwhen.warehouse.routes import read_routing
+from tellwhen.warehouse.versions import Version, quarantine_folder, read_version
 
 log = logging.getLogger("tellwhen.spark")
 
@@ -99,22 +100,23 @@ def _quarantine(bad: DataFrame, staged: Path) -> int:
 def _changed(spark: SparkSession, base: Version, blocks: Blocks, gone: list[str]) -> Version:
     """The version after the changes, its new shards in staging."""
     staged = blocks.staged
-    dictionary, names = base.dictionary, base.order
+    dictionary = staged.parent / base.dictionary
     moved: dict[int, Moved] = {}
     if blocks:
-        dictionary, attributes, moved = extend_dictionary(staged.parent / base.dictionary, blocks)
-        names = list(attributes.by_name)
-    placement = place_more(spark, blocks, base, names)
-    folder = (staged if blocks else staged.parent) / dictionary
+        name, moved = extend_dictionary(dictionary, blocks)
+        dictionary = staged / name
+    placement = place_more(spark, blocks, base, dictionary, moved)
     where = placed(spark, blocks, placement) if blocks else []
-    built = run(spark, placement.size, _Changing(folder, base, blocks, where, gone, moved), SHARD).collect()
+    work = _Changing(dictionary, base, blocks, placement.line, where, gone, moved)
+    built = run(spark, placement.size, work, SHARD).collect()
+    routing, met = write_routes(staged, built, placement, read_routing(staged.parent / base.routing).routes)
     return replace(
         base,
         created=time.time(),
-        dictionary=dictionary,
+        dictionary=dictionary.name,
+        routing=routing,
         shards=shards_of(built),
-        pivots=placement.pivots,
-        order=placement.order,
+        shards_per_event=met,
     )
 
 
@@ -141,10 +143,10 @@ class _Changing(Task):
     """A shard as it is, or built again if a change concerns it."""
 
     def __init__(
-        self, dictionary: Path, base: Version, blocks: Blocks, placed: list[str], gone: list[str],
+        self, dictionary: Path, base: Version, blocks: Blocks, line: Path, placed: list[str], gone: list[str],
         moved: dict[int, Moved],
     ) -> None:  # fmt: skip
-        self._dictionary, self._base, self._blocks = dictionary, base, blocks
+        self._dictionary, self._base, self._blocks, self._line = dictionary, base, blocks, line
         self._placed, self._gone, self._moved = placed, gone, moved
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
@@ -157,7 +159,7 @@ class _Changing(Task):
             old = read_shard(staged.parent / info.name, after.store.attributes)
             removed = self._removed(old)
             if not self._moved and not len(removed) and not any(len(slots) for slots in added):
-                yield _unchanged(number, info)
+                yield unchanged(number, info)
                 return
             for domain, moves in self._moved.items():
                 old.store.move(domain, moves)
@@ -166,7 +168,7 @@ class _Changing(Task):
             copy_subscriptions(after, self._blocks.read(block), slots)
         after.expect(read_profile(self._dictionary))
         after.index_all()
-        yield save_shard(staged, number, after)
+        yield save_shard(staged, number, after, read_routing(self._line, verify=False).stages)
 
     def _removed(self, shard: Shard) -> I32:
         """The slots of changed ids: those that are added again replace them."""
@@ -176,7 +178,3 @@ class _Changing(Task):
         ids = pa.concat_tables(tables).column(0).combine_chunks()
         is_gone = pc.is_in(id_column(shard.ids, self._base.ids), value_set=ids)
         return np.flatnonzero(is_gone.to_numpy(zero_copy_only=False)).astype(np.int32)
-
-
-def _unchanged(number: int, info: ShardInfo) -> pa.RecordBatch:
-    return rows(SHARD, [number], [info.name], [info.subscriptions], [info.bytes])

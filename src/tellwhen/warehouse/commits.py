@@ -35,7 +35,7 @@ from tellwhen.warehouse.versions import (
 
 log = logging.getLogger("tellwhen.spark")
 
-OWN_NAME = re.compile("(dictionary|shard|staging|dead)-[0-9a-f]{32}")
+OWN_NAME = re.compile("(dictionary|routing|shard|staging|dead)-[0-9a-f]{32}")
 STALE_SECONDS = 3600
 """A staging directory without a lock file is taken for dead after this time."""
 
@@ -89,7 +89,7 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
         if started_from(root) != base:
             raise ConflictError(f"version {current(root)} of {root} has become the current one meanwhile; try again")
         # Only what the version names: a task that was run twice has left a shard that nobody needs.
-        for name in [version.dictionary, *(shard.name for shard in version.shards)]:
+        for name in [version.dictionary, version.routing, *(shard.name for shard in version.shards)]:
             if (staged / name).exists():
                 (staged / name).rename(root / name)
         (root / "versions").mkdir(exist_ok=True)
@@ -133,7 +133,7 @@ def _clean(root: Path, keep: int, base: int | None) -> None:
     used = set()
     for number in version_numbers(root):
         version = read_version(root, number)
-        used |= {version.dictionary, *(shard.name for shard in version.shards)}
+        used |= {version.dictionary, version.routing, *(shard.name for shard in version.shards)}
     for entry in root.iterdir():
         # Shards and dictionaries are moved here under the lock that is held now, so the unused ones are nobody's.
         if OWN_NAME.fullmatch(entry.name) and entry.name not in used and not _is_staged_in(entry):

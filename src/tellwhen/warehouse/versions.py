@@ -1,8 +1,9 @@
 """Where does an index that Spark builds live, and which version of it is current?
 
     index/current.json              the number of the current version
-    index/versions/00000007.json    what a version consists of: a dictionary, shards, and which attribute leads where
+    index/versions/00000007.json    what a version consists of: a dictionary, its routing, and shards
     index/dictionary-<hex>/         the attributes that all shards share
+    index/routing-<hex>/            how subscriptions and events find their shards
     index/shard-<hex>/              one shard; versions share the shards that did not change
     index/quarantine/version=7/     Parquet: the rows of an update that could not be applied
     index/staging-<hex>/            of a build that is running, or was killed
@@ -26,7 +27,7 @@ from tellwhen.errors import FormatError
 from tellwhen.ids import IdType
 from tellwhen.persistence.directory import read_checked
 
-FORMAT = 2
+FORMAT = 3
 CURRENT = "current.json"
 
 
@@ -49,9 +50,9 @@ class Version:
     schema: dict[str, Any]
     ids: IdType
     dictionary: str
+    routing: str
     shards: list[ShardInfo]
-    pivots: dict[str, list[int]]  # by attribute: the shards with subscriptions that need it; "" for all events
-    order: list[str]  # attributes, those that fewest events carry first
+    shards_per_event: float  # that an event meets: estimated from the profile, or guessed where there is none
     applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
     quarantined: int = 0  # rows of the update that could not be applied: see `quarantine_folder`
 
