@@ -42,6 +42,9 @@ WIDE = 1e3
 TOLERANCE = 1 + 1e-9
 """Equal shares may differ by rounding."""
 
+SLACK = 1 / 8
+"""A stage takes whatever has less than this part of the share of the events that meet one of its shards."""
+
 EVERYWHERE = 1 << 40
 """The stage of subscriptions that any event may satisfy: behind all others."""
 
@@ -192,18 +195,17 @@ def chosen_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
     left: list[tuple[I64, F64]] = list(_candidates(sample, shares))
     is_left = np.ones(len(sample.kind), dtype=np.bool_)
 
-    def best(domain: int) -> tuple[float, int]:
-        """The price of the domain as the next stage, and how many of its subscriptions are on it."""
+    def best(domain: int) -> tuple[float, float]:
+        """The price of the domain as the next stage, and the widest stretch on it."""
         slots, share = left[domain]
         stays = is_left[slots]
         slots, share = left[domain] = slots[stays], share[stays]
         if not len(slots):
-            return np.inf, 0
+            return np.inf, 0.0
         count = np.arange(1, len(slots) + 1)
         price = full * (carried[domain] / count + share / full)
         at = int(np.argmin(price))
-        # As wide as the widest of equal ones: they cannot be told apart.
-        return float(price[at]), int(np.searchsorted(share, share[at] * TOLERANCE, side="right"))
+        return float(price[at]), float(max(share[at] * TOLERANCE, price[at] * SLACK))
 
     # A price only rises when others are taken away, so that an old one is a lower bound.
     queue = [(best(domain)[0], domain) for domain in range(len(left))]
@@ -211,15 +213,15 @@ def chosen_stages(sample: Extract, shares: Shares, shards: int) -> Stages:
     chosen: list[tuple[int, float, float]] = []
     while queue:
         _, domain = heapq.heappop(queue)
-        price, count = best(domain)
+        price, widest = best(domain)
         if queue and price > queue[0][0] * TOLERANCE:
             heapq.heappush(queue, (price, domain))
             continue
         if not price < 1:
             break
         slots, share = left[domain]
-        is_left[slots[:count]] = False
-        chosen.append((domain, float(share[count - 1]) * TOLERANCE, price))
+        is_left[slots[share <= widest]] = False
+        chosen.append((domain, widest, price))
         heapq.heappush(queue, (best(domain)[0], domain))
     order = sorted(range(len(chosen)), key=lambda number: (chosen[number][0], number))
     domains = np.array([chosen[number][0] for number in order], dtype=np.int64)
