@@ -135,7 +135,8 @@ def read_checked(file: Path, version: int) -> dict[str, Any]:
         raise FormatError(f"{file} has format {found}, this tellwhen reads format {version}; upgrade to read it")
     if isinstance(found, int) and found < version:
         raise FormatError(
-            f"{file} has format {found} of an older tellwhen, this one reads format {version}; save the index again"
+            f"{file} has format {found} of an older tellwhen, this one reads format {version}; "
+            "save or build the index again"
         )
     if crc != _body_checksum(body):
         raise FormatError(f"{file} is damaged: its checksum is wrong")

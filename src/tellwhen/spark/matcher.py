@@ -3,9 +3,9 @@
 Two plans with equal results:
 
     local     every worker opens all shards and matches its own events     no event moves
-    routed    an event goes to workers that have the shards it concerns    for an index that no machine could hold
+    routed    an event goes to workers that have the shards it meets       for an index that no machine could hold
 
-In both an event meets only the shards whose pivots it carries.
+In both an event meets only the shards with a subscription that it may satisfy (`warehouse/routes.py`).
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ def described(version: Version) -> str:
     """One line about an index."""
     return (
         f"version {version.version}, {version.subscriptions:,} subscriptions in {len(version.shards)} shards, "
-        f"engine {version.engine}, largest shard {version.balance:.2f} of the mean"
+        f"of which an event meets about {version.shards_per_event:.1f}, engine {version.engine}, "
+        f"largest shard {version.balance:.2f} of the mean"
     )
 
 
