@@ -99,11 +99,17 @@ def test_events_meet_few_shards(spark, tmp_path):
     version = tws.build(frame(spark, known), tmp_path / "i", shards=16)
     assert version.balance < 1.2
     assert shards_met(tmp_path / "i", rows) < 2
+    assert version.shards_per_event is None
+    assert "an event meets" not in tws.explain(tmp_path / "i")
+    profile = tw.Profile.of_events([made() for _ in range(300)])
+    version = tws.build(frame(spark, known), tmp_path / "i", shards=16, profile=profile)
+    assert abs(shards_met(tmp_path / "i", rows) - version.shards_per_event) < 0.5
     assert f"an event meets about {version.shards_per_event:.1f}" in tws.explain(tmp_path / "i")
     # Replaced ones go where they belong, and widen nothing else.
     changes = [("add", f"s{i}", f"user = {i} AND day = 1") for i in range(100)]
-    tws.update(spark.createDataFrame(changes, "operation string, id string, expression string"), tmp_path / "i")
+    after = tws.update(spark.createDataFrame(changes, "operation string, id string, expression string"), tmp_path / "i")
     assert shards_met(tmp_path / "i", rows) < 2
+    assert after.shards_per_event < 2
 
 
 def test_an_older_version_is_refused(spark, tmp_path):

@@ -175,8 +175,8 @@ def _page(
     shards = [{"shard": str(i), "subscriptions": shard.subscriptions} for i, shard in enumerate(version.shards)]
     page.chart(
         bars(shards, "shard", "subscriptions"),
-        "Subscriptions by shard. Of the attributes that a subscription needs, the one that the fewest books have "
-        "decides its shard.",
+        "Subscriptions by shard. Of what a subscription asks for, values that few books have decide its shard: a book "
+        "meets few shards.",
     )
     for side, frequency in (("subscriptions", profile.subscription_frequency), ("books", profile.event_frequency)):
         rows = [{"attribute": name, "share": round(value, 4)} for name, value in sorted(frequency.items())]

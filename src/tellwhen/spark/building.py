@@ -62,12 +62,13 @@ def build(
         base = started_from(staged.parent)
         blocks = compiled(subs, staged, types)
         refuse_duplicates(spark, blocks, ids)
-        dictionary = make_dictionary(spark, blocks, profile or Profile())
+        profile = profile or Profile()
+        dictionary = make_dictionary(spark, blocks, profile)
         placement = place(spark, blocks, staged / dictionary, shards)
         where = placed(spark, blocks, placement)
         work = Building(staged / dictionary, blocks, placement.line, where, engine, types)
         built = run(spark, placement.size, work, SHARD).collect()
-        routing, met = write_routes(staged, built, placement, Routes.of([]))
+        routing, met = write_routes(staged, built, placement, Routes.of([]), profile)
         version = Version(
             version=0,
             created=time.time(),

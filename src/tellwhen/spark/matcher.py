@@ -134,10 +134,11 @@ def choose(version: Version, plan: Plan) -> tuple[str, str]:
 
 def described(version: Version) -> str:
     """One line about an index."""
+    met = version.shards_per_event
     return (
         f"version {version.version}, {version.subscriptions:,} subscriptions in {len(version.shards)} shards, "
-        f"of which an event meets about {version.shards_per_event:.1f}, engine {version.engine}, "
-        f"largest shard {version.balance:.2f} of the mean"
+        + ("" if met is None else f"of which an event meets about {met:.1f}, ")
+        + f"engine {version.engine}, largest shard {version.balance:.2f} of the mean"
     )
 
 

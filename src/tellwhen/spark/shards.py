@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from tellwhen.persistence import directory
+from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Blocks
@@ -65,10 +66,13 @@ def shards_of(found: Iterable[Any]) -> list[ShardInfo]:
     return [ShardInfo(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]
 
 
-def write_routes(staged: Path, found: Iterable[Any], placement: Placement, before: Routes) -> tuple[str, float]:
+def write_routes(
+    staged: Path, found: Iterable[Any], placement: Placement, before: Routes, profile: Profile
+) -> tuple[str, float | None]:
     """Save how the shards are found; returns the name of the directory, and how many shards an event meets, about.
 
-    `before` are the routes of the last version, which those that have not changed keep.
+    `before` are the routes of the last version, which shards that have not changed keep. Without a profile of events,
+    shares are guesses: good enough to compare predicates, but not to count shards.
     """
     shards = [
         before.shard(row.number) if row.stretches is None else ShardRoutes.from_bytes(row.always, row.stretches)
@@ -76,4 +80,5 @@ def write_routes(staged: Path, found: Iterable[Any], placement: Placement, befor
     ]
     folder = fresh(staged, "routing")
     write_routing(folder, placement.routing(Routes.of(shards)))
-    return folder.name, sum(routes.expected(placement.stages.shares) for routes in shards)
+    met = sum(routes.expected(placement.stages.shares) for routes in shards)
+    return folder.name, met if profile.events else None

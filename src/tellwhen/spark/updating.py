@@ -109,7 +109,8 @@ def _changed(spark: SparkSession, base: Version, blocks: Blocks, gone: list[str]
     where = placed(spark, blocks, placement) if blocks else []
     work = _Changing(dictionary, base, blocks, placement.line, where, gone, moved)
     built = run(spark, placement.size, work, SHARD).collect()
-    routing, met = write_routes(staged, built, placement, read_routing(staged.parent / base.routing).routes)
+    before = read_routing(staged.parent / base.routing).routes
+    routing, met = write_routes(staged, built, placement, before, read_profile(dictionary))
     return replace(
         base,
         created=time.time(),

@@ -52,7 +52,7 @@ class Version:
     dictionary: str
     routing: str
     shards: list[ShardInfo]
-    shards_per_event: float  # that an event meets: estimated from the profile, or guessed where there is none
+    shards_per_event: float | None  # that an event meets, estimated from the profile; None where there is none
     applied: dict[str, int] = field(default_factory=dict)  # by stream of changes: the last batch in this version
     quarantined: int = 0  # rows of the update that could not be applied: see `quarantine_folder`
 
