@@ -124,7 +124,7 @@ def balanced(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
     Shards are filled one after the other. A small cell stays whole.
 
     >>> balanced([90, 6, 24], 2)
-    [{0: 0.6666666666666666, 1: 0.3333333333333334}, {1: 1.0}, {1: 1.0}]
+    [{0: 0.6666666666666666, 1: 0.3333333333333333}, {1: 1.0}, {1: 1.0}]
     """
     capacity = max(1.0, sum(sizes) / count)
     found: list[dict[int, float]] = []
