@@ -30,7 +30,7 @@ def staged(store, shards, profile=None):
         store.expect(TypicalEvents(profile, store))
     snapshot, typical = store.snapshot(), store.typical()
     some = extract(snapshot, store.alive())
-    marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+    marginals = typical.marginals_if_known(snapshot.domains)
     return chosen_stages(some, expected_shares(some, snapshot.domains, marginals), shards)
 
 

@@ -92,7 +92,7 @@ def _line(sample: Store, shards: int) -> tuple[Stages, Cells]:
     """The stages, and the cells into which a sample of subscriptions cuts them."""
     snapshot, typical = sample.snapshot(), sample.typical()
     some = extract(snapshot, sample.alive())
-    marginals = typical.marginals(snapshot.domains) if typical.is_known else None
+    marginals = typical.marginals_if_known(snapshot.domains)
     stages = chosen_stages(some, expected_shares(some, snapshot.domains, marginals), shards)
     found = stages.find(some)
     return stages, cut(found.stage, found.point, CELLS_PER_SHARD * shards)
