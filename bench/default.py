@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import tellwhen as tw
@@ -27,6 +28,9 @@ from bench.engines import chosen
 from bench.loading import encoded, stored
 from bench.machine import resident
 from bench.measure import Measured, interleaved
+from bench.peers.compare import Limits
+from bench.peers.registry import PEERS
+from bench.peers.run import Name, measured
 from bench.workload import CARDINALITY
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
@@ -83,7 +87,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.default", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes in the documents, less for a try")
     parser.add_argument("--engines", default=RIVALS, help=f"rivals, with commas; default: {RIVALS}")
-    parser.add_argument("--tables", default="cases,varied,around,change,memory,growth", help="default: all")
+    parser.add_argument("--tables", default="cases,varied,around,change,memory,growth,peers", help="default: all")
     parser.add_argument("--plot", type=Path, default=Path("growth.svg"), help="where the plot of the growth goes")
     options = parser.parse_args()
     try:
@@ -98,6 +102,7 @@ def main() -> None:
         "change": lambda: change_table(options.scale),
         "memory": lambda: memory_table(options.scale),
         "growth": lambda: growth_table(options.scale, options.plot),
+        "peers": lambda: peers_table(options.scale, console),
     }
     for name in options.tables.split(","):
         console.print(tables[name]())
@@ -305,6 +310,27 @@ def growth_table(scale: float, plot: Path) -> Table:
     drawn = svg(lines(rows, "subscriptions", "ms per event", "engine", log_x=True, log_y=True))
     # On its own, not inside a page that gives it colours.
     plot.write_text(drawn.replace("<g ", '<rect width="100%" height="100%" fill="white"/><g ', 1))
+    return table
+
+
+# other people's engines
+
+
+def peers_table(scale: float, console: Console) -> Table:
+    """Those that can say it, on conjunctions and on trees; small, since some of them take seconds for an event."""
+    table = Table(
+        "engine", title="Other people's engines: microseconds per event, from their own form of an event to ids"
+    )
+    found: dict[str, list[str]] = {}
+    for name in (Name.begen, Name.trees):
+        count = max(1_000, round(10_000 * scale))
+        table.add_column(f"{count:,} {name}")
+        for row in measured(name, PEERS, count, 25, Limits(), console):
+            is_ok = row["status"] == "ok"
+            shown = f"{row['micros']:,.1f} +- {row['noise']:.0%}" if is_ok else f"{row['status']}: {row['note']}"
+            found.setdefault(row["engine"], []).append(escape(shown))
+    for engine, cells in found.items():
+        table.add_row(engine, *cells)
     return table
 
 

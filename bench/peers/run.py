@@ -17,9 +17,9 @@ from rich.table import Table
 
 from bench import machine
 from bench.peers.compare import Limits, Row, row
-from bench.peers.registry import OURSELVES, PEERS
+from bench.peers.registry import OURSELVES, PEERS, Peer
 from bench.peers.workload import write
-from tellwhen.workloads import ABEGen, BEGen, Workload
+from tellwhen.workloads import ABEGen, BEGen, Groups, Workload
 
 WIDTH = 150
 RESULTS = Path(__file__).parents[1] / "out" / "peers"
@@ -28,18 +28,19 @@ RESULTS = Path(__file__).parents[1] / "out" / "peers"
 class Name(StrEnum):
     begen = "begen"
     abegen = "abegen"
+    trees = "trees"
 
 
-SIZES = {Name.begen: (10_000, 50), Name.abegen: (2_000, 25)}
+SIZES = {Name.begen: (10_000, 50), Name.abegen: (2_000, 25), Name.trees: (10_000, 25)}
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
 def main(
     only: Annotated[str, typer.Option(help="Only this peer, and tellwhen.")] = "",
-    workload: Annotated[Name | None, typer.Option(help="One workload; default: both.")] = None,
+    workload: Annotated[Name | None, typer.Option(help="One workload; default: all.")] = None,
     subscriptions: Annotated[int | None, typer.Option(help="Default: 10,000, or 2,000 of abegen.", min=1)] = None,
-    events: Annotated[int | None, typer.Option(help="Default: 50, or 25 of abegen.", min=1)] = None,
+    events: Annotated[int | None, typer.Option(help="Default: 50 of begen, else 25.", min=1)] = None,
     seconds: Annotated[float, typer.Option(help="Time limit of one process.")] = 300,
     megabytes: Annotated[float, typer.Option(help="Memory limit of one process.")] = 6_000,
     folder: Annotated[Path, typer.Option(help="Folder for the results, as JSON.")] = RESULTS,
@@ -52,19 +53,25 @@ def main(
     console = Console(width=WIDTH)
     for name in [workload] if workload else list(Name):
         count, many = subscriptions or SIZES[name][0], events or SIZES[name][1]
-        rows: list[Row] = []
-        with tempfile.TemporaryDirectory() as work:
-            write(Path(work), made(name, count), count, many)
-            for peer in [*OURSELVES, *chosen]:
-                with console.status(f"{name}: {peer.name}"):
-                    rows.append(row(peer, Path(work), count, Limits(seconds, megabytes)))
+        rows = measured(name, chosen, count, many, Limits(seconds, megabytes), console)
         facts = {"workload": name, "subscriptions": count, "events": many, "machine": machine.facts(), "rows": rows}
         save(folder, f"{name}-{only}" if only else name, facts)
         console.print(table(f"{name}: {count:,} subscriptions, {many:,} events, one at a time", rows))
 
 
+def measured(name: Name, peers: list[Peer], count: int, many: int, limits: Limits, console: Console) -> list[Row]:
+    """A row for tellwhen and for each peer."""
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as work:
+        write(Path(work), made(name, count), count, many)
+        for peer in [*OURSELVES, *peers]:
+            with console.status(f"{name}: {peer.name}"):
+                rows.append(row(peer, Path(work), count, limits))
+    return rows
+
+
 def made(name: Name, count: int) -> Workload:
-    return BEGen() if name is Name.begen else ABEGen(total=count)
+    return {Name.begen: BEGen(), Name.abegen: ABEGen(total=count), Name.trees: Groups()}[name]
 
 
 def save(folder: Path, name: str, facts: dict[str, Any]) -> None:
