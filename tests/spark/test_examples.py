@@ -3,6 +3,10 @@
 import runpy
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.spark
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 

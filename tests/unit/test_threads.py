@@ -161,7 +161,7 @@ def test_looking_while_the_index_is_compacted(engine, monkeypatch):
         assert "stays" in list(index)
 
     def change():
-        for i in range(400):
+        for i in range(150):
             index.add(i, f"x = {i}").remove(i)
 
     watched(look, change)
