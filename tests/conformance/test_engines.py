@@ -18,7 +18,7 @@ ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
 """All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
 
-@every_engine_and_seed(ENGINES, range(6), quick=4)
+@every_engine_and_seed(ENGINES, range(6), quick=3)
 def test_random_subscriptions_and_events(engine, seed):
     check_engine(engine, seed=seed, rounds=8)
 

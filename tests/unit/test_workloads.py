@@ -218,7 +218,7 @@ def test_begen_hits_its_match_probability_and_sizes(match, operators):
 
 
 @pytest.mark.parametrize("match", [0.001, 0.05])
-@pytest.mark.parametrize("dimensions", [100, 30_000])
+@pytest.mark.parametrize("dimensions", [100, pytest.param(30_000, marks=pytest.mark.slow)])
 def test_begen_in_the_ranges_of_the_ps_tree(dimensions, match):
     work = BEGen(dimensions=dimensions, cardinality=100, size=5, event_size=30, equality=0.2, match=match)
     assert abs(matches(work, 20_000, 400).mean() / 20_000 / match - 1) < 0.1
