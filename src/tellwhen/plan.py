@@ -59,6 +59,8 @@ class Plan(NamedTuple):
     def __str__(self) -> str:
         lines = [f"{self.engine}: {_counted(self.subscriptions)}"]
         lines += [f"  {part.subscriptions:>11,}  {part.how}" for part in self.parts]
+        if sum(part.subscriptions for part in self.parts) > self.subscriptions:
+            lines.append("               (one with an OR may wait for several of them)")
         if self.over_budget:
             lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
         expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"

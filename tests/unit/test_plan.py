@@ -43,6 +43,9 @@ def test_a_plan_counts_by_attribute():
     index.add_many((f"a{i}", f"a{i} = 1") for i in range(20))
     assert settled(index.rebuild()).plan().parts[:2] == [(20, "wait for a pattern of s"), (10, "wait for n")]
     assert index.plan().parts[-1] == (14, "wait for 14 other attributes")
+    assert "several" not in str(index.plan())
+    index.add("or", "a1 = 1 OR a2 = 1")
+    assert "(one with an OR may wait for several of them)" in str(settled(index.rebuild()).plan())
 
 
 def test_a_plan_warns_of_what_every_event_is_tested_against():
