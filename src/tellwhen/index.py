@@ -156,13 +156,13 @@ class Index(Mapping[Id, Expr]):
         """Remove many at once: all of them, or none when one is unknown."""
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
-        with self._changing() as shard:
+        with self._changing(is_removal=True) as shard:
             shard.remove(ids)
         return self
 
     def discard(self, id: Id) -> Index:
         """Remove a subscription if there is one of that id."""
-        with self._changing() as shard:
+        with self._changing(is_removal=True) as shard:
             if checked(id) in shard.slots:
                 shard.remove([id])
         return self
@@ -207,8 +207,11 @@ class Index(Mapping[Id, Expr]):
         return copy.deepcopy(self._shard.profile)
 
     @contextmanager
-    def _changing(self) -> Iterator[Shard]:
-        """One change at a time, published at its end; an iterator that changes the index it feeds is refused."""
+    def _changing(self, is_removal: bool = False) -> Iterator[Shard]:
+        """One change at a time, published at its end; an iterator that changes the index it feeds is refused.
+
+        A removal is never refused for the memory that it takes.
+        """
         if self._is_waiting:
             time.sleep(HANDOVER_SECONDS)
         with self._lock:
@@ -218,12 +221,15 @@ class Index(Mapping[Id, Expr]):
                 self._busy = True
                 self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
                 shard = self._shard
-                mark = shard.mark()
-                self._undo = shard, mark
+                before = self._memory_limit.taken(shard)
+                self._undo = shard, shard.mark()
                 yield shard
-                self._memory_limit.refuse_growth(shard, mark.slots)
                 is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
-                self._state = _state(shard.copying()() if is_compacted else shard)
+                if is_compacted or (not is_removal and self._memory_limit.is_worth_compacting(shard)):
+                    shard = shard.copying()()
+                if not is_removal:
+                    self._memory_limit.refuse_growth(shard, before)
+                self._state = _state(shard)
                 self._undo = None
             except BaseException:
                 self._take_back()
@@ -415,7 +421,7 @@ class Index(Mapping[Id, Expr]):
         candidates per event: expected not known without a profile, observed none yet
         """
         with self._whole() as shard:
-            return plan(shard)
+            return plan(shard, self._memory_limit.has_room_to_build(shard))
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
@@ -444,14 +450,16 @@ class Index(Mapping[Id, Expr]):
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
         """Open a saved index, mapped into memory; `verify=False` skips the checksums.
 
-        The `memory_limit` is not saved with an index: give it again, as to `Index`.
+        The `memory_limit` is not saved with an index: give it again, as to `Index`. A larger index is refused.
 
         Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
         then an index in this process: `tellwhen.spark.update` changes the one on disk.
         """
         index = cls.__new__(cls)
         index._memory_limit = MemoryLimit(memory_limit)
-        index._open(open_any(path, verify))
+        shard = open_any(path, verify)
+        index._memory_limit.refuse_growth(shard)
+        index._open(shard)
         return index
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,21 +13,28 @@ class MemoryLimit:
     """The bytes that the arrays of an index may take; None for any number."""
 
     def __init__(self, limit: int | None) -> None:
-        if isinstance(limit, bool) or not isinstance(limit, int | None):
+        if isinstance(limit, bool) or not isinstance(limit, int | None) or (limit is not None and limit < 1):
             raise TellwhenError(f"memory_limit is a number of bytes, not {shown(limit)}")
         self.bytes = limit
 
-    def refuse_growth(self, shard: Shard, slots_before: int) -> None:
-        """Raise an error if a change has added slots to the shard, and now it is too large."""
-        if self.bytes is None or len(shard.store) <= slots_before:
-            return
-        needed = sum(shard.bytes().values())
-        if needed > self.bytes:
+    def taken(self, shard: Shard) -> int:
+        """The bytes that the shard takes; 0 if there is no limit, since counting them takes time."""
+        return 0 if self.bytes is None else sum(shard.bytes().values())
+
+    def refuse_growth(self, shard: Shard, before: int = 0) -> None:
+        """Raise an error if the shard takes too many bytes, and more than `before`."""
+        needed = self.taken(shard)
+        if self.bytes is not None and needed > max(self.bytes, before):
             raise LimitError(
-                f"with {len(shard.engines):,} subscriptions the index would take {needed:,} bytes, more than its "
-                f"memory_limit of {self.bytes:,}; nothing was added. texts=False saves "
-                f"{sum(array.nbytes for array in shard.texts.arrays().values()):,} of them"
+                f"with {len(shard.engines):,} subscription{'' if len(shard.engines) == 1 else 's'} the index would "
+                f"take {needed:,} bytes, more than its memory_limit of {self.bytes:,}; nothing was changed. "
+                f"texts=False saves {sum(array.nbytes for array in shard.texts.arrays().values()):,} of them"
             )
+
+    def is_worth_compacting(self, shard: Shard) -> bool:
+        """Is it too large, with a good part of it removed?"""
+        removed = shard.store.removed
+        return self.bytes is not None and removed * 20 > len(shard.store) and self.taken(shard) > self.bytes
 
     def has_room_to_build(self, shard: Shard) -> bool:
         """Can a new index be built beside what there is? If not, new subscriptions stay pending, and matching is

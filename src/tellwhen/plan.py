@@ -39,12 +39,20 @@ class Plan(NamedTuple):
     observed: float | None
     """Candidates per event, over the `matched` events; None if there are none."""
     matched: int
-    """Events matched since the index was opened or adapted; 0 if the engine does not count them."""
+    """Events matched since the index was opened or built for other events; 0 if the engine does not count them."""
+    is_counted: bool
+    """Does the engine count candidates?"""
+    is_held_up: bool
+    """Is there no room to merge what is pending, because of the `memory_limit`?"""
 
     @property
     def warnings(self) -> list[str]:
         """What makes matching slow."""
         found = []
+        if self.is_held_up:
+            found.append(
+                "the memory_limit leaves no room to merge what is pending: each of these is tested on every event"
+            )
         if self.always:
             few = ", ".join(repr(id_) for id_ in self.always[:IDS_SHOWN])
             more = ", ..." if len(self.always) > IDS_SHOWN else ""
@@ -64,7 +72,9 @@ class Plan(NamedTuple):
         if self.over_budget:
             lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
         expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"
-        observed = "none yet" if self.observed is None else f"{self.observed:,.1f} in {self.matched:,} events"
+        events = f"{self.matched:,} event{'' if self.matched == 1 else 's'}"
+        uncounted = "none yet" if self.is_counted else "not counted by this engine"
+        observed = uncounted if self.observed is None else f"{self.observed:,.1f} in {events}"
         lines.append(f"candidates per event: expected {expected}, observed {observed}")
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
@@ -73,8 +83,8 @@ def _counted(subscriptions: int) -> str:
     return f"{subscriptions:,} subscription{'' if subscriptions == 1 else 's'}"
 
 
-def plan(shard: Shard) -> Plan:
-    """The plan of a shard."""
+def plan(shard: Shard, has_room: bool = True) -> Plan:
+    """The plan of a shard; `has_room` tells whether its memory limit leaves room for a merge."""
     engines = shard.engines
     counted = engines.counted()
     return Plan(
@@ -86,6 +96,8 @@ def plan(shard: Shard) -> Plan:
         _expected(shard),
         counted.candidates / counted.events if counted.events else None,
         counted.events,
+        engines.counts_candidates,
+        not has_room and engines.is_due(),
     )
 
 

@@ -40,7 +40,6 @@ class ShardMark(NamedTuple):
     store: StoreMark
     profile: Profile
     undo_engine: Undo | None
-    slots: int
 
 
 class Shard:
@@ -202,7 +201,7 @@ class Shard:
     def mark(self) -> ShardMark:
         """Here a change begins."""
         self._is_engine_touched = False
-        return ShardMark(self.store.mark(), self.profile, self.engines.mark(), len(self.store))
+        return ShardMark(self.store.mark(), self.profile, self.engines.mark())
 
     def rewind(self, mark: ShardMark) -> None:
         """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""

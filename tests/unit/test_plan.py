@@ -60,6 +60,40 @@ def test_a_plan_warns_of_what_every_event_is_tested_against():
     assert settled(index.remove("null")).plan().always == ["always"]
 
 
+def test_a_plan_does_not_count_what_was_removed():
+    index = settled(tw.Index("auto", pending=1).add_many({k: f"u = {k}" for k in range(500)}).rebuild())
+    assert index.remove_many(range(50)).plan().parts == [(450, "wait for u")]
+
+
+def test_an_absence_that_is_rare_is_no_reason_to_warn():
+    index = tw.Index("auto", pending=1).observe([{"u": k, "b": 1} for k in range(50)])
+    index.add_many({k: f"u = {k} AND b IS NULL" for k in range(100)})
+    assert settled(index.rebuild()).plan().warnings == []
+    index.observe([{"u": k} for k in range(100)])
+    index.add("always", "b IS NULL")
+    assert settled(index.rebuild()).plan().always == ["always"]
+
+
+def test_what_was_observed_before_a_new_profile_is_forgotten():
+    index = tw.Index().add_many({k: f"u = {k}" for k in range(100)})
+    index.match({"u": 1})
+    assert index.plan().observed == 100
+    assert index.observe([{"u": k} for k in range(100)]).plan().observed is None
+
+
+def test_a_plan_warns_when_a_memory_limit_holds_up_a_merge():
+    index = tw.Index("auto", pending=10).add_many({k: f"u = {k} AND c = 'DE{k}'" for k in range(400)})
+    size = sum(settled(index.rebuild()).stats()["bytes"].values())
+    index = tw.Index("auto", pending=10, memory_limit=size).add_many(
+        {k: f"u = {k} AND c = 'DE{k}'" for k in range(400)}
+    )
+    plan = settled(index).plan()
+    assert plan.parts == [(400, "are pending: tested one by one until they are merged")]
+    assert plan.warnings == [
+        "the memory_limit leaves no room to merge what is pending: each of these is tested on every event"
+    ]
+
+
 def test_a_plan_warns_when_events_have_changed():
     plan = tw.Index().plan()._replace(expected=5.0, observed=40.0, matched=10)
     assert plan.warnings == ["events are not what the profile says: adapt() chooses again from recent events"]
@@ -70,6 +104,7 @@ def test_a_plan_warns_when_events_have_changed():
 def test_every_engine_has_a_plan(engine):
     index = tw.Index(engine).add_many((i, f"a = {i} AND b = {i % 3}") for i in range(300))
     plan = index.observe([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).plan()
+    assert "observed not counted by this engine" in str(plan)
     assert sum(part.subscriptions for part in plan.parts) == 300
     assert plan.expected >= 0.5
     index.add("complex", " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12)))

@@ -133,7 +133,7 @@ def test_a_memory_limit_is_kept(tmp_path):
     size = tw.Index().add_many(texts).stats()["bytes"]
     limit = (size["store"] + size["ids and texts"]) // 2
     index = tw.Index(memory_limit=limit).add_many(texts[:3000])  # stays pending: there is no room to merge it
-    with pytest.raises(tw.LimitError, match="more than its memory_limit of .*; nothing was added. texts=False saves"):
+    with pytest.raises(tw.LimitError, match="more than its memory_limit of .*; nothing was changed. texts=False saves"):
         index.add_many(texts[3000:])
     assert len(index) == 3000
     assert index.match({"x": 2999, "y": "word 2999"}) == [2999]
@@ -152,6 +152,32 @@ def test_a_memory_limit_is_kept(tmp_path):
     index.save(tmp_path / "i")
     with pytest.raises(tw.LimitError):
         tw.Index.load(tmp_path / "i", memory_limit=limit).add_many(texts[i:])
-    for wrong in "2 GB", 1.5, True:
+    with pytest.raises(tw.LimitError, match="more than its memory_limit of 1,000"):
+        tw.Index.load(tmp_path / "i", memory_limit=1000)
+    for wrong in "2 GB", 1.5, True, 0, -1:
         with pytest.raises(tw.TellwhenError, match="memory_limit is a number of bytes"):
             tw.Index(memory_limit=wrong)
+
+
+def test_no_change_but_a_removal_may_go_beyond_the_limit_and_removals_make_room():
+    def size(index):
+        return sum(index.stats()["bytes"].values())
+
+    limit = 150_000
+    index = tw.Index("auto", pending=10, memory_limit=limit)
+    count = 0
+    with pytest.raises(tw.LimitError):
+        while True:
+            index.add(count, f"u = {count} AND c = 'DE{count}'")
+            count += 1
+    with pytest.raises(tw.LimitError, match="nothing was changed"):
+        index.rebuild()
+    with pytest.raises(tw.LimitError):
+        index.observe([{"u": k} for k in range(50)])
+    assert size(index) <= limit
+    assert index.profile.events == 0
+    index.remove_many(range(count // 4))
+    index.add("more", "u = 1")
+    assert size(index) <= limit
+    assert index.match({"u": 1}) == ["more"]
+    assert index.match({"u": count - 1, "c": f"DE{count - 1}"}) == [count - 1]

@@ -107,6 +107,8 @@ class Engine(ABC):
     summary: ClassVar[str] = ""
     supports: ClassVar[frozenset[Capability]] = frozenset()
     options: ClassVar[Mapping[str, Option]] = {}
+    counts_candidates: bool = False
+    """Does `counted` tell what matching has met?"""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -35,6 +35,7 @@ class Beside(Engine):
     def __init__(self, named: Engine) -> None:
         super().__init__(named.source)
         self.named, self.other = named, Auto(named.source)
+        self.counts_candidates = named.counts_candidates
         self._is_other = Growing(np.uint8)  # by slot: 1 if it is in the default engine
 
     @property

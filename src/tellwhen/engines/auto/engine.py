@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
@@ -15,7 +16,7 @@ from tellwhen.containers.memory import give_back
 from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
 from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.cover.postings import one_by_one, slots_by_domain, together
+from tellwhen.engines.cover.postings import ABSENT, one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
@@ -39,6 +40,7 @@ class Auto(Engine):
     name = "auto"
     summary = "cover, in segments that are merged in the background; the default"
     supports = frozenset({"expressions"})
+    counts_candidates = True
     options: ClassVar[Mapping[str, Option]] = {
         "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
     }
@@ -71,6 +73,7 @@ class Auto(Engine):
         self._removed += len(slots)
 
     def rebuild(self) -> None:
+        self._counted = Counted()  # perhaps for other events than those that were counted
         if self._segments or self._pending.count > self._pending_max():
             self._merge_now(len(self._segments))
 
@@ -173,20 +176,31 @@ class Auto(Engine):
 
     def shares(self) -> list[Share]:
         found: dict[int, int] = {}
+        snapshot = self.source.snapshot()
         for segment in self._segments:
             for domain, slots in slots_by_domain(segment.packed.arrays).items():
-                found[domain] = found.get(domain, 0) + len(slots)
+                found[domain] = found.get(domain, 0) + len(alive(snapshot, slots))
         shares = [Share(count, "wait for", domain) for domain, count in found.items()]
-        at_once = sum(len(together(segment.packed.arrays)) for segment in self._segments)
+        at_once = sum(len(alive(snapshot, together(segment.packed.arrays))) for segment in self._segments)
         if at_once:
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
         return shares + pending_share(self._pending.count)
 
     def always(self) -> I32:
-        is_presence = self.source.is_presence()
-        found = [one_by_one(segment.packed.arrays, is_presence) for segment in self._segments]
+        is_absent = self._is_often_absent()
+        found = [one_by_one(segment.packed.arrays, is_absent) for segment in self._segments]
         slots = np.concatenate([self._pending.view[:0], *found])
         return np.sort(alive(self.source.snapshot(), slots))
+
+    def _is_often_absent(self) -> NDArray[np.bool_]:
+        """By domain: does it tell whether an attribute is there that most events lack, as far as is known?"""
+        is_presence = self.source.is_presence()
+        marginals = self.source.typical().marginals_if_known(len(is_presence))
+        if marginals is not None:
+            domain = np.repeat(np.arange(len(is_presence)), np.diff(marginals.start))
+            absent = np.bincount(domain, marginals.share * (marginals.point == ABSENT), len(is_presence))
+            is_presence = is_presence & (absent > 0.5)
+        return is_presence
 
     def counted(self) -> Counted:
         return self._counted

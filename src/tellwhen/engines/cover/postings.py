@@ -28,12 +28,12 @@ def together(index: CoverIndex) -> I32:
     return _distinct(index.postings.slot[: index.clusters[0, REST]])
 
 
-def one_by_one(index: CoverIndex, is_presence: NDArray[np.bool_]) -> I32:
+def one_by_one(index: CoverIndex, is_absent: NDArray[np.bool_]) -> I32:
     """The slots that are tested one by one on every event: those in the cluster that every event opens, but in no
-    chunk, and those that wait for the absence of an attribute."""
+    chunk, and those that wait for the absence of an attribute that most events lack: is_absent[domain]."""
     clusters = []
     for domain, variant in _variants(index):
-        if is_presence[domain]:
+        if is_absent[domain]:
             cuts = index.cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
             absent = int(np.searchsorted(cuts, ABSENT, side="right"))
             node = ((absent + variant[HALF]) >> variant[LEVEL]) - variant[NODE_FIRST]
