@@ -94,11 +94,12 @@ class Index(Mapping[Id, Expr]):
     {'event_id': [0, 1], 'subscription_id': ['cheap', 'classic']}
 
     Any number of threads may match while one at a time changes the index: a match sees the index before a change or
-    after it, never in between. `engine` is one of `tellwhen.list_engines()`, and takes its options as keywords:
-    `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see `Schema`).
-    With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first. With
-    `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them. A change
-    after which the arrays of the index would take more bytes than `memory_limit` is refused.
+    after it, never in between. `engine` is the name of one of `tellwhen.list_engines()`, and takes its options as
+    keywords: `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see
+    `Schema`). With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first.
+    With `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them. A
+    change after which the arrays of the index would take more bytes than `memory_limit` is refused, unless it is a
+    removal; and where there is no room to merge what is new, `plan()` says so.
     """
 
     def __init__(

@@ -126,7 +126,8 @@ class Shard:
             id_, given = as_pair(pair)
             if id_ in known or id_ in fresh:
                 if not replace:
-                    raise DuplicateId(f"there is a subscription {id_!r} already; pass replace=True to replace it")
+                    found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
+                    raise DuplicateId(f"{found}; pass replace=True to replace it")
                 slot = known.get(id_)
                 if slot is not None:
                     replaced.add(slot)
