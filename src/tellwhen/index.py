@@ -321,7 +321,6 @@ class Index(Mapping[Id, Expr]):
             raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
         threads = cores() if threads is None else threads
         events = as_table_or_dicts(events)
-        self._recent.note_many(events)
         state = self._state
         numbers, ids = [], []
         offset = 0
@@ -332,6 +331,7 @@ class Index(Mapping[Id, Expr]):
             numbers.append(pa.array(np.repeat(np.arange(offset, offset + len(start) - 1), np.diff(start))))
             ids.append(state.ids.column(slot, state.id_type))
             offset += len(start) - 1
+        self._recent.note_many(events)  # none is faulty
         if not ids:
             numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
         return pa.table({"event_id": pa.chunked_array(numbers), "subscription_id": pa.chunked_array(ids)})

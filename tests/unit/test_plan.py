@@ -172,3 +172,11 @@ def test_recent_events_are_a_bounded_sample():
     recent.note_many(pa.table({"w": range(100_000)}))
     assert 0 < recent.profile().event_frequency["w"] < 0.2
     recent.note_many(iter([]))
+
+
+def test_an_event_that_is_refused_is_not_among_the_recent_ones():
+    index = tw.Index().add(1, "x = 1")
+    index.match_many([{"x": 1}] * 10)
+    with pytest.raises(tw.EventError):
+        index.match_many([{"x": 1}, {1: 2}])
+    assert index.adapt().profile.events == 10

@@ -181,3 +181,30 @@ def test_no_change_but_a_removal_may_go_beyond_the_limit_and_removals_make_room(
     assert size(index) <= limit
     assert index.match({"u": 1}) == ["more"]
     assert index.match({"u": count - 1, "c": f"DE{count - 1}"}) == [count - 1]
+
+
+def test_a_reader_in_the_middle_of_a_block_that_is_dropped():
+    """It may note what it has read only where nobody looks any more."""
+    texts = CompressedTexts()
+    texts.extend([f"a{i}" for i in range(100)])
+    texts.extend([f"y{i}" for i in range(60)])
+
+    class Slow:
+        """Meanwhile another thread takes its change back, and makes another one."""
+
+        def __init__(self, codec):
+            self.codec = codec
+
+        def compress(self, *given, **named):
+            return self.codec.compress(*given, **named)
+
+        def decompress(self, *given, **named):
+            raw = self.codec.decompress(*given, **named)
+            texts._codec = self.codec
+            texts.align(100)
+            texts.extend([f"z{i}" for i in range(60)])
+            return raw
+
+    texts._codec = Slow(texts._codec)
+    assert texts[50] == "a50"
+    assert [texts[i] for i in (0, 99, 100, 127, 128, 159)] == ["a0", "a99", "z0", "z27", "z28", "z59"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,35 +17,43 @@ BLOCK = 128
 """Texts in a block, which are compressed together."""
 
 
+class _State(NamedTuple):
+    """What a reader sees, replaced as a whole. Blocks that were dropped may still be read: others never take their
+    place in the same arrays, nor in what was noted of them."""
+
+    before: int  # texts in blocks
+    last: list[str]  # texts behind them
+    start: Growing  # |0|812|1650|   block b is blocks[start[b]:start[b+1]]
+    blocks: Growing
+    read: list[tuple[int, bytes, list[int]]]  # the block that was read last
+
+
+def _nothing_read() -> list[tuple[int, bytes, list[int]]]:
+    return [(-1, b"", [])]
+
+
 class CompressedTexts:
-    """Append-only. The last texts, fewer than a block, are not compressed yet.
+    """Append-only. The last texts, fewer than a block, are not compressed yet. Other threads may read while one
+    changes it."""
 
-    Other threads may read while one appends: the last texts and the number of texts before them are replaced together,
-    as one tuple.
-    """
-
-    __slots__ = ("_blocks", "_codec", "_last", "_read", "_start")
+    __slots__ = ("_codec", "_state")
 
     def __init__(self) -> None:
-        self._start = Growing(np.int64, [0])  # |0|812|1650|   block b is blocks[start[b]:start[b+1]]
-        self._blocks = Growing(np.uint8)
-        self._last: tuple[int, list[str]] = 0, []
-        self._read: tuple[int, bytes, list[int]] = -1, b"", []  # the block that was read last
+        self._state = _State(0, [], Growing(np.int64, [0]), Growing(np.uint8), _nothing_read())
         self._codec = pa.Codec("zstd")
 
     def __len__(self) -> int:
-        before, last = self._last
-        return before + len(last)
+        return self._state.before + len(self._state.last)
 
     def extend(self, texts: Sequence[str]) -> None:
         """Append texts."""
-        before, last = self._last
+        before, last, start, blocks, read = self._state
         last += texts
         while len(last) >= BLOCK:
-            self._blocks.extend(self._compressed(last[:BLOCK]))
-            self._start.append(self._blocks.count)
+            blocks.extend(self._compressed(last[:BLOCK]))
+            start.append(blocks.count)
             before, last = before + BLOCK, last[BLOCK:]
-            self._last = before, last
+            self._state = _State(before, last, start, blocks, read)
 
     def _compressed(self, texts: list[str]) -> np.ndarray:
         """A block: its size before compression, for the decoder; then, compressed, lengths and bytes of its texts."""
@@ -53,41 +62,41 @@ class CompressedTexts:
         packed = self._codec.compress(raw, asbytes=True)
         return np.frombuffer(len(raw).to_bytes(8, "little") + packed, dtype=np.uint8)
 
-    def _block(self, block: int) -> tuple[bytes, list[int]]:
+    def _block(self, state: _State, block: int) -> tuple[bytes, list[int]]:
         """The bytes of a block, and where its texts begin and end in them."""
-        read, raw, ends = self._read
+        read, raw, ends = state.read[0]
         if read != block:
-            start = self._start.data
-            data = self._blocks.data[start[block] : start[block + 1]].tobytes()
+            start = state.start.data
+            data = state.blocks.data[start[block] : start[block + 1]].tobytes()
             size = int.from_bytes(data[:8], "little")
             raw = self._codec.decompress(data[8:], decompressed_size=size, asbytes=True)
             ends = np.cumsum([4 * BLOCK, *np.frombuffer(raw, np.int32, BLOCK)]).tolist()
-            self._read = block, raw, ends
+            state.read[0] = block, raw, ends
         return raw, ends
 
     def __getitem__(self, i: int) -> str:
-        before, last = self._last
-        if i >= before:
-            return last[i - before]
-        raw, ends = self._block(i // BLOCK)
+        state = self._state
+        if i >= state.before:
+            return state.last[i - state.before]
+        raw, ends = self._block(state, i // BLOCK)
         return raw[ends[i % BLOCK] : ends[i % BLOCK + 1]].decode()
 
     def align(self, count: int) -> None:
         """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
+        before, _, start, blocks, _ = self._state
         # An interrupt in `extend` may have left a block whose texts are still among the last ones: it is dropped.
-        self._start.count = self._last[0] // BLOCK + 1
-        self._blocks.count = int(self._start.view[-1])
+        start.count = before // BLOCK + 1
+        blocks.count = int(start.view[-1])
         self.extend([""] * max(0, count - len(self)))
+        before, last, start, blocks, read = self._state
         block = count // BLOCK
-        if block < self._start.count - 1:
+        if block < start.count - 1:
             kept = [self[i] for i in range(block * BLOCK, count)]
-            self._start.count = block + 1
-            self._blocks.count = int(self._start.view[-1])
-            self._read = -1, b"", []
-            self._last = block * BLOCK, kept
+            start = Growing(np.int64, start.view[: block + 1].copy())
+            blocks = Growing(np.uint8, blocks.view[: int(start.view[-1])].copy())
+            self._state = _State(block * BLOCK, kept, start, blocks, _nothing_read())
         else:
-            before, last = self._last
-            self._last = before, last[: count - before]
+            self._state = _State(before, last[: count - before], start, blocks, read)
 
     def kept(self, which: I32) -> CompressedTexts:
         """The texts at the indexes `which`, in that order."""
@@ -101,16 +110,18 @@ class CompressedTexts:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
-        start, data = Texts.of(self._last[1]).arrays()
-        return {"start": self._start.view, "blocks": self._blocks.view, "last_start": start, "last": data}
+        state = self._state
+        start, data = Texts.of(state.last).arrays()
+        return {"start": state.start.view, "blocks": state.blocks.view, "last_start": start, "last": data}
 
     @classmethod
     def restored(cls, arrays: Mapping[str, np.ndarray]) -> CompressedTexts:
         """The texts whose `arrays` were saved."""
         texts = cls()
-        texts._start, texts._blocks = Growing(np.int64, arrays["start"]), Growing(np.uint8, arrays["blocks"])
+        start, blocks = Growing(np.int64, arrays["start"]), Growing(np.uint8, arrays["blocks"])
         last = Texts(arrays["last_start"], arrays["last"])
-        texts._last = BLOCK * (texts._start.count - 1), [last[i] for i in range(len(last))]
+        kept = [last[i] for i in range(len(last))]
+        texts._state = _State(BLOCK * (start.count - 1), kept, start, blocks, _nothing_read())
         return texts
 
 
