@@ -18,7 +18,7 @@ ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
 """All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
 
-@every_engine_and_seed(ENGINES, range(6), quick=3)
+@every_engine_and_seed(ENGINES, range(6), quick=2)
 def test_random_subscriptions_and_events(engine, seed):
     check_engine(engine, seed=seed, rounds=8)
 
@@ -34,7 +34,7 @@ def test_many_more_of_them(engine, seed):
     check_engine(engine, seed=seed, rounds=20)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.lists(expressions(), min_size=1, max_size=6), st.lists(EVENTS, min_size=1, max_size=4), st.booleans())
 def test_any_expression_on_any_event(expressions, events, built):
     subscriptions = dict(enumerate(expressions))
@@ -129,4 +129,4 @@ class AnySequence(RuleBasedStateMachine):
 
 
 TestAnySequence = AnySequence.TestCase
-TestAnySequence.settings = settings(max_examples=25, stateful_step_count=20)
+TestAnySequence.settings = settings(max_examples=15, stateful_step_count=20)

@@ -59,6 +59,7 @@ WRONG = {
 FAILED = {"test-raising": "RuntimeError: no", "test-late": "RuntimeError: not now", "test-dying": "build: "}
 
 
+@pytest.mark.slow
 def test_engines_that_fail_are_reported_and_the_others_measured(tmp_path):
     one = EXPERIMENTS["opindex-fig7"]
     progress = []
@@ -121,6 +122,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     assert {row["engine"] for row in more.rows} == {"scan", "counting"}
 
 
+@pytest.mark.slow
 def test_an_endless_engine_is_stopped(tmp_path):
     settings = Settings(scale=0.001, repeat=2, seconds=2, load=("tests.broken_engines",))
     found = run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, print, ["test-endless"])
