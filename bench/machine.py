@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tellwhen.engines.shared.threads import cores
-
 
 def facts() -> dict[str, str]:
     """The machine, the versions, the commit and the day."""
+    from tellwhen.engines.shared.threads import cores  # here: peers use this module where tellwhen is not installed
+
     return {
         "processor": _processor(),
         "cores": str(cores()),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import subprocess
 import sys
 import time
 
@@ -14,6 +15,7 @@ from bench.peers.registry import PEERS, Peer
 from bench.peers.run import table
 
 import tellwhen as tw
+from support import ROOT
 from tellwhen.workloads import ABEGen, BEGen
 
 EVERY = Limits(seconds=30, megabytes=2_000)
@@ -192,3 +194,9 @@ def test_every_peer_is_pinned():
 def test_the_table_shows_what_there_is(work, fake):
     rows = [row(fake(text), work, 100, EVERY) for text in (RIGHT.format(change=""), "raise ValueError")]
     assert table("fakes", rows).row_count == 2
+
+
+def test_peers_are_measured_where_tellwhen_is_not_installed():
+    code = "import sys; sys.modules['tellwhen'] = None; import bench.peers.protocol, bench.peers.process"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
