@@ -27,6 +27,12 @@ from tellwhen.kernels.jit import inline, kernel
 
 
 @inline
+def bounds(chunks, c):
+    """Of chunk c: its first term and where its terms end, its first column and how many it has."""
+    return chunks[c, CUT_BEGIN], chunks[c, CUT_END], chunks[c, CUT_COLUMN], chunks[c, CUT_COLUMNS]
+
+
+@inline
 def group_bitmaps(columns, k, first, span):
     """Bitmaps before those of column k: one if it is the first of a clause."""
     group = columns[k] // span
@@ -39,11 +45,11 @@ def size_bitmaps(cut, bitmap_start):
     _, chunks, columns, span, buckets = cut
     total = 0
     for c in range(chunks.shape[0]):
-        words = bitmap_words(chunks[c, CUT_END] - chunks[c, CUT_BEGIN])
+        begin, end, first, many = bounds(chunks, c)
+        words = bitmap_words(end - begin)
         bitmap_start[c] = total
         total += words
-        first = chunks[c, CUT_COLUMN]
-        for k in range(first, first + chunks[c, CUT_COLUMNS]):
+        for k in range(first, first + many):
             total += (group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
     bitmap_start[chunks.shape[0]] = total
 
@@ -59,12 +65,7 @@ def fill_bitmaps(cut, bitmap_start, asked, plain, is_decided, masks, scratch, bi
     position, base = scratch
     one = np.uint64(1)
     for c in range(chunks.shape[0]):
-        begin, end, first, many = (
-            chunks[c, CUT_BEGIN],
-            chunks[c, CUT_END],
-            chunks[c, CUT_COLUMN],
-            chunks[c, CUT_COLUMNS],
-        )
+        begin, end, first, many = bounds(chunks, c)
         words = bitmap_words(end - begin)
         at = bitmap_start[c] + words
         bits[bitmap_start[c] : at] = ~np.uint64(0)
@@ -134,12 +135,7 @@ def write_chunks(cut, bitmap_start, asked, plain_start, negated, is_mixed, words
     asked_start, asked_column, predicate = asked
     at = 0
     for c in range(chunks.shape[0]):
-        begin, end, first, many = (
-            chunks[c, CUT_BEGIN],
-            chunks[c, CUT_END],
-            chunks[c, CUT_COLUMN],
-            chunks[c, CUT_COLUMNS],
-        )
+        begin, end, first, many = bounds(chunks, c)
         offset[c] = at
         fewest = many
         for m in range(begin, end):
