@@ -8,6 +8,9 @@ from tellwhen.shard import Shard
 INDEX_BYTES = 512
 """Bytes that a subscription may take in a new index, besides the store. Most take less."""
 
+REMOVED_SHARE = 0.05
+"""An index that is full is compacted if more than this share of it is removed."""
+
 
 class MemoryLimit:
     """The bytes that the arrays of an index may take; None for any number."""
@@ -33,12 +36,10 @@ class MemoryLimit:
 
     def is_worth_compacting(self, shard: Shard) -> bool:
         """Is it too large, with a good part of it removed?"""
-        removed = shard.store.removed
-        return self.bytes is not None and removed * 20 > len(shard.store) and self.taken(shard) > self.bytes
+        is_sparse = shard.store.removed > REMOVED_SHARE * len(shard.store)
+        return self.bytes is not None and is_sparse and self.taken(shard) > self.bytes
 
     def has_room_to_build(self, shard: Shard) -> bool:
         """Can a new index be built beside what there is? If not, new subscriptions stay pending, and matching is
         slower."""
-        if self.bytes is None:
-            return True
-        return sum(shard.bytes().values()) + INDEX_BYTES * len(shard.engines) <= self.bytes
+        return self.bytes is None or self.taken(shard) + INDEX_BYTES * len(shard.engines) <= self.bytes
