@@ -199,8 +199,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 def _compile_no_literals(compiled: Any) -> None:
-    """Numba compiles a function anew for every constant that a kernel calls it with, although it ends up calling only
-    the one for all numbers: a third of the compiling time of a new user."""
+    """Compile a function once for all numbers. Numba would also compile it for each constant that it is called with,
+    and then, in most cases, not use that: type inference starts with the constant and ends with a number."""
     template_of = compiled.get_call_template
 
     def of_types(arguments: Iterable[Any], named: Mapping[str, Any]) -> Any:

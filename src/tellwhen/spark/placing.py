@@ -1,8 +1,7 @@
 """Which shard does a subscription go to?
 
-To one of the part of the line where its cover is (`warehouse/stages.py`). The line is chosen from a sample of the
-subscriptions, and cut into *cells*. Cells of neighbours go to one shard, as many as it has room for; a cell with many
-subscriptions is split.
+Its cover has a place on a line (`warehouse/stages.py`), which is chosen from a sample of the subscriptions and cut into
+*cells*. Shards are filled with one cell after the other; a cell with many subscriptions is split among several shards.
 """
 
 from __future__ import annotations
@@ -99,7 +98,8 @@ def _line(sample: Store, shards: int) -> tuple[Stages, Cells]:
 
 
 def cut(stage: I64, point: I64, count: int) -> Cells:
-    """About so many cells of equal size. A stage begins with a new one, and a point that has many is one by itself.
+    """Cut the line into about `count` cells of equal size. Each stage begins a new cell, and a point that many
+    subscriptions share is a cell of its own.
 
     >>> cut(np.array([0, 0, 0, 0, 1]), np.array([5, 5, 5, 7, 5]), 2)[:2]
     (array([0, 1]), array([7, 5]))

@@ -80,7 +80,7 @@ def united(stretches: Stretches) -> Stretches:
 
 
 def coarsened(stretches: Stretches, shares: Shares, most: int) -> Stretches:
-    """At most so many stretches more than domains: gaps in which few events are expected are closed."""
+    """At most `most` gaps between stretches of one domain: those in which the fewest events are expected are closed."""
     domain, low, high = stretches
     before = np.flatnonzero(domain[1:] == domain[:-1])  # the stretches with a gap behind them
     if len(before) <= most:
