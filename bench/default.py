@@ -43,7 +43,8 @@ from tellwhen.schema import Schema
 from tellwhen.workloads import BEGen, Groups, Targeting, Varied, Workload
 from tellwhen.workloads.base import BLOCK, taken, taken_events
 
-EVENTS = 100
+EVENTS, BATCH = 100, 1_000
+"""Events that are matched one at a time, and in one batch by one thread."""
 RIVALS = "scan,counting,psthash,betree,opindex"
 
 
@@ -114,7 +115,7 @@ def main() -> None:
 def matching_table(title: str, cases: list[Case], rivals: list[str], scale: float) -> Table:
     """Milliseconds per event, of the default engine and its rivals; their noise is at most that of the last column."""
     shown = ["auto", *rivals]
-    columns = "", "matches", "goal", *shown, "counting loop", "noise", "build s", "bytes each"
+    columns = "", "matches", "goal", "auto", "in batches", *rivals, "counting loop", "noise", "build s", "bytes each"
     table = Table(*columns, title=f"{title}: milliseconds per event")
     for case in cases:
         count = max(1_000, round(case.subscriptions * scale))
@@ -123,13 +124,17 @@ def matching_table(title: str, cases: list[Case], rivals: list[str], scale: floa
         readers, seconds, size = _built(store, slots, shown)
         loop = _loop(case.work, count)
         times, matches = _timed(readers, events, loop)
+        many = encoded(case.work, BATCH, store)
+        batch = interleaved({"": partial(readers["auto"].match, many)}, 5)[""]
         table.add_row(
             f"{count:,} {case.title}",
             f"{matches / EVENTS:,.0f}",
             "" if case.goal is None else f"{case.goal:g}",
-            *(f"{times[name].median / EVENTS * 1e3:.3f}" if name in times else "over budget" for name in shown),
+            f"{times['auto'].median / EVENTS * 1e3:.3f}",
+            f"{batch.median / BATCH * 1e3:.3f}",
+            *(f"{times[name].median / EVENTS * 1e3:.3f}" if name in times else "over budget" for name in rivals),
             f"{times['loop'].median / EVENTS * 1e3:.3f}" if "loop" in times else "cannot say it",
-            f"{max(one.noise for one in times.values()):.0%}",
+            f"{max(one.noise for one in (batch, *times.values())):.0%}",
             f"{seconds:.1f}",
             f"{size / count:.0f}",
         )

@@ -12,10 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from numba.core import event
 
+from tellwhen.compile.store import Store
 from tellwhen.engines.base import able
+from tellwhen.engines.cover.arrays import BUCKETS_MAX
+from tellwhen.engines.cover.build import build
+from tellwhen.engines.cover.engine import CHUNK_MIN
+from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.shared.calls import Packed
 from tellwhen.index import Index
 from tellwhen.lang import Interval
 
@@ -58,6 +65,7 @@ def _exercise(engine: str) -> None:
     """Everything that an index does: with pending subscriptions, after a build, and after a load."""
     if engine == "auto":
         _exercise("auto:pending=64")  # as it is when it is large
+        _compile_batches()
     # Few groups of alternatives have a normal form that every engine takes; for many groups some engines have another
     # way, and the others refuse.
     few, many = 3, 9 if engine.partition(":")[0] in able("expressions") else 3
@@ -75,6 +83,13 @@ def _exercise(engine: str) -> None:
         _match(index.add_many(_subscriptions(MANY + 10, 2 * MANY, many)))
         _match(index.remove_many(list(index)[: len(index) // 2]))
         _match(index.rebuild())
+
+
+def _compile_batches() -> None:
+    """What large batches on a large index call."""
+    snapshot, nothing = Store().snapshot(), np.zeros(0, dtype=np.int32)
+    for reader in readers([Packed(build(snapshot, nothing, None, CHUNK_MIN, BUCKETS_MAX))], Packed(snapshot)):
+        reader.compile()
 
 
 def _subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:

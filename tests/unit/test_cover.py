@@ -1,14 +1,18 @@
 """The engine `cover`: trees, terms, covers, buckets, guards and chunks, and all of it against `scan`."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from bench import loading
 
 import tellwhen as tw
+from tellwhen.checks import check_engine
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
+from tellwhen.engines.cover import reader
 from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, NO_BUCKET, REST_END
 from tellwhen.engines.cover.buckets import bucketed
 from tellwhen.engines.cover.ranges import expected, read
@@ -16,6 +20,7 @@ from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.lang.parser import parse
+from tellwhen.workloads import BEGen
 
 
 def stored(*texts):
@@ -256,3 +261,45 @@ def test_most_of_a_dense_workload_is_in_chunks():
     engine.verify()
     assert (engine._index.postings.program < 0).mean() > 0.9
     assert len(whole.kind) == 900
+
+
+# batches, cluster by cluster
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Every batch is matched cluster by cluster, in blocks for which there is hardly any room."""
+    monkeypatch.setattr(reader.CoverReader, "match", lambda self, events: self._batch(events))
+    monkeypatch.setattr(reader, "BLOCK_MAX", 5)
+    monkeypatch.setattr(reader, "STAGED_MIN", 0)
+    monkeypatch.setattr(reader, "VISITS_MIN", 0)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 30))])
+def test_batches_cluster_by_cluster_are_right(small_blocks, seed):
+    check_engine("cover:chunk=2", seed, rounds=4)
+
+
+@pytest.mark.parametrize("removed", [0, 100])
+def test_a_dense_batch_finds_the_same_cluster_by_cluster(removed):
+    work = BEGen(dimensions=10, event_size=10, match=0.05)
+    store, slots = loading.stored(work, 4_000)
+    engine = create("cover", store)
+    engine.insert(slots)
+    store.remove(slots[:removed])
+    engine.delete(slots[:removed])
+    dense = loading.encoded(work, 300, store)
+    found = engine.reader()
+    assert found._is_dense(dense)
+    by_cluster, by_event = found._batch(dense), found._call(dense)
+    assert by_cluster.start.tolist() == by_event.start.tolist()
+    for begin, end in pairwise(by_event.start.tolist()):
+        assert sorted(by_cluster.slot[begin:end]) == sorted(by_event.slot[begin:end])
+
+
+def test_a_sparse_batch_is_matched_event_by_event():
+    work = BEGen(dimensions=200, event_size=10, match=0.001)
+    store, slots = loading.stored(work, 4_000)
+    engine = create("cover", store)
+    engine.insert(slots)
+    assert not engine.reader()._is_dense(loading.encoded(work, 300, store))

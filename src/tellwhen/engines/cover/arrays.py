@@ -121,6 +121,41 @@ class CoverScratch(NamedTuple):
     effort: I64
 
 
+VISIT_ROW, VISIT_NEXT, VISIT_COLUMNS = range(3)
+"""Columns of a visit of an event to a cluster: the event's row, and 1 + the next visit to that cluster."""
+
+DECIDED, UNDECIDED, CHAINS = range(3)
+"""The chains of pages of an event: one of slots, and one of candidates, as in `CoverScratch.candidates`."""
+
+CHAIN_HEAD, CHAIN_END, CHAIN_COLUMNS = range(3)
+"""Columns of a chain: its page that is being filled, -1 for none, and where that ends so far."""
+
+PAGE_NEXT, PAGE_END, PAGE_COLUMNS = range(3)
+"""Columns of a page that is full: the next one of its chain, -1 for none, and where it ends."""
+
+PAGE = 1024
+"""Elements of a page."""
+
+
+@keeps("first_visit")
+class BatchScratch(NamedTuple):
+    """Working arrays for a block of events. Each has a row of bitmaps and of buckets in `cover`."""
+
+    cover: CoverScratch
+    first_visit: I32  # by cluster: 1 + its first visit; zero between blocks
+    met: I32  # clusters that events of the block have opened
+    visits: I32
+    chains: I32  # by row, CHAINS each
+    pages: I32
+    staged: I32  # page by page
+    used: I64  # how many pages are in use
+
+    @property
+    def effort(self) -> I64:
+        """What was done for the events."""
+        return self.cover.effort
+
+
 # while building
 
 

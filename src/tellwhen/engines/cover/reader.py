@@ -5,39 +5,85 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
+from tellwhen.containers.batches import NO_EVENTS, between
 from tellwhen.engines.base import Counted, Reader
-from tellwhen.engines.cover.arrays import CHUNK_HEADER, CHUNK_WORDS, CoverIndex, CoverScratch
+from tellwhen.engines.cover.arrays import (
+    CHAIN_COLUMNS,
+    CHAINS,
+    CHUNK_HEADER,
+    CHUNK_WORDS,
+    PAGE,
+    PAGE_COLUMNS,
+    VISIT_COLUMNS,
+    BatchScratch,
+    CoverIndex,
+    CoverScratch,
+)
+from tellwhen.engines.cover.kernels.batch import count_bitmaps, match_batch
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.shared.calls import Call, Packed, sizes_of
+from tellwhen.engines.shared.calls import Call, Packed, give, sizes_of
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+
+BATCH_MIN, BATCH_BYTES_MIN = 256, 16 << 20
+"""Fewer events, or fewer bytes of bitmaps, which a cache holds anyway, are not matched cluster by cluster."""
+
+BLOCK_MAX, BITMAPS_MAX = 1_024, 1 << 20
+"""The most events of a block, and the most of their selected bitmaps."""
+
+VISITS_MIN, STAGED_MIN = 1 << 20, 1 << 23
+"""Visits, and elements of pages, that a block has room for."""
+
+
+SAMPLE = 16
+"""Events of a batch that tell how many bitmaps they read."""
 
 
 class CoverReader(Reader):
-    """Runs the kernel on one index."""
+    """Matches with one index, event by event or, where that wins, cluster by cluster."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, call: Call, batch: Call, rows: int) -> None:
+        self._call, self._batch, self._rows = call, batch, rows
+        self._is_large = rows >= BATCH_MIN and call.index.arrays.chunks.bits.nbytes >= BATCH_BYTES_MIN
 
     def match(self, events: Events) -> Matches:
+        if self._is_large and len(events.single_valued) >= BATCH_MIN and self._is_dense(events):
+            return self._batch(events)
         return self._call(events)
+
+    def _is_dense(self, events: Events) -> bool:
+        """Do the events of a block probably read every bitmap more than once?"""
+        index = self._call.index
+        scratch = self._call.take(events)
+        count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLE)))
+        give(scratch)
+        block = min(self._rows, len(events.single_valued))
+        return bool(count * block * CHUNK_WORDS > SAMPLE * len(index.arrays.chunks.bits))
+
+    def compile(self) -> None:
+        """Compile the kernels of both ways."""
+        self._call(NO_EVENTS)
+        self._batch(NO_EVENTS)
+        self._is_dense(NO_EVENTS)
 
     def candidates(self, events: Events) -> int:
         return self._call.effort(events)[0]
 
 
-def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
+def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[CoverReader]:
     """A reader for each. They ask for scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]
     domains = max(len(index.cut_start) - 1 for index in all_arrays)
     clusters = max(len(index.clusters) for index in all_arrays)
+    postings = max(len(index.postings.slot) for index in all_arrays)
+    rows = min(BLOCK_MAX, BITMAPS_MAX // max(1, domains))
 
     @cache
-    def sizes(entries: int) -> CoverScratch:
+    def sizes(entries: int, rows: int = 1) -> CoverScratch:
         found: CoverScratch = sizes_of(
             CoverScratch,
             where=domains,
-            bitmap=domains,
+            bitmap=domains * rows,
             first_entry=domains,
             low=entries,
             high=entries,
@@ -45,11 +91,11 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None
             clusters=clusters + 1,
             opened=clusters + 1,
             chunks=max(len(index.chunks.words) for index in all_arrays) // CHUNK_HEADER + 1,
-            buckets=domains,
+            buckets=domains * rows,
             joined=CHUNK_WORDS,
             either=CHUNK_WORDS,
             members=CHUNK_WORDS,
-            candidates=max(len(index.postings.slot) for index in all_arrays) + 1,
+            candidates=postings + 1,
             registers=known.registers + 1,
             truth=len(known.predicates.domain) // 64 + 1,
             entry=known.domains,
@@ -58,4 +104,28 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None
         )
         return found
 
-    return [CoverReader(Call(match_cover, index, snapshot, sizes, counted)) for index in indexes]
+    @cache
+    def batch_sizes(entries: int) -> BatchScratch:
+        # Whatever the postings of one event, they fit: every page but the last of a chain has fewer than 64 free.
+        pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE) // PAGE
+        found: BatchScratch = sizes_of(
+            BatchScratch,
+            cover=sizes(entries, rows),
+            first_visit=clusters,
+            met=clusters,
+            visits=VISIT_COLUMNS * max(VISITS_MIN, clusters + 1),
+            chains=CHAINS * CHAIN_COLUMNS * rows,
+            pages=PAGE_COLUMNS * pages,
+            staged=PAGE * pages,
+            used=1,
+        )
+        return found
+
+    return [
+        CoverReader(
+            Call(match_cover, index, snapshot, sizes, counted),
+            Call(match_batch, index, snapshot, batch_sizes, counted),
+            rows,
+        )
+        for index in indexes
+    ]

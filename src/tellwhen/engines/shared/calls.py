@@ -22,8 +22,8 @@ from tellwhen.kernels.handover import array_like, pack
 MATCHES_MIN = 1_024
 """Matches that every output has room for."""
 
-INITIAL_MATCHES_MAX = 1 << 22
-"""Matches, at most, that an output has room for before any is known."""
+INITIAL_MATCHES_MAX = 1 << 24
+"""Matches, at most, that an output has room for before any is known. What is not written takes no memory."""
 
 Kernel = Callable[..., int]
 
@@ -148,7 +148,7 @@ class Call:
         self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: Counted | None = None
     ) -> None:
         self._kernel, self._sizes, self._counted = kernel, sizes, counted
-        self._index, self._snapshot = Packed.of(index), Packed.of(snapshot)
+        self.index, self._snapshot = Packed.of(index), Packed.of(snapshot)
 
     def of(self, index: Any) -> Call:
         """The same call on another index."""
@@ -156,7 +156,7 @@ class Call:
 
     def __call__(self, events: Events) -> Matches:
         """The matches of all events."""
-        scratch = self._take(events)
+        scratch = self.take(events)
         matches = self._fill(scratch, events)
         if self._counted is not None:
             effort = scratch.arrays.effort
@@ -165,12 +165,13 @@ class Call:
         give(scratch)
         return matches
 
-    def _take(self, events: Events) -> Scratch:
+    def take(self, events: Events) -> Scratch:
+        """Working arrays that are large enough for these events."""
         return take(self._sizes(entries_max(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
-        arguments = self._index.addresses, self._snapshot.addresses, scratch.packed, tuple(events)
+        arguments = self.index.addresses, self._snapshot.addresses, scratch.packed, tuple(events)
         start = np.zeros(count + 1, dtype=np.int64)
         # As much as lately was needed, and some more: an event that does not fit is matched again.
         lately = _matches_per_event.get(kernel, 0)
@@ -192,14 +193,14 @@ class Call:
         A kernel to which counting costs time counts only if it finds a 1 in effort[0].
         """
         candidates = predicates = 0
-        scratch = self._take(events)
+        scratch = self.take(events)
         effort = scratch.arrays.effort
         for event in one_by_one(events):  # a kernel whose output is full starts again: only the last run counts
             room, done = 64, 0
             while not done:
                 effort[:2] = 1, 0
                 start, out = np.zeros(2, dtype=np.int64), np.empty(room, dtype=np.int32)
-                arguments = self._index.addresses, self._snapshot.addresses, scratch.packed, tuple(event)
+                arguments = self.index.addresses, self._snapshot.addresses, scratch.packed, tuple(event)
                 done = self._kernel(*arguments, (start, out), 0)
                 room *= 4
             candidates += int(effort[0]) - 1

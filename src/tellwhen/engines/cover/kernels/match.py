@@ -26,7 +26,7 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.kernels.guards import ANY, event_bits
 from tellwhen.engines.cover.kernels.members import find_chunks, prefetch_bitmaps, test_chunk
-from tellwhen.engines.cover.kernels.values import close_spaces, open_spaces, test
+from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces, test
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, is_satisfied, open_event
@@ -104,7 +104,6 @@ def accepts(words, program, events, begin, end, scratch):
 def find_candidates(index, snapshot, events, event, scratch, clusters, out, written):
     """Write what chunks decide, and list the postings whose program must be run; returns the new end of the output, or
     -1 if it is full, and how many candidates there are."""
-    postings, candidates = index.postings, scratch.candidates
     count = np.int64(0)
     chunks = find_chunks(index, scratch, clusters)
     for c in range(chunks + PREFETCH_CHUNKS):
@@ -115,6 +114,13 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
             written, count = test_chunk(chunk, index, snapshot, scratch, count, out, written)
             if written < 0:
                 return written, count
+    return written, find_guarded(index, events, event, scratch, clusters, count)
+
+
+@inline
+def find_guarded(index, events, event, scratch, clusters, count):
+    """List the postings in no chunk whose guard is true, from `count` on; returns how many candidates there are."""
+    postings, candidates = index.postings, scratch.candidates
     bits = event_bits(index, events, event, scratch)
     lacking = ~bits
     for c in range(clusters):
@@ -125,7 +131,7 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
             candidates[np.uint64(count)] = k
             count += (needed & bits != ANY) if needed & ANY else (needed & lacking == 0)
         scratch.effort[1] += index.clusters[cluster, REST_END] - index.clusters[cluster, REST]
-    return written, count
+    return count
 
 
 @inline
@@ -171,13 +177,14 @@ def match_cover(index, snapshot, scratch, events, out, event):
     scratch, events, out = unpack(scratch, CoverScratch), borrow(events, Events), borrow(out, Matches)
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        open_spaces(index, events, e, scratch)
+        open_spaces(index, events, e, scratch, 0)
         next_event(scratch.stamps)
         clusters = open_clusters(index, events, e, scratch)
         written, candidates = find_candidates(index, snapshot, events, e, scratch, clusters, out, written)
         if written >= 0:
             written = test_candidates(index, snapshot, events, e, scratch, candidates, out, written)
         close_spaces(index, events, e, scratch)
+        close_bitmaps(index, events, e, scratch, 0)
         if written < 0:
             return e
         out.start[e + 1] = written

@@ -41,6 +41,15 @@ def next_chunk(records, chunk):
 
 
 @inline
+def has_enough(chunk, records, scratch, row):
+    """Has the event as many of the columns that must be true as some member asks for?"""
+    there = 0
+    for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
+        there += scratch.bitmap[row + records[k] // (2 * BITMAP_SPAN)] != 0
+    return there >= records[chunk + FEWEST]
+
+
+@inline
 def find_chunks(index, scratch, clusters):
     """List the chunks of the open clusters that the event has enough columns for; returns how many."""
     records = index.chunks.words
@@ -53,11 +62,8 @@ def find_chunks(index, scratch, clusters):
     for c in range(clusters):
         chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
         while chunk < end:
-            there = 0
-            for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
-                there += scratch.bitmap[records[k] // (2 * BITMAP_SPAN)] != 0
             scratch.chunks[count] = chunk
-            count += there >= records[chunk + FEWEST]
+            count += has_enough(chunk, records, scratch, 0)
             chunk = next_chunk(records, chunk)
     return count
 
@@ -103,12 +109,12 @@ def or_bitmap(either, bits, bitmap, words):
 
 
 @inline
-def join_bitmaps(column, first_bitmap, words, index, scratch):
+def join_bitmaps(column, first_bitmap, words, index, scratch, row):
     """One bitmap for a domain with several values: one of them must be inside or, if the column is negated, all."""
     bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
     for w in range(np.uint64(words)):
         joined[w] = ALL if is_negated else np.uint64(0)
-    left = scratch.buckets[column >> 1]
+    left = scratch.buckets[row + (column >> 1)]
     while left != 0:
         at = np.uint64(first_bitmap + (np.int64(lowest_bit(left)) + 1) * words)
         left &= left - np.uint64(1)
@@ -117,7 +123,7 @@ def join_bitmaps(column, first_bitmap, words, index, scratch):
 
 
 @inline
-def rule_out(chunk, index, scratch):
+def rule_out(chunk, index, scratch, row):
     """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps
     could tell all values of the event."""
     records, members = index.chunks.words, scratch.members
@@ -132,7 +138,7 @@ def rule_out(chunk, index, scratch):
     clauses = chunk + CHUNK_HEADER + records[chunk + COLUMNS]
     for k in range(chunk + CHUNK_HEADER, clauses):
         column = records[k] // BITMAP_SPAN
-        bitmap = scratch.bitmap[column >> 1]
+        bitmap = scratch.bitmap[row + (column >> 1)]
         first_bitmap = bitmaps + (records[k] % BITMAP_SPAN) * words
         if bitmap >= 0:
             if not and_bitmap(members, index.chunks.bits, first_bitmap + bitmap * words, words):
@@ -140,17 +146,19 @@ def rule_out(chunk, index, scratch):
         elif bitmap == UNKNOWN_BITMAP:
             is_sure = False
         else:
-            join_bitmaps(column, first_bitmap, words, index, scratch)
+            join_bitmaps(column, first_bitmap, words, index, scratch, row)
             if not and_bitmap(members, scratch.joined, 0, words):
                 return False, True
     if records[chunk + ALTERNATIVES] > 0:
-        any_left, is_told = rule_out_by_clauses(clauses, next_chunk(records, chunk), bitmaps, words, index, scratch)
+        any_left, is_told = rule_out_by_clauses(
+            clauses, next_chunk(records, chunk), bitmaps, words, index, scratch, row
+        )
         return any_left, is_sure and is_told
     return True, is_sure
 
 
 @inline
-def rule_out_by_clauses(k, end, bitmaps, words, index, scratch):
+def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
     """The same for the columns k:end of clauses."""
     records, either = index.chunks.words, scratch.either
     is_sure = True
@@ -163,14 +171,14 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch):
         while k < end and records[k] >> GROUP_SHIFT == group:
             record = records[k] & IN_GROUP
             column = record // BITMAP_SPAN
-            bitmap = scratch.bitmap[column >> 1]
+            bitmap = scratch.bitmap[row + (column >> 1)]
             first_bitmap = bitmaps + (record % BITMAP_SPAN) * words
             if bitmap > 0:
                 or_bitmap(either, index.chunks.bits, first_bitmap + bitmap * words, words)
             elif bitmap == UNKNOWN_BITMAP or (bitmap < 0 and column & 1):
                 is_told = False  # no bitmap tells; or some members ask for all values, others for one
             elif bitmap < 0:
-                join_bitmaps(column, first_bitmap, words, index, scratch)
+                join_bitmaps(column, first_bitmap, words, index, scratch, row)
                 or_bitmap(either, scratch.joined, 0, words)
             k += 1
         if not is_told:  # the clause may be true of any member
@@ -202,7 +210,7 @@ def emit_members(members, posting, index, snapshot, scratch, out, written):
 def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
     """Write the members that hold for certain, and list those whose program decides; returns the new end of the
     output, or -1 if it is full, and of the candidates."""
-    any_left, is_sure = rule_out(chunk, index, scratch)
+    any_left, is_sure = rule_out(chunk, index, scratch, 0)
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits
         survivors = 0

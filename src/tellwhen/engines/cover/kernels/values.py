@@ -21,8 +21,8 @@ POINTS_MAX = 64
 
 
 @inline
-def open_spaces(index, events, event, scratch):
-    """Find the spaces of the event's entries, and note by domain where its values are."""
+def open_spaces(index, events, event, scratch, row):
+    """Find the spaces of an event's entries, and note by domain where its values are, and its bitmaps from `row` on."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
@@ -32,11 +32,11 @@ def open_spaces(index, events, event, scratch):
             scratch.high[k] = scratch.low[k]
             if events.high[i] != events.low[i]:
                 scratch.high[k] = space_of(index.cut_start, index.cuts, domain, events.high[i])
-            note_value(index, scratch, domain, k)
+            note_value(index, scratch, domain, k, row + domain)
 
 
 @inline
-def note_value(index, scratch, domain, k):
+def note_value(index, scratch, domain, k, at):
     """Note the value, or the interval, of entry k of a domain."""
     low, is_interval = scratch.low[k], scratch.low[k] != scratch.high[k]
     before = scratch.where[domain]
@@ -44,32 +44,40 @@ def note_value(index, scratch, domain, k):
         scratch.first_entry[domain] = k
         scratch.where[domain] = INTERVALS if is_interval else low + 1
         bucket = index.chunks.bucket[low]
-        scratch.bitmap[domain] = UNKNOWN_BITMAP if is_interval or bucket == NO_BUCKET else bucket + 1
+        scratch.bitmap[at] = UNKNOWN_BITMAP if is_interval or bucket == NO_BUCKET else bucket + 1
     elif is_interval or before == INTERVALS:
-        scratch.where[domain], scratch.bitmap[domain] = INTERVALS, UNKNOWN_BITMAP
+        scratch.where[domain], scratch.bitmap[at] = INTERVALS, UNKNOWN_BITMAP
     else:
         one, bucket = np.uint64(1), index.chunks.bucket[low]
         if before != SEVERAL:
             set_true(scratch.present, before - 1)
-            scratch.buckets[domain] = one << np.uint64(max(0, scratch.bitmap[domain] - 1))
+            scratch.buckets[at] = one << np.uint64(max(0, scratch.bitmap[at] - 1))
         set_true(scratch.present, low)
         scratch.where[domain] = SEVERAL
-        if bucket == NO_BUCKET or scratch.bitmap[domain] == UNKNOWN_BITMAP:
-            scratch.bitmap[domain] = UNKNOWN_BITMAP
+        if bucket == NO_BUCKET or scratch.bitmap[at] == UNKNOWN_BITMAP:
+            scratch.bitmap[at] = UNKNOWN_BITMAP
         else:
-            scratch.bitmap[domain] = SEVERAL_BITMAPS
-            scratch.buckets[domain] |= one << np.uint64(bucket)
+            scratch.bitmap[at] = SEVERAL_BITMAPS
+            scratch.buckets[at] |= one << np.uint64(bucket)
 
 
 @inline
 def close_spaces(index, events, event, scratch):
-    """Leave every domain absent again."""
+    """Leave every domain absent again, but for its bitmap."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
         if domain < index.cut_start.size - 1:
-            scratch.where[domain], scratch.bitmap[domain] = ABSENT, 0
+            scratch.where[domain] = ABSENT
             scratch.present[np.uint32(scratch.low[i - begin]) >> np.uint32(6)] = 0
+
+
+@inline
+def close_bitmaps(index, events, event, scratch, row):
+    """The same for the bitmaps from `row` on."""
+    for i in range(events.start[event], events.start[event + 1]):
+        if events.domain[i] < index.cut_start.size - 1:
+            scratch.bitmap[row + events.domain[i]] = 0
 
 
 @inline
