@@ -20,7 +20,7 @@ from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.lang.parser import parse
-from tellwhen.workloads import BEGen
+from tellwhen.workloads import BEGen, Groups, Targeting, Varied
 
 
 def stored(*texts):
@@ -280,21 +280,40 @@ def test_batches_cluster_by_cluster_are_right(small_blocks, seed):
     check_engine("cover:chunk=2", seed, rounds=4)
 
 
+WORKLOADS = {
+    "conjunctions": (BEGen(dimensions=10, event_size=10, match=0.05), 4_000),
+    "many matches": (BEGen(dimensions=10, event_size=9, match=0.5), 4_000),
+    "absent attributes": (BEGen(dimensions=12, event_size=7), 4_000),
+    "inexact buckets": (Varied(dimensions=12, event_size=6, cardinality=10_000, bases=20), 4_000),
+    "clauses": (Groups(dimensions=20, event_size=20, bases=60), 2_000),
+    "lists of values": (Targeting(), 2_000),
+}
+
+
 @pytest.mark.parametrize("removed", [0, 100])
-def test_a_dense_batch_finds_the_same_cluster_by_cluster(removed):
-    work = BEGen(dimensions=10, event_size=10, match=0.05)
-    store, slots = loading.stored(work, 4_000)
-    engine = create("cover", store)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_batch_finds_the_same_cluster_by_cluster(name, removed):
+    work, count = WORKLOADS[name]
+    store, slots = loading.stored(work, count)
+    engine = create("cover:chunk=8", store)
     engine.insert(slots)
+    engine.rebuild()
     store.remove(slots[:removed])
     engine.delete(slots[:removed])
-    dense = loading.encoded(work, 300, store)
+    events = loading.encoded(work, 150, store)
     found = engine.reader()
-    assert found._is_dense(dense)
-    by_cluster, by_event = found._batch(dense), found._call(dense)
+    by_cluster, by_event = found._batch(events), found._call(events)
     assert by_cluster.start.tolist() == by_event.start.tolist()
     for begin, end in pairwise(by_event.start.tolist()):
         assert sorted(by_cluster.slot[begin:end]) == sorted(by_event.slot[begin:end])
+
+
+def test_a_dense_batch_is_matched_cluster_by_cluster():
+    work, count = WORKLOADS["conjunctions"]
+    store, slots = loading.stored(work, count)
+    engine = create("cover", store)
+    engine.insert(slots)
+    assert engine.reader()._is_dense(loading.encoded(work, 300, store))
 
 
 def test_a_sparse_batch_is_matched_event_by_event():
