@@ -10,7 +10,7 @@ from tellwhen.engines.cover.arrays import Conjuncts, Lists, Ranges
 from tellwhen.engines.cover.kernels.asked import find_asked
 from tellwhen.engines.cover.kernels.covers import find_covers
 from tellwhen.engines.cover.kernels.terms import leave_open, order_parts, split_terms
-from tellwhen.engines.cover.kernels.tree import NODE_COLUMNS
+from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
 from tellwhen.kernels.arrays import F64, I32, PROGRAM
 
 

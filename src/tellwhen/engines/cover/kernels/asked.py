@@ -8,7 +8,7 @@ negated, where `span` is twice the number of domains, and columns of clauses cou
 from __future__ import annotations
 
 from tellwhen.engines.cover.kernels.terms import has_registers
-from tellwhen.engines.cover.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, put_node
+from tellwhen.engines.shared.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, put_node
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
 

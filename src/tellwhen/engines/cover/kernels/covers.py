@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.kernels.tree import (
+from tellwhen.engines.shared.kernels.tree import (
     AND_NODE,
     CHILD,
     CHILDREN,

@@ -6,7 +6,7 @@ its own. One that is an AND of predicates is a conjunction. An expression that u
 
 from __future__ import annotations
 
-from tellwhen.engines.cover.kernels.tree import (
+from tellwhen.engines.shared.kernels.tree import (
     AND_NODE,
     BEGIN,
     CHILD,
