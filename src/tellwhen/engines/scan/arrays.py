@@ -17,12 +17,13 @@ class ScanIndex(NamedTuple):
     stabbed: int
 
 
-@keeps("first_entry")
+@keeps("first_entry", "truth")
 class ScanScratch(NamedTuple):
     """Working arrays of a match."""
 
     runs: Runs
     first_entry: I32  # zero between events
-    truth: U64
+    truth: U64  # zero between events
+    satisfied: I32  # true predicates
     candidates: I32
     registers: U8

@@ -117,6 +117,7 @@ class _ScanReader(Reader):
             runs=RUNS_SIZE,
             first_entry=snapshot.domains,
             truth=len(snapshot.predicates.domain) // 64 + 1,
+            satisfied=len(snapshot.predicates.domain) + 1,
             candidates=len(index.conjunctions) + 1,
             registers=snapshot.registers,
         )

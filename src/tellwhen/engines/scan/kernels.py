@@ -5,40 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
+from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import CONJUNCTION, PROGRAM, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import close_event, conjunction_accepts, holds, open_event, program_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.stabbing import find_runs
-from tellwhen.kernels.truth import is_true, set_true
+from tellwhen.kernels.truth import forget_true, is_true, set_true
 
 
 @inline
-def evaluate_predicates(index, predicates, events, event, first_entry, truth, runs):
-    """Set the bits of all true predicates.
+def evaluate_predicates(index, predicates, events, event, scratch):
+    """Set the bits of all true predicates, and list them; returns how many.
 
     Those numbered `index.stabbed` and above are not in the stabbing index yet: they are few, and tested one by one.
     """
-    stabbing = index.stabbing
-    domains = stabbing.key_start.size // 4 - 1
-    end = events.start[event + 1]
-    for i in range(events.start[event], end):
-        domain = events.domain[i]
-        if domain >= domains:
-            continue
-        for k in range(find_runs(stabbing, domain, events.low[i], events.high[i], runs)):
-            for j in range(np.uint64(runs.begin[k]), np.uint64(runs.end[k])):
-                p = stabbing.members[j]
-                # A negated predicate must hold for all values of its domain: tested once, with the first of them.
-                if (
-                    events.single_valued[event]
-                    or predicates.every[p] == 0
-                    or (first_entry[domain] == i + 1 and holds(p, predicates, first_entry, events, end))
-                ):
-                    set_true(truth, p)
-    for p in range(index.stabbed, predicates.domain.size):
-        if holds(p, predicates, first_entry, events, end):
-            set_true(truth, p)
+    first_entry, truth, satisfied = scratch.first_entry, scratch.truth, scratch.satisfied
+    count = find_satisfied(index.stabbing, predicates, events, event, first_entry, scratch.runs, truth, satisfied)
+    if index.stabbed < predicates.domain.size:
+        open_event(events, event, first_entry)
+        for p in range(index.stabbed, predicates.domain.size):
+            if holds(p, predicates, first_entry, events, events.start[event + 1]):
+                set_true(truth, p)
+                satisfied[count] = p
+                count += 1
+        close_event(events, event, first_entry)
+    return count
 
 
 @kernel
@@ -47,15 +38,11 @@ def scan(index, snapshot, scratch, events, out, event):
     index, snapshot = unpack(index, ScanIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ScanScratch), borrow(events, Events), borrow(out, Matches)
     predicates, subscriptions, version = snapshot.predicates, snapshot.subscriptions, snapshot.version
-    truth, candidates, first_entry = scratch.truth, scratch.candidates, scratch.first_entry
+    truth, candidates = scratch.truth, scratch.candidates
     code, code_start, died = subscriptions.code, subscriptions.start, subscriptions.died
-    words = (predicates.domain.size >> 6) + 1
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        truth[:words] = 0
-        open_event(events, e, first_entry)
-        evaluate_predicates(index, predicates, events, e, first_entry, truth, scratch.runs)
-        close_event(events, e, first_entry)
+        true = evaluate_predicates(index, predicates, events, e, scratch)
         # One predicate of each conjunction, from an array of its own, turns most of them away: 4 bytes read for each,
         # and no branch to mispredict.
         count = 0
@@ -63,6 +50,7 @@ def scan(index, snapshot, scratch, events, out, event):
             candidates[np.uint64(count)] = index.conjunctions[k]
             count += is_true(truth, index.head[k])
         if count + index.others.size > out.slot.size - written:
+            forget_true(truth, scratch.satisfied, true)
             return e
         for k in range(np.uint64(count)):
             slot = np.uint32(candidates[k])
@@ -77,5 +65,6 @@ def scan(index, snapshot, scratch, events, out, event):
                 kind == PROGRAM and program_accepts(code, code_start[slot], truth, scratch.registers)
             ):
                 written += died[slot] > version
+        forget_true(truth, scratch.satisfied, true)
         out.start[e + 1] = written
     return events.single_valued.size

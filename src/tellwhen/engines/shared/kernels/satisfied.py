@@ -1,0 +1,45 @@
+"""Which predicates does an event satisfy? Each is found once, however many subscriptions ask for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.jit import inline
+from tellwhen.kernels.stabbing import find_runs
+from tellwhen.kernels.truth import is_true, set_true
+
+
+@inline
+def find_satisfied(stabbing, predicates, events, event, first_entry, runs, truth, satisfied):
+    """Set the bits in `truth` of all predicates in a stabbing index that are true, and list them; returns how many.
+
+    Exact for all events. `truth` and `first_entry` are zero before; `first_entry` is so again afterwards, and
+    `kernels.truth.forget_true` clears the bits.
+    """
+    domains = stabbing.key_start.size // 4 - 1
+    end, count = events.start[event + 1], np.int64(0)
+    is_single = events.single_valued[event] != 0
+    if not is_single:
+        open_event(events, event, first_entry)
+    for i in range(events.start[event], end):
+        domain = events.domain[i]
+        if domain >= domains:
+            continue
+        for k in range(find_runs(stabbing, domain, events.low[i], events.high[i], runs)):
+            for j in range(np.uint64(runs.begin[k]), np.uint64(runs.end[k])):
+                p = stabbing.members[j]
+                if not is_single:
+                    if is_true(truth, p):  # by another value
+                        continue
+                    # A negated predicate must hold for all values of its domain: tested once, with the first of them.
+                    if predicates.every[p] != 0 and (
+                        first_entry[domain] != i + 1 or not holds(p, predicates, first_entry, events, end)
+                    ):
+                        continue
+                set_true(truth, p)
+                satisfied[np.uint64(count)] = p
+                count += 1
+    if not is_single:
+        close_event(events, event, first_entry)
+    return count
