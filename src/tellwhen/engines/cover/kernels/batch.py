@@ -35,11 +35,11 @@ from tellwhen.engines.cover.arrays import (
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.bits import bitmap_words, lowest_bit
 from tellwhen.engines.cover.kernels.match import find_guarded, open_clusters, test_candidates
 from tellwhen.engines.cover.kernels.members import find_chunks, has_enough, next_chunk, rule_out
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.bits import bitmap_words, lowest_bit
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel

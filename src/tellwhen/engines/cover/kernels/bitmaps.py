@@ -21,8 +21,8 @@ from tellwhen.engines.cover.arrays import (
     MEMBERS,
     POSTING,
 )
-from tellwhen.engines.cover.kernels.bits import bitmap_words
 from tellwhen.engines.cover.kernels.chunks import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
+from tellwhen.kernels.bits import bitmap_words
 from tellwhen.kernels.jit import inline, kernel
 
 

@@ -20,9 +20,9 @@ from tellwhen.engines.cover.arrays import (
     MEMBERS,
     POSTING,
 )
-from tellwhen.engines.cover.kernels.bits import bitmap_words, count_bits, lowest_bit
 from tellwhen.engines.cover.kernels.guards import ALL
 from tellwhen.engines.cover.kernels.values import UNKNOWN_BITMAP
+from tellwhen.kernels.bits import bitmap_words, count_bits, lowest_bit
 from tellwhen.kernels.emit import emit
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.prefetch import prefetch

@@ -1,0 +1,120 @@
+"""`atree`: one graph of all expressions, matched from its predicates upwards (A-Tree)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tellwhen.compile.alive import is_alive
+from tellwhen.containers.growing import Growing
+from tellwhen.engines.atree.arrays import EDGES, NODES, ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.kernels.match import match_tree
+from tellwhen.engines.atree.kernels.plant import ADJUSTED, APART
+from tellwhen.engines.atree.kernels.three_valued import match_three_valued
+from tellwhen.engines.atree.layout import Switches, laid_out
+from tellwhen.engines.atree.verify import check_forest, check_index
+from tellwhen.engines.base import Option, Reader, Source
+from tellwhen.engines.shared.bulk import BulkEngine
+from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
+from tellwhen.engines.shared.selectivity import chances
+from tellwhen.engines.shared.stabbing import RUNS_SIZE
+from tellwhen.kernels.arrays import Events, Matches
+
+
+class ATree(BulkEngine):
+    """Grows a forest, in which equal parts are one node, and lays out of it what is matched with."""
+
+    name = "atree"
+    summary = "one graph of all expressions, in which equal parts are one node (A-Tree)"
+    supports = frozenset({"expressions"})
+    options: ClassVar[Mapping[str, Option]] = {
+        "share": Option(ADJUSTED, APART, ADJUSTED, "1 equal parts, 2 parts of ANDs and ORs too, 3 also later ones"),
+        "binary": Option(0, 0, 1, "1 joins two parts at a time"),
+        "zero": Option(1, 0, 1, "0 propagates false results too: no zero suppression"),
+        "demand": Option(1, 0, 1, "0 propagates to an AND from all of its children: not on demand"),
+        "access": Option(0, 0, 1, "the child that leads to an AND: 0 the least probable, 1 a random one"),
+    }
+    index_kind = ATreeIndex
+
+    def __init__(self, source: Source, **given: int) -> None:
+        super().__init__(source, **given)
+        self._grown: Grown | None = None
+        self._roots = np.zeros(0, dtype=np.int32)  # by built slot: its node in the forest
+
+    def merge(self) -> None:
+        if self._grown is None or self._grown.is_wasteful:
+            self.rebuild()
+            return
+        snapshot = self.source.snapshot()
+        pending = self._alive(self._pending.view)
+        self._roots = np.concatenate([self._roots, self._grown.add(snapshot, pending)])
+        self._built = np.concatenate([self._built, pending])
+        is_kept = is_alive(snapshot, self._built)
+        self._grown.remove(self._roots[~is_kept])
+        self._built, self._roots = self._built[is_kept], self._roots[is_kept]
+        self._pending = Growing(np.int32)
+        self._removed = 0
+        self._lay_out()
+
+    def _build(self) -> None:
+        self._grown = Grown(self.option["share"], bool(self.option["binary"]))
+        self._roots = self._grown.add(self.source.snapshot(), self._built)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        assert self._grown is not None
+        snapshot = self.source.snapshot()
+        option = self.option
+        switches = Switches(bool(option["zero"]), bool(option["demand"]), bool(option["access"]))
+        self._index = laid_out(self._grown, snapshot, self._built, self._roots, chances(self.source), switches)
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        super().restore(arrays)
+        self._grown = None  # it is grown again by the next merge
+
+    def _index_reader(self, refiner: Refiner) -> Reader:
+        snapshot, index = self.source.snapshot(), self._index
+        inner = len(index.is_or)
+        sizes = sizes_of(
+            ATreeScratch,
+            runs=RUNS_SIZE,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            satisfied=len(snapshot.predicates.domain) + 1,
+            marks=inner // 64 + 1,
+            groups=inner // 4096 + 1,
+            signature=inner + 1,
+            effort=2,
+        )
+        kernel = match_tree if self.option["zero"] else match_three_valued
+        found = ATreeReader(Call(kernel, index, snapshot, sizes))
+        return Union([found, refiner]) if self._pending.count else found
+
+    def stats(self) -> dict[str, Any]:
+        found = super().stats()
+        if self._grown is not None:
+            counters = self._grown.forest.counters
+            found |= {"nodes": int(counters[NODES]), "edges": int(counters[EDGES])}
+        return found
+
+    def verify(self) -> None:
+        if self._index is not None:
+            check_index(self._index, self._built, self.source.snapshot())
+        if self._grown is not None:
+            check_forest(self._grown, self._built, self._roots, self.source.snapshot())
+
+
+class ATreeReader(Reader):
+    """Runs the kernel on one index."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def match(self, events: Events) -> Matches:
+        return self._call(events)
+
+    def candidates(self, events: Events) -> int:
+        return self._call.effort(events)[0]

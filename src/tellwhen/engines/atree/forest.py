@@ -1,0 +1,144 @@
+"""A forest that grows and shrinks, expression by expression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.atree.arrays import (
+    ATOM_END,
+    COUNTERS,
+    EDGE_COLUMNS,
+    EDGE_END,
+    FREE_EDGE,
+    FREE_NODE,
+    NODE_COLUMNS,
+    NODE_END,
+    NONE,
+    WASTE,
+    Forest,
+    Growth,
+)
+from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS, chain_all, plant, uproot
+from tellwhen.engines.atree.kernels.reuse import CANDIDATES_MAX
+from tellwhen.engines.shared.calls import Packed
+from tellwhen.engines.shared.kernels import tree
+from tellwhen.kernels.arrays import I32, Snapshot
+
+ROOM_MIN = 1_024
+"""Nodes, edges and atoms that a new forest has room for."""
+
+WASTE_MIN = 4_096
+"""Atoms of nodes that are gone are left where they are, up to so many, or to half of all."""
+
+
+class Grown:
+    """A forest and how its expressions share nodes."""
+
+    def __init__(self, sharing: int, is_binary: bool) -> None:
+        self.sharing, self.is_binary = sharing, is_binary
+        counters = np.zeros(COUNTERS, dtype=np.int64)
+        counters[[FREE_NODE, FREE_EDGE]] = NONE
+        self.forest = Forest(
+            nodes=np.empty((ROOM_MIN, NODE_COLUMNS), dtype=np.int32),
+            edges=np.empty((ROOM_MIN, EDGE_COLUMNS), dtype=np.int32),
+            atoms=np.empty(ROOM_MIN, dtype=np.int32),
+            leaf=np.empty(0, dtype=np.int32),
+            equal=np.full(ROOM_MIN, NONE, dtype=np.int32),
+            pair=np.full(ROOM_MIN, NONE, dtype=np.int32),
+            dead=np.empty(ROOM_MIN, dtype=np.int32),
+            waiting=np.zeros(ROOM_MIN, dtype=np.uint8),
+            queue=np.empty(ROOM_MIN, dtype=np.int32),
+            counters=counters,
+        )
+        self.packed = Packed(self.forest)
+
+    def add(self, snapshot: Snapshot, slots: I32) -> I32:
+        """The nodes of these subscriptions, each used once more."""
+        subscriptions = snapshot.subscriptions
+        self._set(leaf=_extended(self.forest.leaf, len(snapshot.predicates.domain), NONE))
+        lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
+        longest = int(lengths.max(initial=0))
+        growth = Packed(_growth(longest))
+        packed = Packed(subscriptions)
+        roots = np.empty(len(slots), dtype=np.int32)
+        done = 0
+        while True:
+            self._make_room(2 * longest + 2)
+            done = plant(
+                self.packed.addresses,
+                growth.addresses,
+                packed.addresses,
+                slots,
+                done,
+                self.sharing,
+                self.is_binary,
+                roots,
+            )
+            if done == len(slots):
+                return roots
+
+    def remove(self, roots: I32) -> None:
+        """One use less of each of these nodes."""
+        while not uproot(self.packed.addresses, roots):
+            self._set(edges=_extended(self.forest.edges, 2 * len(self.forest.edges)))
+            roots = roots[:0]
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Are most atoms those of nodes that are gone?"""
+        waste = int(self.forest.counters[WASTE])
+        return waste > max(WASTE_MIN, int(self.forest.counters[ATOM_END]) // 2)
+
+    def _set(self, **arrays: np.ndarray) -> None:
+        self.forest = self.forest._replace(**arrays)
+        self.packed = Packed(self.forest)
+
+    def _make_room(self, more: int) -> None:
+        """For so many more nodes, edges and atoms, and as many again as there are."""
+        forest, counters = self.forest, self.forest.counters
+        nodes = _room(len(forest.nodes), int(counters[NODE_END]) + more)
+        if nodes > len(forest.nodes):
+            self._set(
+                nodes=_extended(forest.nodes, nodes),
+                dead=_extended(forest.dead, nodes),
+                waiting=_extended(forest.waiting, nodes, 0),
+                queue=_extended(forest.queue, nodes),
+            )
+        edges = _room(len(forest.edges), int(counters[EDGE_END]) + more)
+        if edges > len(forest.edges):
+            self._set(edges=_extended(forest.edges, edges))
+        atoms = _room(len(forest.atoms), int(counters[ATOM_END]) + more)
+        if atoms > len(forest.atoms):
+            self._set(atoms=_extended(forest.atoms, atoms))
+        if len(self.forest.equal) < nodes:
+            heads = 1 << (nodes - 1).bit_length()
+            self._set(equal=np.full(heads, NONE, dtype=np.int32), pair=np.full(heads, NONE, dtype=np.int32))
+            if self.sharing >= EQUAL_PARTS:
+                chain_all(self.packed.addresses)
+
+
+def _room(now: int, needed: int) -> int:
+    return now if needed <= now else max(needed, 2 * now)
+
+
+def _extended(array: np.ndarray, length: int, fill: int | None = None) -> np.ndarray:
+    """A copy with room for more; the new part is filled, or may hold anything."""
+    grown = np.empty((max(length, len(array)), *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    if fill is not None:
+        grown[len(array) :] = fill
+    return grown
+
+
+def _growth(longest: int) -> Growth:
+    """For expressions of at most so many words of code."""
+    most = 2 * longest + 2
+    return Growth(
+        tree=np.empty((most, tree.NODE_COLUMNS), dtype=np.int32),
+        roots=np.empty(longest + 1, dtype=np.int32),
+        node=np.empty(most, dtype=np.int32),
+        members=np.empty(most, dtype=np.int32),
+        children=np.empty(most, dtype=np.int32),
+        is_covered=np.empty(most, dtype=np.uint8),
+        candidates=np.empty(CANDIDATES_MAX + 1, dtype=np.int32),
+    )

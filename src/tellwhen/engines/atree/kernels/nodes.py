@@ -1,0 +1,250 @@
+"""Nodes and edges of a forest: make them, find them by what they are, take them away."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.atree.arrays import (
+    ATOM_COUNT,
+    ATOM_END,
+    ATOMS,
+    BEFORE_PARENT,
+    CHILD,
+    EDGE_END,
+    EDGES,
+    FIRST_CHILD,
+    FIRST_PARENT,
+    FREE,
+    FREE_EDGE,
+    FREE_NODE,
+    HASH,
+    KIND,
+    LEVEL,
+    NEXT_CHILD,
+    NEXT_EQUAL,
+    NEXT_PAIR,
+    NEXT_PARENT,
+    NODE_END,
+    NODES,
+    NONE,
+    PARENT,
+    PARENT_COUNT,
+    USES,
+    WASTE,
+)
+from tellwhen.engines.shared.kernels.tree import LEAF
+from tellwhen.kernels.jit import inline
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@inline
+def mixed(word, value):
+    """A hash of a hash and one more number. The order counts, so sums and products that are equal do not collide."""
+    word = (word ^ np.uint64(value)) * MULTIPLIER
+    return word ^ (word >> np.uint64(29))
+
+
+@inline
+def hash_of(kind, members, first, count):
+    """Of an operator and atoms, which are ascending; a non-negative int32."""
+    word = np.uint64(kind + 1)
+    for i in range(first, first + count):
+        word = mixed(word, members[i])
+    return np.int64(word >> np.uint64(33))
+
+
+@inline
+def pair_hash(kind, last, before):
+    """Of an operator and the two last atoms."""
+    return np.int64(mixed(mixed(np.uint64(kind + 1), last), before) >> np.uint64(33))
+
+
+@inline
+def find_equal(forest, kind, members, count):
+    """The node of an operator and atoms, or NONE. Its structure decides, not its hash."""
+    hashed = hash_of(kind, members, 0, count)
+    n = np.int64(forest.equal[hashed & (forest.equal.size - 1)])
+    while n != NONE:
+        row = forest.nodes[n]
+        if row[HASH] == hashed and row[KIND] == kind and row[ATOM_COUNT] == count:
+            first, same = np.int64(row[ATOMS]), True
+            for i in range(count):
+                if forest.atoms[first + i] != members[i]:
+                    same = False
+                    break
+            if same:
+                return n
+        n = np.int64(row[NEXT_EQUAL])
+    return np.int64(NONE)
+
+
+@inline
+def new_node(forest, kind):
+    """A node without atoms, edges and uses."""
+    counters, nodes = forest.counters, forest.nodes
+    n = counters[FREE_NODE]
+    if n != NONE:
+        counters[FREE_NODE] = nodes[n, NEXT_EQUAL]
+    else:
+        n = counters[NODE_END]
+        counters[NODE_END] += 1
+    counters[NODES] += 1
+    nodes[n, KIND], nodes[n, USES], nodes[n, LEVEL] = kind, 0, 1
+    nodes[n, ATOM_COUNT], nodes[n, PARENT_COUNT] = 0, 0
+    nodes[n, FIRST_CHILD] = nodes[n, FIRST_PARENT] = NONE
+    nodes[n, NEXT_EQUAL] = nodes[n, NEXT_PAIR] = NONE
+    return n
+
+
+@inline
+def leaf_of(forest, predicate):
+    """The l-node of a predicate, made if necessary."""
+    n = np.int64(forest.leaf[predicate])
+    if n == NONE:
+        n = new_node(forest, LEAF)
+        forest.nodes[n, ATOMS] = predicate
+        forest.leaf[predicate] = n
+    return n
+
+
+@inline
+def chain(forest, n):
+    """Put a node into its two chains."""
+    nodes, atoms = forest.nodes, forest.atoms
+    last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
+    at = nodes[n, HASH] & (forest.equal.size - 1)
+    nodes[n, NEXT_EQUAL], forest.equal[at] = forest.equal[at], n
+    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
+    nodes[n, NEXT_PAIR], forest.pair[at] = forest.pair[at], n
+
+
+@inline
+def unchain(heads, at, nodes, n, column):
+    """Take a node out of a chain, if it is in it."""
+    before, current = np.int64(NONE), np.int64(heads[at])
+    while current != NONE and current != n:
+        before, current = current, np.int64(nodes[current, column])
+    if current == n:
+        if before == NONE:
+            heads[at] = nodes[n, column]
+        else:
+            nodes[before, column] = nodes[n, column]
+
+
+@inline
+def unchain_both(forest, n):
+    """Take a node out of its two chains."""
+    nodes, atoms = forest.nodes, forest.atoms
+    last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
+    unchain(forest.equal, nodes[n, HASH] & (forest.equal.size - 1), nodes, n, NEXT_EQUAL)
+    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
+    unchain(forest.pair, at, nodes, n, NEXT_PAIR)
+
+
+@inline
+def add_edge(forest, child, parent):
+    """Make one node the child of another."""
+    counters, nodes, edges = forest.counters, forest.nodes, forest.edges
+    edge = counters[FREE_EDGE]
+    if edge != NONE:
+        counters[FREE_EDGE] = edges[edge, NEXT_CHILD]
+    else:
+        edge = counters[EDGE_END]
+        counters[EDGE_END] += 1
+    counters[EDGES] += 1
+    after = np.int64(nodes[child, FIRST_PARENT])
+    edges[edge, CHILD], edges[edge, PARENT] = child, parent
+    edges[edge, NEXT_CHILD], edges[edge, NEXT_PARENT] = nodes[parent, FIRST_CHILD], after
+    edges[edge, BEFORE_PARENT] = NONE
+    if after != NONE:
+        edges[after, BEFORE_PARENT] = edge
+    nodes[parent, FIRST_CHILD] = nodes[child, FIRST_PARENT] = edge
+    nodes[child, PARENT_COUNT] += 1
+
+
+@inline
+def drop_edge(forest, edge, before):
+    """Take away an edge; `before` is the edge before it among those of its parent, or NONE."""
+    counters, nodes, edges = forest.counters, forest.nodes, forest.edges
+    child, parent = edges[edge, CHILD], edges[edge, PARENT]
+    after = edges[edge, NEXT_CHILD]
+    if before == NONE:
+        nodes[parent, FIRST_CHILD] = after
+    else:
+        edges[before, NEXT_CHILD] = after
+    up, down = np.int64(edges[edge, BEFORE_PARENT]), np.int64(edges[edge, NEXT_PARENT])
+    if up == NONE:
+        nodes[child, FIRST_PARENT] = down
+    else:
+        edges[up, NEXT_PARENT] = down
+    if down != NONE:
+        edges[down, BEFORE_PARENT] = up
+    nodes[child, PARENT_COUNT] -= 1
+    edges[edge, NEXT_CHILD] = counters[FREE_EDGE]
+    counters[FREE_EDGE] = edge
+    counters[EDGES] -= 1
+
+
+@inline
+def create(forest, kind, members, count, children, child_count, is_shared):
+    """A node with these atoms and children. A shared one is found by what it is from now on."""
+    nodes, counters = forest.nodes, forest.counters
+    n = new_node(forest, kind)
+    first = counters[ATOM_END]
+    for i in range(count):
+        forest.atoms[first + i] = members[i]
+        nodes[members[i], USES] += 1
+    counters[ATOM_END] += count
+    nodes[n, ATOMS], nodes[n, ATOM_COUNT] = first, count
+    nodes[n, HASH] = hash_of(kind, members, 0, count)
+    level = np.int64(0)
+    for i in range(child_count):
+        add_edge(forest, children[i], n)
+        level = max(level, np.int64(nodes[children[i], LEVEL]))
+    nodes[n, LEVEL] = level + 1
+    if is_shared:
+        chain(forest, n)
+    return n
+
+
+@inline
+def free_node(forest, n):
+    """Give a node without edges back."""
+    nodes, counters = forest.nodes, forest.counters
+    if nodes[n, KIND] == LEAF:
+        forest.leaf[nodes[n, ATOMS]] = NONE
+    else:
+        unchain_both(forest, n)
+        counters[WASTE] += nodes[n, ATOM_COUNT]
+    nodes[n, KIND] = FREE
+    nodes[n, NEXT_EQUAL] = counters[FREE_NODE]
+    counters[FREE_NODE] = n
+    counters[NODES] -= 1
+
+
+@inline
+def correct_levels(forest, n):
+    """Find the level of a node again, and of all above it that this changes."""
+    nodes, edges, queue, waiting = forest.nodes, forest.edges, forest.queue, forest.waiting
+    queue[0], waiting[n] = n, 1
+    count = 1
+    while count > 0:
+        count -= 1
+        n = np.int64(queue[count])
+        waiting[n] = 0
+        level = np.int64(0)
+        edge = np.int64(nodes[n, FIRST_CHILD])
+        while edge != NONE:
+            level = max(level, np.int64(nodes[edges[edge, CHILD], LEVEL]))
+            edge = np.int64(edges[edge, NEXT_CHILD])
+        if level + 1 != nodes[n, LEVEL]:
+            nodes[n, LEVEL] = level + 1
+            edge = np.int64(nodes[n, FIRST_PARENT])
+            while edge != NONE:
+                parent = np.int64(edges[edge, PARENT])
+                if waiting[parent] == 0:
+                    waiting[parent] = 1
+                    queue[count] = parent
+                    count += 1
+                edge = np.int64(edges[edge, NEXT_PARENT])

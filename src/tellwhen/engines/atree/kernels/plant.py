@@ -1,0 +1,251 @@
+"""Add expressions to a forest (Algorithm 4), and take them away again (Algorithm 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.atree.arrays import (
+    ATOM_COUNT,
+    ATOM_END,
+    ATOMS,
+    CHILD,
+    DEAD,
+    EDGE_END,
+    FIRST_CHILD,
+    FIRST_PARENT,
+    KIND,
+    NEXT_CHILD,
+    NODE_END,
+    NONE,
+    PARENT,
+    PARENT_COUNT,
+    USES,
+    Forest,
+    Growth,
+)
+from tellwhen.engines.atree.kernels.nodes import (
+    add_edge,
+    chain,
+    correct_levels,
+    create,
+    drop_edge,
+    find_equal,
+    free_node,
+    leaf_of,
+)
+from tellwhen.engines.atree.kernels.reuse import reorganize, self_adjust
+from tellwhen.engines.shared.kernels import tree as program
+from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF, REGISTER_LEAF, grow_tree
+from tellwhen.kernels.arrays import CONJUNCTION, NEVER, Subscriptions
+from tellwhen.kernels.handover import unpack
+from tellwhen.kernels.jit import inline, kernel
+
+APART, EQUAL_PARTS, REORGANIZED, ADJUSTED = range(4)
+"""How much is shared: nothing but predicates; equal parts; also parts of ANDs and ORs that are there already; and parts
+that come later."""
+
+ALWAYS, IMPOSSIBLE = -2, -3
+"""In place of the node of a subscription that is always, or never, true."""
+
+SORTED_BY_INSERTION = 32
+"""Up to this many atoms are sorted by insertion."""
+
+
+@inline
+def sort_members(members, count):
+    """Sort the atoms, and leave out those that come again; returns how many are left."""
+    if count > SORTED_BY_INSERTION:
+        members[:count].sort()
+    else:
+        for i in range(1, count):
+            atom, at = members[i], i
+            while at > 0 and members[at - 1] > atom:
+                members[at] = members[at - 1]
+                at -= 1
+            members[at] = atom
+    kept = 1
+    for i in range(1, count):
+        if members[i] != members[kept - 1]:
+            members[kept] = members[i]
+            kept += 1
+    return kept
+
+
+@inline
+def node_of(forest, kind, growth, count, sharing):
+    """The node of an operator and the atoms growth.members[:count], ascending; made if necessary."""
+    members, children = growth.members, growth.children
+    if sharing >= EQUAL_PARTS:
+        n = find_equal(forest, kind, members, count)
+        if n != NONE:
+            return n
+    if sharing >= REORGANIZED:
+        made = reorganize(forest, kind, growth, count)
+    else:
+        made = count
+        for i in range(count):
+            children[i] = members[i]
+    n = create(forest, kind, members, count, children, made, sharing >= EQUAL_PARTS)
+    if sharing >= ADJUSTED:
+        self_adjust(forest, n, growth)
+    return n
+
+
+@inline
+def join(forest, kind, growth, count, sharing, is_binary):
+    """The node that joins the atoms growth.members[:count] by an operator: P AND P is P."""
+    members = growth.members
+    count = sort_members(members, count)
+    if count == 1:
+        return np.int64(members[0])
+    if not is_binary:
+        return node_of(forest, kind, growth, count, sharing)
+    rest = growth.children  # two at a time, from the first on
+    for i in range(count):
+        rest[i] = members[i]
+    n = np.int64(rest[0])
+    for i in range(1, count):
+        if rest[i] != n:
+            members[0], members[1] = min(n, np.int64(rest[i])), max(n, np.int64(rest[i]))
+            n = pair_of(forest, kind, members, sharing)
+    return n
+
+
+@inline
+def pair_of(forest, kind, members, sharing):
+    """The node of an operator and two atoms."""
+    n = find_equal(forest, kind, members, 2) if sharing >= EQUAL_PARTS else np.int64(NONE)
+    if n == NONE:
+        n = create(forest, kind, members, 2, members, 2, sharing >= EQUAL_PARTS)
+    return n
+
+
+@inline
+def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
+    """The root of a program's tree. Children come behind their parent, so each tree is read from its end."""
+    code, start, end = subscriptions.code, subscriptions.start[slot], subscriptions.start[slot + 1]
+    tree, node, members = growth.tree, growth.node, growth.members
+    registers, rows = grow_tree(code, start, end, tree, growth.roots)
+    for r in range(registers + 1):
+        last = growth.roots[r + 1] if r < registers else rows
+        for row in range(last - 1, growth.roots[r] - 1, -1):
+            kind, first = tree[row, program.KIND], tree[row, program.CHILD]
+            if kind == LEAF:
+                node[row] = leaf_of(forest, first)
+            elif kind == REGISTER_LEAF:
+                node[row] = node[growth.roots[first]]
+            else:
+                for i in range(tree[row, program.CHILDREN]):
+                    members[i] = node[first + i]
+                node[row] = join(forest, kind, growth, tree[row, program.CHILDREN], sharing, is_binary)
+    return np.int64(node[growth.roots[registers]])
+
+
+@inline
+def has_room(forest, tests):
+    """Is there room for an expression of so many tests? Its tree has fewer than two nodes for each."""
+    counters, most = forest.counters, 2 * tests + 2
+    return (
+        counters[NODE_END] + most <= forest.nodes.shape[0]
+        and counters[EDGE_END] + most <= forest.edges.shape[0]
+        and counters[ATOM_END] + most <= forest.atoms.size
+    )
+
+
+@kernel
+def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots):
+    """Add the expressions of slots[first:]: roots[k] is the node of slots[k]. Returns the first one without room."""
+    forest, growth = unpack(forest, Forest), unpack(growth, Growth)
+    subscriptions = unpack(subscriptions, Subscriptions)
+    for k in range(first, slots.size):
+        slot = slots[k]
+        kind, begin = subscriptions.kind[slot], subscriptions.start[slot]
+        tests = subscriptions.start[slot + 1] - begin
+        if not has_room(forest, tests):
+            return k
+        if kind == NEVER:
+            roots[k] = IMPOSSIBLE
+        elif kind == CONJUNCTION:
+            for i in range(tests):
+                growth.members[i] = leaf_of(forest, subscriptions.code[begin + i])
+            roots[k] = join(forest, AND_NODE, growth, tests, sharing, is_binary) if tests > 0 else ALWAYS
+        else:
+            roots[k] = plant_tree(forest, subscriptions, slot, growth, sharing, is_binary)
+        if roots[k] >= 0:
+            forest.nodes[roots[k], USES] += 1
+    return slots.size
+
+
+@inline
+def release(forest, n):
+    """One use less; a node without any is dead."""
+    forest.nodes[n, USES] -= 1
+    if forest.nodes[n, USES] == 0:
+        forest.dead[forest.counters[DEAD]] = n
+        forest.counters[DEAD] += 1
+
+
+@inline
+def adopt(forest, n, parent):
+    """Make the children of node n children of `parent` in its place."""
+    nodes, edges = forest.nodes, forest.edges
+    before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
+    while edges[edge, CHILD] != n:
+        before, edge = edge, np.int64(edges[edge, NEXT_CHILD])
+    drop_edge(forest, edge, before)
+    inner = np.int64(nodes[n, FIRST_CHILD])
+    while inner != NONE:
+        child = np.int64(edges[inner, CHILD])
+        edge = np.int64(nodes[parent, FIRST_CHILD])
+        while edge != NONE and edges[edge, CHILD] != child:
+            edge = np.int64(edges[edge, NEXT_CHILD])
+        if edge == NONE:
+            add_edge(forest, child, parent)
+        inner = np.int64(edges[inner, NEXT_CHILD])
+    correct_levels(forest, parent)
+
+
+@inline
+def remove(forest, n):
+    """Take a dead node away: its parents adopt its children. Nothing has it as an atom any more."""
+    nodes, edges = forest.nodes, forest.edges
+    while nodes[n, FIRST_PARENT] != NONE:
+        adopt(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
+    while nodes[n, FIRST_CHILD] != NONE:
+        drop_edge(forest, np.int64(nodes[n, FIRST_CHILD]), NONE)
+    if nodes[n, KIND] != LEAF:
+        for i in range(nodes[n, ATOMS], nodes[n, ATOMS] + nodes[n, ATOM_COUNT]):
+            release(forest, np.int64(forest.atoms[i]))
+    free_node(forest, n)
+
+
+@kernel
+def uproot(forest, roots):
+    """Take away one use of each root, and remove what nothing uses any more. Returns False if there was no room for new
+    edges; then it is called again, without roots."""
+    forest = unpack(forest, Forest)
+    counters, nodes = forest.counters, forest.nodes
+    for root in roots:
+        if root >= 0:
+            release(forest, np.int64(root))
+    while counters[DEAD] > 0:
+        n = np.int64(forest.dead[counters[DEAD] - 1])
+        children = np.int64(0)
+        edge = np.int64(nodes[n, FIRST_CHILD])
+        while edge != NONE:
+            children += 1
+            edge = np.int64(forest.edges[edge, NEXT_CHILD])
+        if counters[EDGE_END] + nodes[n, PARENT_COUNT] * children > forest.edges.shape[0]:
+            return False
+        counters[DEAD] -= 1
+        remove(forest, n)
+    return True
+
+
+@kernel
+def chain_all(forest):
+    """Put all shared nodes into their chains, which are empty."""
+    forest = unpack(forest, Forest)
+    for n in range(forest.counters[NODE_END]):
+        if forest.nodes[n, KIND] >= 0 and forest.nodes[n, KIND] != LEAF:
+            chain(forest, n)

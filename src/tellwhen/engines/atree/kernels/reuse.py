@@ -1,0 +1,195 @@
+"""Which nodes can a new one reuse as its children (Algorithm 2), and which can reuse it (Algorithm 3)?
+
+One node may be a child of another if both have the same operator, and its atoms are some of the other's. Atoms may be
+in several children: what is ANDed or ORed twice does not change. (XOR, of which this is not true, is expressed by AND
+and OR before it comes here.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.atree.arrays import (
+    ATOM_COUNT,
+    ATOMS,
+    CHILD,
+    FIRST_CHILD,
+    FIRST_PARENT,
+    KIND,
+    NEXT_CHILD,
+    NEXT_PAIR,
+    NEXT_PARENT,
+    NONE,
+    PARENT,
+    PARENT_COUNT,
+)
+from tellwhen.engines.atree.kernels.nodes import add_edge, correct_levels, drop_edge, pair_hash
+from tellwhen.kernels.jit import inline
+
+PAIR_DISTANCE = 24
+"""Two atoms that are this far apart among those of a new node are not looked up together: a long list is not compared
+with itself."""
+
+CHAIN_MAX, CANDIDATES_MAX = 16, 64
+"""The most nodes of one chain, and the most candidates, that are looked at. Both this and CLIMB_MAX bound the work for
+parts that very many expressions share; what is not found is merely not reused."""
+
+CLIMB_MAX = 64
+"""The most nodes above a new one that are asked whether they can reuse it."""
+
+
+@inline
+def position(members, first, count, atom):
+    """Where an atom is among ascending ones, or NONE."""
+    low, high = first, first + count
+    while low < high:
+        middle = (low + high) >> 1
+        if members[middle] < atom:
+            low = middle + 1
+        else:
+            high = middle
+    return low - first if low < first + count and members[low] == atom else NONE
+
+
+@inline
+def is_within(inner, inner_first, inner_count, outer, outer_first, outer_count):
+    """Are all of some ascending atoms among others?"""
+    i, o = inner_first, outer_first
+    while i < inner_first + inner_count:
+        while o < outer_first + outer_count and outer[o] < inner[i]:
+            o += 1
+        if o == outer_first + outer_count or outer[o] != inner[i]:
+            return False
+        i += 1
+        o += 1
+    return True
+
+
+@inline
+def find_candidates(forest, kind, growth, count):
+    """List the nodes whose atoms are some of growth.members[:count]; returns how many. They are found by their two last
+    atoms, which are the rarest: predicates are numbered as they come, so that common ones come first."""
+    nodes, members, candidates = forest.nodes, growth.members, growth.candidates
+    found = 0
+    for i in range(1, count):
+        for j in range(max(0, i - PAIR_DISTANCE), i):
+            n = np.int64(forest.pair[pair_hash(kind, members[i], members[j]) & (forest.pair.size - 1)])
+            looked_at = 0
+            while n != NONE and looked_at < CHAIN_MAX and found < CANDIDATES_MAX:
+                first, many = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
+                if (
+                    nodes[n, KIND] == kind
+                    and many < count
+                    and forest.atoms[first + many - 1] == members[i]
+                    and forest.atoms[first + many - 2] == members[j]
+                    and is_within(forest.atoms, first, many, members, 0, count)
+                ):
+                    candidates[found] = n
+                    found += 1
+                n = np.int64(nodes[n, NEXT_PAIR])
+                looked_at += 1
+    return found
+
+
+@inline
+def uncovered(forest, n, growth, count):
+    """How many atoms of a candidate are in no child yet."""
+    first = forest.nodes[n, ATOMS]
+    found = 0
+    for i in range(first, first + forest.nodes[n, ATOM_COUNT]):
+        found += growth.is_covered[position(growth.members, 0, count, forest.atoms[i])] == 0
+    return found
+
+
+@inline
+def reorganize(forest, kind, growth, count):
+    """Choose children for the atoms growth.members[:count], as many atoms at a time as possible (Algorithm 2, a greedy
+    set cover); returns how many."""
+    members, children, is_covered = growth.members, growth.children, growth.is_covered
+    candidates = find_candidates(forest, kind, growth, count) if count > 2 else 0
+    for i in range(count):
+        is_covered[i] = 0
+    made = 0
+    while candidates > 0:
+        best, most = np.int64(NONE), 1  # with a single new atom, nothing is saved
+        for c in range(candidates):
+            new = uncovered(forest, growth.candidates[c], growth, count)
+            if new > most:
+                best, most = np.int64(growth.candidates[c]), new
+        if best == NONE:
+            break
+        children[made] = best
+        made += 1
+        first = forest.nodes[best, ATOMS]
+        for i in range(first, first + forest.nodes[best, ATOM_COUNT]):
+            is_covered[position(members, 0, count, forest.atoms[i])] = 1
+    for i in range(count):
+        if is_covered[i] == 0:
+            children[made] = members[i]
+            made += 1
+    return made
+
+
+@inline
+def is_part(forest, child, parent, n):
+    """Is a child of `parent` an atom of node n; or else no atom of the parent, with atoms that are all among those of n?"""
+    nodes, atoms = forest.nodes, forest.atoms
+    first, count = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
+    if position(atoms, first, count, child) != NONE:
+        return True
+    if position(atoms, np.int64(nodes[parent, ATOMS]), np.int64(nodes[parent, ATOM_COUNT]), child) != NONE:
+        return False
+    return is_within(atoms, np.int64(nodes[child, ATOMS]), np.int64(nodes[child, ATOM_COUNT]), atoms, first, count)
+
+
+@inline
+def reuse(forest, n, parent):
+    """Make node n a child of `parent`, in place of all children that are part of it, if these are at least two."""
+    nodes, edges = forest.nodes, forest.edges
+    replaced = 0
+    edge = np.int64(nodes[parent, FIRST_CHILD])
+    while edge != NONE:
+        if edges[edge, CHILD] == n:
+            return
+        replaced += is_part(forest, edges[edge, CHILD], parent, n)
+        edge = np.int64(edges[edge, NEXT_CHILD])
+    if replaced < 2:
+        return
+    before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
+    while edge != NONE:
+        after = np.int64(edges[edge, NEXT_CHILD])
+        if is_part(forest, edges[edge, CHILD], parent, n):
+            drop_edge(forest, edge, before)
+        else:
+            before = edge
+        edge = after
+    add_edge(forest, n, parent)
+    correct_levels(forest, parent)
+
+
+@inline
+def self_adjust(forest, n, growth):
+    """Let the nodes that have all atoms of a new node, and more, reuse it (Algorithm 3). They are above each of its
+    atoms, so they are looked for above the one with the fewest parents."""
+    nodes, edges, stack = forest.nodes, forest.edges, growth.candidates
+    kind, first, count = nodes[n, KIND], np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
+    rarest = np.int64(forest.atoms[first])
+    for i in range(first + 1, first + count):
+        if nodes[forest.atoms[i], PARENT_COUNT] < nodes[rarest, PARENT_COUNT]:
+            rarest = np.int64(forest.atoms[i])
+    stack[0] = rarest
+    depth, left = 1, CLIMB_MAX
+    while depth > 0:
+        depth -= 1
+        edge = np.int64(nodes[stack[depth], FIRST_PARENT])
+        while edge != NONE and left > 0:
+            parent = np.int64(edges[edge, PARENT])
+            edge = np.int64(edges[edge, NEXT_PARENT])  # before `reuse` changes the edges
+            left -= 1
+            if parent != n and nodes[parent, KIND] == kind:
+                if depth < CANDIDATES_MAX:
+                    stack[depth] = parent
+                    depth += 1
+                many = np.int64(nodes[parent, ATOM_COUNT])
+                if many > count and is_within(forest.atoms, first, count, forest.atoms, nodes[parent, ATOMS], many):
+                    reuse(forest, n, parent)

@@ -1,0 +1,116 @@
+"""Is a forest, and what was laid out of it, as it has to be?"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from tellwhen.engines.atree.arrays import (
+    ATOM_COUNT,
+    ATOMS,
+    CHILD,
+    DEAD,
+    EDGES,
+    FIRST_CHILD,
+    FIRST_PARENT,
+    FREE,
+    KIND,
+    LEVEL,
+    NEXT_CHILD,
+    NEXT_PARENT,
+    NODE_END,
+    NODES,
+    NONE,
+    PARENT,
+    PARENT_COUNT,
+    USES,
+    ATreeIndex,
+    Forest,
+)
+from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS
+from tellwhen.engines.shared.kernels.tree import LEAF
+from tellwhen.kernels.arrays import I32, NEVER, Snapshot
+
+
+def check_forest(grown: Grown, slots: I32, roots: I32, snapshot: Snapshot) -> None:
+    """Raises AssertionError if it is not."""
+    forest = grown.forest
+    nodes = forest.nodes[: forest.counters[NODE_END]]
+    alive = np.flatnonzero(nodes[:, KIND] != FREE).tolist()
+    assert len(alive) == forest.counters[NODES], "nodes are miscounted"
+    assert forest.counters[DEAD] == 0, "a dead node was not removed"
+    assert not forest.waiting.any(), "a node still waits for its level"
+    assert len(roots) == len(slots)
+    uses = Counter(roots[roots >= 0].tolist())
+    atoms = {n: _atoms(forest, n) for n in alive}
+    for n in alive:
+        if nodes[n, KIND] != LEAF:
+            uses.update(atoms[n])
+    edges = 0
+    seen: set[tuple[int, ...]] = set()
+    for n in alive:
+        assert nodes[n, USES] == uses[n] > 0, f"node {n} has {nodes[n, USES]} uses, expected {uses[n]}"
+        children, parents = _children(forest, n), _parents(forest, n)
+        edges += len(children)
+        assert len(parents) == nodes[n, PARENT_COUNT]
+        assert len(set(parents)) == len(parents)
+        assert all(n in _children(forest, parent) for parent in parents)
+        if nodes[n, KIND] == LEAF:
+            assert not children
+            assert nodes[n, LEVEL] == 1
+            assert forest.leaf[nodes[n, ATOMS]] == n
+            continue
+        assert len(children) >= 2
+        assert len(set(children)) == len(children)
+        assert nodes[n, LEVEL] == 1 + max(nodes[child, LEVEL] for child in children), f"node {n} has the wrong level"
+        assert len(atoms[n]) >= 2
+        assert atoms[n] == sorted(set(atoms[n]))
+        if grown.sharing >= EQUAL_PARTS:
+            identity = (int(nodes[n, KIND]), *atoms[n])
+            assert identity not in seen, "two nodes are equal"
+            seen.add(identity)
+        covered: set[int] = set()
+        for child in children:
+            assert n in _parents(forest, child)
+            covered |= {child} if child in atoms[n] else set(atoms[child])
+            assert child in atoms[n] or nodes[child, KIND] == nodes[n, KIND]
+        assert covered == set(atoms[n]), f"the children of node {n} have other atoms than it has"
+    assert edges == forest.counters[EDGES], "edges are miscounted"
+    in_use = {int(nodes[n, ATOMS]) for n in alive if nodes[n, KIND] == LEAF}
+    assert set(np.flatnonzero(forest.leaf != NONE).tolist()) == in_use
+
+
+def _atoms(forest: Forest, n: int) -> list[int]:
+    first = int(forest.nodes[n, ATOMS])
+    return [int(atom) for atom in forest.atoms[first : first + forest.nodes[n, ATOM_COUNT]]]
+
+
+def _children(forest: Forest, n: int) -> list[int]:
+    found, edge = [], int(forest.nodes[n, FIRST_CHILD])
+    while edge != NONE:
+        found.append(int(forest.edges[edge, CHILD]))
+        edge = int(forest.edges[edge, NEXT_CHILD])
+    return found
+
+
+def _parents(forest: Forest, n: int) -> list[int]:
+    found, edge = [], int(forest.nodes[n, FIRST_PARENT])
+    while edge != NONE:
+        found.append(int(forest.edges[edge, PARENT]))
+        edge = int(forest.edges[edge, NEXT_PARENT])
+    return found
+
+
+def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
+    """Raises AssertionError if a slot is not in it once, or a node comes before what leads to it."""
+    possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
+    assert sorted([*index.slots.tolist(), *index.always.tolist()]) == sorted(possible.tolist())
+    inner = len(index.is_or)
+    sources = len(index.links.start) - 1
+    source = np.repeat(np.arange(sources), np.diff(index.links.start))
+    assert (index.links.target > source - (sources - inner)).all(), "a link leads downwards"
+    node = np.repeat(np.arange(inner), np.diff(index.other_start))
+    is_inner = index.others < 0
+    assert (~index.others[is_inner] < node[is_inner]).all(), "a node is tested before it is known"
