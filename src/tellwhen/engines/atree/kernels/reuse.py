@@ -132,7 +132,7 @@ def reorganize(forest, kind, growth, count):
 
 @inline
 def is_part(forest, child, parent, n):
-    """Is a child of `parent` an atom of node n; or else no atom of the parent, with atoms that are all among those of n?"""
+    """Is a child of `parent` an atom of node n; or no atom of the parent, but made of atoms of n?"""
     nodes, atoms = forest.nodes, forest.atoms
     first, count = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
     if position(atoms, first, count, child) != NONE:
