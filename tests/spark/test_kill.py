@@ -53,7 +53,7 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
     monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(spark.createDataFrame([(1, "x = 7")], "id int, expression string"), tmp_path / "i", keep=0)
     kinds = sorted(p.name.split("-")[0] for p in (tmp_path / "i").iterdir())
-    assert kinds == ["current.json", "dictionary", "leases", "lock", "shard", "versions"]
+    assert kinds == ["current.json", "dictionary", "leases", "lock", "routing", "shard", "versions"]
 
 
 @pytest.mark.parametrize("step", ["make_dictionary", "place", "run", "commit", "shards_of"])
