@@ -79,31 +79,34 @@ class Growth(NamedTuple):
     candidates: I32  # nodes that could be children
 
 
-class Links(NamedTuple):
-    """What a node that is true makes true, or worth a look."""
+OTHERS, SLOTS, LINKS, RECORD = range(4)
+"""Words of a record: how many others, slots and links it has. They follow, in this order; a link is two words."""
 
-    start: I64  # |0|2|2|5|...    by predicate, then by inner node
-    target: I32  # |6 9|          inner nodes
-    guard: I32  # |-1 4|          a predicate without which the target is not worth a look, or NONE
+TARGET, GUARD, LINK_WORDS = range(3)
+"""Words of a link: an inner node that is worth a look if the owner of the link is true, and a predicate without which
+it is not, or NONE."""
 
 
 class ATreeIndex(NamedTuple):
-    """The graph as it was laid out. Inner nodes are numbered level by level; predicates as in the store."""
+    """The graph as it was laid out. Predicates are numbered as in the store, inner nodes level by level.
+
+    Some inner nodes are *found*: links lead to them from below. The rest are only *asked*, by ANDs that were found,
+    whether they are true. Likewise, some predicates are found by stabbing, and the rest are tested where a node asks.
+    """
 
     stabbing: Stabbing  # whose members are predicates
-    links: Links
-    other_start: I64  # |0|0|2|...    by inner node: what must be true beside what has led to it
-    others: I32  # |4 ~7|         predicates, and ~ inner nodes
-    slot_start: I64  # |0|1|1|...     by predicate, then by inner node: the subscriptions that it is
-    slots: I32
+    record_start: I64  # by predicate, then by inner node: where its record begins in `words`
+    words: I32  # |1 2 1|other|slot slot|target guard|...    others: see `kernels/match.py`
     always: I32  # slots of subscriptions that are always true
+    level_start: I64  # |0|7|9|    inner nodes of a level, from the second level on
     is_or: U8  # by inner node
+    is_asked: U8  # by inner node: is it only asked?
     by_domain_start: I64  # by domain: its predicates, where false ones are propagated; else empty
     by_domain: I32
 
 
 SIGNATURES = 2
-"""Signatures of an event: one for false results, where these are kept, and one for true results."""
+"""Signatures of an event: the first marks results that are false, where these are noted, the second true ones."""
 
 
 @keeps("first_entry", "truth", "marks", "groups", "signature")
@@ -116,5 +119,8 @@ class ATreeScratch(NamedTuple):
     satisfied: I32  # true predicates
     marks: U64  # a bit for every inner node that is to be looked at; zero between events
     groups: U64  # a bit for every word of `marks` that is not zero
+    queue: I32  # the nodes of one level that are to be looked at
+    asked: I32  # a stack of nodes that are being asked
+    next_other: I64  # and where each goes on
     signature: I64  # by inner node: that of the last event with a result; the last element is the clock
     effort: I64

@@ -86,6 +86,9 @@ class ATree(BulkEngine):
             satisfied=len(snapshot.predicates.domain) + 1,
             marks=inner // 64 + 1,
             groups=inner // 4096 + 1,
+            queue=inner + 1,
+            asked=len(index.level_start) + 1,
+            next_other=len(index.level_start) + 1,
             signature=inner + 1,
             effort=2,
         )

@@ -5,14 +5,36 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tellwhen.engines.atree.arrays import ATOMS, KIND, LEVEL, NODE_END, ATreeIndex, Links
+from tellwhen.engines.atree.arrays import (
+    ATOMS,
+    KIND,
+    LEVEL,
+    LINK_WORDS,
+    LINKS,
+    NODE_END,
+    OTHERS,
+    RECORD,
+    SLOTS,
+    ATreeIndex,
+)
 from tellwhen.engines.atree.forest import Grown
-from tellwhen.engines.atree.kernels.layout import choose_children, find_chances, sort_others, write_links
+from tellwhen.engines.atree.kernels.layout import (
+    COST_RATIO,
+    choose_access,
+    find_asked,
+    find_chances,
+    sort_others,
+    write_links,
+    write_slots,
+)
 from tellwhen.engines.atree.kernels.plant import ALWAYS
 from tellwhen.engines.shared.kernels.tree import LEAF, OR_NODE
 from tellwhen.engines.shared.stabbing import build_for
 from tellwhen.kernels.arrays import F64, I32, I64, Snapshot
+
+Flags = NDArray[np.bool_]
 
 
 class Switches(NamedTuple):
@@ -23,59 +45,79 @@ class Switches(NamedTuple):
     random_access: bool
 
 
+class _Inner(NamedTuple):
+    """The inner nodes, level by level."""
+
+    order: I32  # nodes of the forest
+    number: I32  # by node of the forest: its number among them
+    chance: F64
+    access: I32  # by AND: the child that leads to it
+
+
 def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: F64, switches: Switches) -> ATreeIndex:
     """The index of a forest: roots[k] is the node of slots[k], chances[p] how probable predicate p is."""
     nodes = grown.forest.nodes[: grown.forest.counters[NODE_END]]
     kind, predicates = nodes[:, KIND], len(snapshot.predicates.domain)
-    inner = np.flatnonzero((kind >= 0) & (kind != LEAF))
-    order = inner[np.argsort(nodes[inner, LEVEL], kind="stable")].astype(np.int32)
-    number = np.zeros(len(nodes), dtype=np.int32)
-    number[order] = np.arange(len(order))
+    inner = _inner(grown, nodes, chances, switches)
+    is_node = roots >= 0
+    source = np.where(kind == LEAF, nodes[:, ATOMS], predicates + inner.number)[roots[is_node]]
+    is_found, is_stabbed = _found(grown, inner, source, chances, switches)
     leaves = nodes[kind == LEAF, ATOMS]
-    links, other_start, others = _linked(grown, order, number, predicates, chances, switches)
-    source = np.where(kind == LEAF, nodes[:, ATOMS], predicates + number)[np.maximum(roots, 0)]
-    slot_start, slot = _grouped(source[roots >= 0], slots[roots >= 0], predicates + len(order))
+    is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
+
+    sizes = np.zeros((predicates + len(inner.order), RECORD), dtype=np.int64)
+    sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
+    record_start, words = np.zeros(len(sizes) + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    given = grown.packed.addresses, inner.order, inner.number, inner.access, (is_found, is_stabbed), chances
+    modes = switches.on_demand, not switches.zero_suppression
+    write_links(*given, *modes, sizes, record_start, words)
+    np.cumsum(RECORD + sizes[:, OTHERS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS], out=record_start[1:])
+    words = np.zeros(record_start[-1], dtype=np.int32)
+    write_links(*given, *modes, sizes, record_start, words)
+    write_slots(source, slots[is_node], sizes, record_start, words)
+    sort_others(record_start, words, is_or, chances, inner.chance)
+
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
     if not switches.zero_suppression:
         by_domain_start, by_domain = _grouped(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
+    levels = nodes[inner.order, LEVEL]
     return ATreeIndex(
-        build_for(snapshot.predicates, snapshot.domains, leaves),
-        links,
-        other_start,
-        others,
-        slot_start,
-        slot,
+        build_for(snapshot.predicates, snapshot.domains, leaves[is_stabbed[leaves]]),
+        record_start,
+        words,
         slots[roots == ALWAYS],
-        (kind[order] == OR_NODE).astype(np.uint8),
+        np.searchsorted(levels, np.arange(2, levels.max(initial=1) + 2)),
+        is_or,
+        (~is_found).astype(np.uint8),
         by_domain_start,
         by_domain,
     )
 
 
-def _linked(
-    grown: Grown, order: I32, number: I32, predicates: int, leaf_chance: F64, switches: Switches
-) -> tuple[Links, I64, I32]:
-    """The links of all nodes, and the other children of inner ones."""
-    forest = grown.packed.addresses
-    chance = np.empty(len(order))
-    access, guard = np.empty(len(order), dtype=np.int32), np.empty(len(order), dtype=np.int32)
+def _inner(grown: Grown, nodes: np.ndarray, leaf_chance: F64, switches: Switches) -> _Inner:
+    inner = np.flatnonzero((nodes[:, KIND] >= 0) & (nodes[:, KIND] != LEAF))
+    order = inner[np.argsort(nodes[inner, LEVEL], kind="stable")].astype(np.int32)
+    number = np.zeros(len(nodes), dtype=np.int32)
+    number[order] = np.arange(len(order))
+    chance, access = np.empty(len(order)), np.empty(len(order), dtype=np.int32)
     draw = np.random.default_rng(0).random(len(order) if switches.random_access else 0)
-    find_chances(forest, order, number, leaf_chance, chance)
-    choose_children(forest, order, number, leaf_chance, chance, draw, access, guard)
-    given = forest, order, number, access, guard, switches.on_demand, not switches.zero_suppression
-    # One more than the lists in front, which `write_links` moves on to the starts of the next lists.
-    starts = np.zeros(predicates + len(order) + 2, dtype=np.int64), np.zeros(len(order) + 2, dtype=np.int64)
-    nothing = np.empty(0, dtype=np.int32)
-    write_links(*given, starts, nothing, nothing, nothing)
-    for start in starts:
-        np.cumsum(start, out=start)
-    link_start, other_start = starts
-    target, guards = np.empty(link_start[-1], dtype=np.int32), np.empty(link_start[-1], dtype=np.int32)
-    others = np.empty(other_start[-1], dtype=np.int32)
-    if len(target):
-        write_links(*given, starts, target, guards, others)
-    sort_others(other_start[:-1], others, leaf_chance, chance)
-    return Links(link_start[:-1], target, guards), other_start[:-1], others
+    find_chances(grown.packed.addresses, order, number, leaf_chance, chance)
+    choose_access(grown.packed.addresses, order, number, leaf_chance, chance, draw, access)
+    return _Inner(order, number, chance, access)
+
+
+def _found(grown: Grown, inner: _Inner, source: I64, leaf_chance: F64, switches: Switches) -> tuple[Flags, Flags]:
+    """By inner node: is it found, or only asked? By predicate: is it found by stabbing, or only tested?"""
+    order, number, chance, access = inner
+    is_found, leaf_found = np.zeros(len(order), dtype=np.bool_), np.zeros(len(leaf_chance), dtype=np.bool_)
+    if not (switches.zero_suppression and switches.on_demand):
+        return ~is_found, ~leaf_found
+    is_found[source[source >= len(leaf_found)] - len(leaf_found)] = True
+    leaf_found[source[source < len(leaf_found)]] = True
+    asks, leaf_asks = np.zeros(len(order)), np.zeros(len(leaf_found))
+    given = grown.packed.addresses, order, number, leaf_chance, chance, access
+    find_asked(*given, is_found, leaf_found, asks, leaf_asks)
+    return is_found, leaf_found | (leaf_chance <= COST_RATIO * leaf_asks)
 
 
 def _grouped(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -17,13 +18,19 @@ from tellwhen.engines.atree.arrays import (
     FREE,
     KIND,
     LEVEL,
+    LINK_WORDS,
+    LINKS,
     NEXT_CHILD,
     NEXT_PARENT,
     NODE_END,
     NODES,
     NONE,
+    OTHERS,
     PARENT,
     PARENT_COUNT,
+    RECORD,
+    SLOTS,
+    TARGET,
     USES,
     ATreeIndex,
     Forest,
@@ -104,13 +111,25 @@ def _parents(forest: Forest, n: int) -> list[int]:
 
 
 def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
-    """Raises AssertionError if a slot is not in it once, or a node comes before what leads to it."""
-    possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
-    assert sorted([*index.slots.tolist(), *index.always.tolist()]) == sorted(possible.tolist())
+    """Raises AssertionError if a slot is not in it once, or a node could be looked at before what it depends on."""
     inner = len(index.is_or)
-    sources = len(index.links.start) - 1
-    source = np.repeat(np.arange(sources), np.diff(index.links.start))
-    assert (index.links.target > source - (sources - inner)).all(), "a link leads downwards"
-    node = np.repeat(np.arange(inner), np.diff(index.other_start))
-    is_inner = index.others < 0
-    assert (~index.others[is_inner] < node[is_inner]).all(), "a node is tested before it is known"
+    predicates = len(index.record_start) - 1 - inner
+    found = index.always.tolist()
+    leads_to: set[int] = set()
+    for source, (begin, end) in enumerate(itertools.pairwise(index.record_start.tolist())):
+        record = index.words[begin:end].tolist()
+        others = record[RECORD : RECORD + record[OTHERS]]
+        links = record[RECORD + record[OTHERS] + record[SLOTS] :]
+        assert len(links) == LINK_WORDS * record[LINKS], "a record has another length than it says"
+        found += record[RECORD + record[OTHERS] : RECORD + record[OTHERS] + record[SLOTS]]
+        leads_to.update(links[TARGET::LINK_WORDS])
+        node = source - predicates
+        assert all(target > node for target in links[TARGET::LINK_WORDS]), "a link leads downwards"
+        for other in others:
+            assert other >= 0 or ~other % inner < node, "a node is tested before it is known"
+            assert other >= 0 or (~other >= inner) == bool(index.is_asked[~other % inner])
+    possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
+    assert sorted(found) == sorted(possible.tolist()), "a slot is missing, or there twice"
+    assert leads_to == set(np.flatnonzero(index.is_asked == 0).tolist()), "a node is neither found nor asked"
+    assert index.level_start[0] == 0
+    assert index.level_start[-1] == inner

@@ -1,13 +1,32 @@
-"""Lay out a forest for matching: which child leads to an AND, and what is tested there?"""
+"""Lay out a forest for matching: which nodes are found, which child leads to an AND, and what is tested there?"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.atree.arrays import ATOMS, CHILD, FIRST_CHILD, KIND, NEXT_CHILD, NONE, Forest
+from tellwhen.engines.atree.arrays import (
+    ATOMS,
+    CHILD,
+    FIRST_CHILD,
+    GUARD,
+    KIND,
+    LINK_WORDS,
+    LINKS,
+    NEXT_CHILD,
+    NONE,
+    OTHERS,
+    RECORD,
+    SLOTS,
+    TARGET,
+    Forest,
+)
 from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
+
+COST_RATIO = 8.0
+"""A predicate is tested where a node asks for it, instead of on every event that satisfies it, if it is asked for less
+than an eighth as often as it is satisfied."""
 
 
 @inline
@@ -33,13 +52,12 @@ def find_chances(forest, order, number, leaf_chance, chance):
 
 
 @kernel
-def choose_children(forest, order, number, leaf_chance, chance, draw, access, guard):
-    """By AND node: the child that leads to it, the least probable one or, where `draw` is not empty, a random one; and
-    the least probable predicate among its other children, NONE without any."""
+def choose_access(forest, order, number, leaf_chance, chance, draw, access):
+    """By AND node: the child that leads to it, the least probable one or, where `draw` is not empty, a random one."""
     forest = unpack(forest, Forest)
     nodes, edges = forest.nodes, forest.edges
     for i in range(order.size):
-        access[i] = guard[i] = NONE
+        access[i] = NONE
         if nodes[order[i], KIND] != AND_NODE:
             continue
         count, best = 0, 2.0
@@ -51,73 +69,148 @@ def choose_children(forest, order, number, leaf_chance, chance, draw, access, gu
             count += 1
             edge = np.int64(edges[edge, NEXT_CHILD])
         if draw.size > 0:
-            skipped = np.int64(draw[i] * count)
             edge = np.int64(nodes[order[i], FIRST_CHILD])
-            for _ in range(skipped):
+            for _ in range(np.int64(draw[i] * count)):
                 edge = np.int64(edges[edge, NEXT_CHILD])
             access[i] = edges[edge, CHILD]
-        best = 2.0
+
+
+@kernel
+def find_asked(forest, order, number, leaf_chance, chance, access, is_found, leaf_found, asks, leaf_asks):
+    """Which nodes must be found, from the highest level down? Those that are subscriptions, as `is_found` and
+    `leaf_found` say before; the access child of an AND that is found, and all children of an OR that is. The others are
+    only asked, how often is estimated in `asks` and `leaf_asks`, zero before."""
+    forest = unpack(forest, Forest)
+    nodes, edges = forest.nodes, forest.edges
+    for i in range(order.size - 1, -1, -1):
+        rate = asks[i]
+        if is_found[i] and access[i] != NONE:
+            rate = chance_of(nodes, access[i], leaf_chance, number, chance)
         edge = np.int64(nodes[order[i], FIRST_CHILD])
         while edge != NONE:
             child = edges[edge, CHILD]
-            if child != access[i] and nodes[child, KIND] == LEAF and leaf_chance[nodes[child, ATOMS]] < best:
-                best, guard[i] = leaf_chance[nodes[child, ATOMS]], nodes[child, ATOMS]
+            is_leaf = nodes[child, KIND] == LEAF
+            if is_found[i] and (access[i] == NONE or access[i] == child):
+                if is_leaf:
+                    leaf_found[nodes[child, ATOMS]] = True
+                else:
+                    is_found[number[child]] = True
+            elif is_leaf:
+                leaf_asks[nodes[child, ATOMS]] += rate
+            else:
+                asks[number[child]] += rate
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
 @inline
-def source_of(nodes, n, number, predicates):
-    """The number of a node among predicates and inner nodes."""
-    return nodes[n, ATOMS] if nodes[n, KIND] == LEAF else predicates + number[n]
+def guard_of(nodes, edges, n, access, leaf_chance, is_stabbed):
+    """The least probable predicate among the children of an AND but its access child; NONE without any."""
+    best, guard = 2.0, np.int64(NONE)
+    edge = np.int64(nodes[n, FIRST_CHILD])
+    while edge != NONE:
+        child = edges[edge, CHILD]
+        if child != access and nodes[child, KIND] == LEAF:
+            p = np.int64(nodes[child, ATOMS])
+            if is_stabbed[p] and leaf_chance[p] < best:
+                best, guard = leaf_chance[p], p
+        edge = np.int64(edges[edge, NEXT_CHILD])
+    return guard
+
+
+@inline
+def put_word(words, record, column, skipped, word):
+    """Write the next word of a part of a record, if it is not only being counted."""
+    if words.size > 0:
+        words[record + RECORD + skipped + words[record + column]] = word
+        words[record + column] += 1
 
 
 @kernel
-def write_links(forest, order, number, access, guard, on_demand, every_child, starts, target, guards, others):
-    """Write the links and the other children of all inner nodes.
+def write_links(forest, order, number, access, found, leaf_chance, on_demand, keeps_all, sizes, record_start, words):
+    """Write the links and others of all records.
 
-    `starts` are the starts of both, all zero before a first call, which counts. `on_demand` links an AND to one of its
-    children only. Without it, and for ORs too with `every_child`, all children are among the others.
+    `found` is (is_found, is_stabbed): by inner node, and by predicate. sizes[source] counts others, slots and links;
+    the first call, without any words, counts the first and the last. Without `on_demand` all children of an AND lead to
+    it, and all are others; with `keeps_all` those of an OR are others too.
     """
     forest = unpack(forest, Forest)
     nodes, edges = forest.nodes, forest.edges
-    link_start, other_start = starts
-    is_counting = target.size == 0
-    predicates = link_start.size - 2 - order.size
+    is_found, is_stabbed = found
+    predicates = sizes.shape[0] - order.size
     for i in range(order.size):
-        is_and = nodes[order[i], KIND] == AND_NODE
-        edge = np.int64(nodes[order[i], FIRST_CHILD])
+        n = order[i]
+        is_and, own = nodes[n, KIND] == AND_NODE, predicates + i
+        guard = np.int64(NONE)
+        if is_found[i] and is_and and on_demand and not keeps_all:
+            guard = guard_of(nodes, edges, n, access[i], leaf_chance, is_stabbed)
+        edge = np.int64(nodes[n, FIRST_CHILD])
         while edge != NONE:
             child = edges[edge, CHILD]
-            source = source_of(nodes, child, number, predicates)
             is_leaf = nodes[child, KIND] == LEAF
-            is_linked = not (is_and and on_demand) or child == access[i]
-            is_guard = on_demand and is_and and is_leaf and not is_linked and guard[i] == nodes[child, ATOMS]
-            is_other = every_child or (is_and and not (on_demand and (is_linked or is_guard)))
-            if is_counting:
-                link_start[source + 2] += is_linked
-                other_start[i + 2] += is_other
-            else:
-                if is_linked:
-                    at = link_start[source + 1]
-                    target[at], guards[at] = i, guard[i] if on_demand and is_and and not every_child else NONE
-                    link_start[source + 1] += 1
-                if is_other:
-                    others[other_start[i + 1]] = nodes[child, ATOMS] if is_leaf else ~number[child]
-                    other_start[i + 1] += 1
+            p = np.int64(nodes[child, ATOMS])
+            source = p if is_leaf else predicates + np.int64(number[child])
+            is_linked = is_found[i] and (not (is_and and on_demand) or child == access[i])
+            if is_linked:
+                if words.size > 0:
+                    record = record_start[source]
+                    at = (
+                        record
+                        + RECORD
+                        + sizes[source, OTHERS]
+                        + sizes[source, SLOTS]
+                        + LINK_WORDS * words[record + LINKS]
+                    )
+                    words[at + TARGET], words[at + GUARD] = i, guard
+                    words[record + LINKS] += 1
+                else:
+                    sizes[source, LINKS] += 1
+            is_settled = on_demand and (is_linked or (is_leaf and p == guard))
+            if keeps_all or not is_found[i] or (is_and and not is_settled):
+                if words.size > 0:
+                    if is_leaf:
+                        word = p if is_stabbed[p] else p + predicates
+                    else:
+                        other = np.int64(number[child])
+                        word = ~other if is_found[other] else ~(other + order.size)
+                    put_word(words, record_start[own], OTHERS, 0, word)
+                else:
+                    sizes[own, OTHERS] += 1
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
 @kernel
-def sort_others(other_start, others, leaf_chance, chance):
-    """The least probable first: it is tested first."""
-    for i in range(other_start.size - 1):
-        for k in range(other_start[i] + 1, other_start[i + 1]):
-            one, at = others[k], k
-            own = leaf_chance[one] if one >= 0 else chance[~one]
-            while at > other_start[i]:
-                before = others[at - 1]
-                if (leaf_chance[before] if before >= 0 else chance[~before]) <= own:
+def write_slots(source, slots, sizes, record_start, words):
+    """Write the slots into the records of their sources."""
+    for k in range(source.size):
+        record = record_start[source[k]]
+        put_word(words, record, SLOTS, sizes[source[k], OTHERS], slots[k])
+
+
+@inline
+def price_of(other, predicates, inner, leaf_chance, chance):
+    """What is cheap to test and rarely true comes first."""
+    if other >= predicates:
+        return 1.0 + leaf_chance[other - predicates]
+    if other >= 0:
+        return leaf_chance[other]
+    return chance[~other] if ~other < inner else 1.0 + chance[~other - inner]
+
+
+@kernel
+def sort_others(record_start, words, is_or, leaf_chance, chance):
+    """Put the others of every inner node into the order in which they are best tested: those of an OR that is asked the
+    most probable first."""
+    inner, predicates = chance.size, leaf_chance.size
+    for i in range(inner):
+        record = record_start[predicates + i]
+        first = record + RECORD
+        for k in range(first + 1, first + words[record + OTHERS]):
+            one, at = words[k], k
+            own = price_of(one, predicates, inner, leaf_chance, chance)
+            while at > first:
+                before = price_of(words[at - 1], predicates, inner, leaf_chance, chance)
+                if (before >= own) if is_or[i] else (before <= own):
                     break
-                others[at] = before
+                words[at] = words[at - 1]
                 at -= 1
-            others[at] = one
+            words[at] = one

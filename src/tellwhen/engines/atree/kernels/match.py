@@ -1,40 +1,60 @@
 """Match bottom-up, level by level (Algorithm 6), with zero suppression and propagation on demand (section 5.2).
 
-Inner nodes are numbered level by level, so a bitmap of them is the queues of all levels in one. Only true results are
-propagated. An AND is looked at when its access child is true. Predicates are all known before any node is looked at, so
-an AND with one that is false (its guard) need not even be queued.
+Only true results are propagated, and to an AND only by its access child. Three things go beyond the paper:
+
+- Predicates are all known before any node is looked at, so an AND with one that is false (its guard) is not queued.
+- What an AND asks for need not be found: if nothing else needs a part, it is evaluated where an AND asks for it. So are
+  predicates that most events satisfy.
+- Inner nodes are numbered level by level, so one bitmap holds the queues of all levels, each node once.
+
+The *others* of a node are what must be true beside what has led to it. Where there are P predicates and N inner nodes,
+p is a predicate, P + p one that is not stabbed, ~n an inner node that is found, and ~(N + n) one that is only asked.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.atree.arrays import NONE, SIGNATURES, ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.arrays import (
+    GUARD,
+    LINK_WORDS,
+    LINKS,
+    NONE,
+    OTHERS,
+    RECORD,
+    SIGNATURES,
+    SLOTS,
+    TARGET,
+    ATreeIndex,
+    ATreeScratch,
+)
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.evaluate import close_event, holds, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.truth import forget_true, is_true, set_true
 
-WORD_SHIFT = np.uint64(6)
+FALSE, TRUE, UNKNOWN = 0, 1, 2
+"""Results. The signature of an event, plus the result, is the signature of a node whose result is known."""
+
+AHEAD = 8
+"""Prefetch distance, in nodes; twice as far for where their records begin."""
 
 
 @inline
-def mark(scratch, node):
-    """Queue an inner node."""
-    set_true(scratch.marks, node)
-    set_true(scratch.groups, np.int64(node) >> 6)
-
-
-@inline
-def propagate(source, index, scratch):
+def propagate(record, index, scratch):
     """Queue what a true node makes worth a look."""
-    links = index.links
-    for j in range(np.uint64(links.start[source]), np.uint64(links.start[source + 1])):
-        guard = links.guard[j]
+    words = index.words
+    first = record + RECORD + words[record + OTHERS] + words[record + SLOTS]
+    for link in range(np.uint64(first), np.uint64(first + LINK_WORDS * words[record + LINKS]), np.uint64(LINK_WORDS)):
+        guard = words[link + np.uint64(GUARD)]
         if guard == NONE or is_true(scratch.truth, guard):
-            mark(scratch, links.target[j])
+            target = words[link + np.uint64(TARGET)]
+            set_true(scratch.marks, target)
+            set_true(scratch.groups, target >> 6)
 
 
 @inline
@@ -50,30 +70,97 @@ def emit_slots(first, end, slots, snapshot, out, written):
 
 
 @inline
-def are_true(node, index, scratch, clock):
-    """Is all true that must be true beside what has led to a node?"""
-    for k in range(np.uint64(index.other_start[node]), np.uint64(index.other_start[node + 1])):
-        other = index.others[k]
-        if other >= 0:
-            if not is_true(scratch.truth, other):
-                return False
-        elif scratch.signature[~other] != clock:
+def emit_record(record, index, snapshot, out, written):
+    """Write the slots of a node."""
+    first = record + RECORD + index.words[record + OTHERS]
+    return emit_slots(first, first + index.words[record + SLOTS], index.words, snapshot, out, written)
+
+
+@inline
+def known_value(other, index, snapshot, events, end, scratch, clock):
+    """Is one of the others of a node true? UNKNOWN for a node that is asked for the first time."""
+    inner = index.is_or.size
+    predicates = index.record_start.size - 1 - inner
+    if other >= predicates:
+        return np.int64(holds(other - predicates, snapshot.predicates, scratch.first_entry, events, end))
+    if other >= 0:
+        return np.int64(is_true(scratch.truth, other))
+    node = ~other
+    if node < inner:  # found, and of a lower level: it was looked at by now, if it is true
+        return np.int64(scratch.signature[node] == clock + TRUE)
+    result = scratch.signature[node - inner] - clock
+    return result if result >= 0 else np.int64(UNKNOWN)
+
+
+@inline
+def ask(node, index, snapshot, events, end, scratch, clock):
+    """Find the value of a node that is only asked, with an explicit stack."""
+    words, stack, next_other = index.words, scratch.asked, scratch.next_other
+    inner = index.is_or.size
+    predicates = index.record_start.size - 1 - inner
+    stack[0], next_other[0] = node, 0
+    depth, result = 1, np.int64(FALSE)
+    while depth > 0:
+        node = np.int64(stack[depth - 1])
+        record, decisive = index.record_start[predicates + node], np.int64(index.is_or[node])
+        at, result = next_other[depth - 1], np.int64(UNKNOWN)
+        while at < words[record + OTHERS]:
+            other = np.int64(words[record + RECORD + at])
+            result = known_value(other, index, snapshot, events, end, scratch, clock)
+            if result == UNKNOWN:  # it goes on with the same one, when that is known
+                next_other[depth - 1] = at
+                stack[depth], next_other[depth] = ~other - inner, 0
+                depth += 1
+                break
+            if result == decisive:
+                break
+            at += 1
+        if result != UNKNOWN:
+            scratch.signature[node] = clock + result
+            depth -= 1
+    return result == TRUE
+
+
+@inline
+def are_true(record, index, snapshot, events, end, scratch, clock):
+    """Are all others of a node true?"""
+    words, inner = index.words, index.is_or.size
+    first = record + RECORD
+    for k in range(first, first + words[record + OTHERS]):
+        other = np.int64(words[k])
+        result = known_value(other, index, snapshot, events, end, scratch, clock)
+        if result == FALSE:
+            return False
+        if result == UNKNOWN and not ask(~other - inner, index, snapshot, events, end, scratch, clock):
             return False
     return True
 
 
 @inline
-def next_marked(scratch, group):
-    """Take the first node out of a group of queues, NONE if it is empty."""
-    groups, marks = scratch.groups, scratch.marks
-    while groups[group] != 0:
-        word = (np.uint64(group) << WORD_SHIFT) + lowest_bit(groups[group])
-        if marks[word] != 0:
-            node = (word << WORD_SHIFT) + lowest_bit(marks[word])
-            marks[word] &= marks[word] - np.uint64(1)
-            return np.int64(node)
-        groups[group] &= groups[group] - np.uint64(1)
-    return np.int64(NONE)
+def take_level(first, end, scratch):
+    """List the nodes first:end that are queued, ascending, and empty their queue; returns how many they are."""
+    groups, marks, queue = scratch.groups, scratch.marks, scratch.queue
+    count = np.int64(0)
+    one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
+    for group in range(first >> 12, ((end - 1) >> 12) + 1):
+        words = groups[group]
+        while words != 0:
+            word = (np.uint64(group) << np.uint64(6)) + lowest_bit(words)
+            words &= words - one
+            bits = marks[word]
+            base = word << np.uint64(6)
+            if base < low:
+                bits = bits >> (low - base) << (low - base) if low - base < np.uint64(64) else np.uint64(0)
+            if base + np.uint64(64) > high:
+                bits &= (one << (high - base)) - one if base < high else np.uint64(0)
+            marks[word] &= ~bits
+            if marks[word] == 0:
+                groups[group] &= ~(one << (word & np.uint64(63)))
+            while bits != 0:
+                queue[np.uint64(count)] = base + lowest_bit(bits)
+                bits &= bits - one
+                count += 1
+    return count
 
 
 @kernel
@@ -81,31 +168,38 @@ def match_tree(index, snapshot, scratch, events, out, event):
     """Exact for all events. effort[0] counts the subscriptions whose node is looked at."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
-    truth, satisfied, signature, slot_start = scratch.truth, scratch.satisfied, scratch.signature, index.slot_start
-    inner = index.other_start.size - 1
-    predicates = index.links.start.size - 1 - inner
+    truth, satisfied, signature, queue = scratch.truth, scratch.satisfied, scratch.signature, scratch.queue
+    words, record_start = index.words, index.record_start
+    predicates = record_start.size - 1 - index.is_or.size
     for e in range(event, events.single_valued.size):
         signature[-1] += SIGNATURES
-        clock = signature[-1]
+        clock, stop = signature[-1], events.start[e + 1]
         count = find_satisfied(
             index.stabbing, snapshot.predicates, events, e, scratch.first_entry, scratch.runs, truth, satisfied
         )
+        open_event(events, e, scratch.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
         for k in range(count):
-            p = satisfied[k]
+            if k + 2 * AHEAD < count:
+                prefetch(record_start, np.int64(satisfied[k + 2 * AHEAD]))
+                prefetch(words, record_start[satisfied[k + AHEAD]])
             if written >= 0:
-                written = emit_slots(slot_start[p], slot_start[p + 1], index.slots, snapshot, out, written)
-                propagate(p, index, scratch)
-        for group in range((inner >> 12) + 1):
-            node = next_marked(scratch, group)
-            while node != NONE:
-                first, end = slot_start[predicates + node], slot_start[predicates + node + 1]
-                scratch.effort[0] += end - first
-                if written >= 0 and are_true(node, index, scratch, clock):
-                    signature[node] = clock
-                    written = emit_slots(first, end, index.slots, snapshot, out, written)
-                    propagate(predicates + node, index, scratch)
-                node = next_marked(scratch, group)
+                record = record_start[satisfied[k]]
+                written = emit_record(record, index, snapshot, out, written)
+                propagate(record, index, scratch)
+        for level in range(index.level_start.size - 1):
+            queued = take_level(index.level_start[level], index.level_start[level + 1], scratch)
+            for k in range(queued):
+                if k + 2 * AHEAD < queued:
+                    prefetch(record_start, predicates + np.int64(queue[k + 2 * AHEAD]))
+                    prefetch(words, record_start[predicates + queue[k + AHEAD]])
+                record = record_start[predicates + queue[k]]
+                scratch.effort[0] += words[record + SLOTS]
+                if written >= 0 and are_true(record, index, snapshot, events, stop, scratch, clock):
+                    signature[queue[k]] = clock + TRUE
+                    written = emit_record(record, index, snapshot, out, written)
+                    propagate(record, index, scratch)
+        close_event(events, e, scratch.first_entry)
         forget_true(truth, satisfied, count)
         if written < 0:
             return e

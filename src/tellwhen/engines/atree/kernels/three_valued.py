@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.atree.arrays import NONE, SIGNATURES, ATreeIndex, ATreeScratch
-from tellwhen.engines.atree.kernels.match import emit_slots, next_marked, propagate
+from tellwhen.engines.atree.arrays import OTHERS, RECORD, SIGNATURES, SLOTS, ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.kernels.match import FALSE, TRUE, emit_record, emit_slots, propagate, take_level
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import close_event, open_event
@@ -16,31 +16,30 @@ from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import forget_true, is_true
 
-FALSE, TRUE, UNDEFINED = 0, 1, 2
+UNDEFINED = 2
 
 
 @inline
-def value_of(child, index, predicates, scratch, clock):
-    """The value of a predicate, or of ~ an inner node, whose signature is the event's + its value."""
+def value_of(child, domain, scratch, clock):
+    """The value of a predicate, or of ~ an inner node."""
     if child < 0:
-        found = scratch.signature[~child] - clock
-        return found if found >= 0 else UNDEFINED
+        result = scratch.signature[~child] - clock
+        return result if result >= 0 else np.int64(UNDEFINED)
     if is_true(scratch.truth, child):
-        return TRUE
-    return FALSE if scratch.first_entry[predicates.domain[child]] != 0 else UNDEFINED
+        return np.int64(TRUE)
+    return np.int64(FALSE) if scratch.first_entry[domain[child]] != 0 else np.int64(UNDEFINED)
 
 
 @inline
-def evaluate(node, index, predicates, scratch, clock):
-    """Table 2: one false child makes an AND false, one true child an OR true; else one undefined child decides."""
-    decisive = TRUE if index.is_or[node] else FALSE
-    found = 1 - decisive
-    for k in range(index.other_start[node], index.other_start[node + 1]):
-        value = value_of(np.int64(index.others[k]), index, predicates, scratch, clock)
+def evaluate(record, decisive, index, domain, scratch, clock):
+    """Table 2: a child that is false decides an AND, one that is true an OR; else one that is undefined."""
+    found = np.int64(1 - decisive)
+    for k in range(record + RECORD, record + RECORD + index.words[record + OTHERS]):
+        value = value_of(np.int64(index.words[k]), domain, scratch, clock)
         if value == decisive:
-            return decisive
+            return value
         if value == UNDEFINED:
-            found = UNDEFINED
+            found = value
     return found
 
 
@@ -49,9 +48,9 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
     """Exact for all events."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
-    truth, satisfied, signature, slot_start = scratch.truth, scratch.satisfied, scratch.signature, index.slot_start
-    inner = index.other_start.size - 1
-    predicates = index.links.start.size - 1 - inner
+    truth, satisfied, signature, queue = scratch.truth, scratch.satisfied, scratch.signature, scratch.queue
+    record_start, domain_of = index.record_start, snapshot.predicates.domain
+    predicates = record_start.size - 1 - index.is_or.size
     for e in range(event, events.single_valued.size):
         signature[-1] += SIGNATURES
         clock = signature[-1]
@@ -64,22 +63,20 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
             domain = events.domain[i]
             if domain + 1 < index.by_domain_start.size and scratch.first_entry[domain] == i + 1:
                 for k in range(index.by_domain_start[domain], index.by_domain_start[domain + 1]):
-                    p = index.by_domain[k]
-                    if written >= 0 and is_true(truth, p):
-                        written = emit_slots(slot_start[p], slot_start[p + 1], index.slots, snapshot, out, written)
-                    propagate(p, index, scratch)
-        for group in range((inner >> 12) + 1):
-            node = next_marked(scratch, group)
-            while node != NONE:
-                value = evaluate(node, index, snapshot.predicates, scratch, clock)
+                    record = record_start[index.by_domain[k]]
+                    if written >= 0 and is_true(truth, index.by_domain[k]):
+                        written = emit_record(record, index, snapshot, out, written)
+                    propagate(record, index, scratch)
+        for level in range(index.level_start.size - 1):
+            for k in range(take_level(index.level_start[level], index.level_start[level + 1], scratch)):
+                record = record_start[predicates + queue[k]]
+                scratch.effort[0] += index.words[record + SLOTS]
+                value = evaluate(record, np.int64(index.is_or[queue[k]]), index, domain_of, scratch, clock)
                 if value != UNDEFINED:
-                    signature[node] = clock + value
-                    propagate(predicates + node, index, scratch)
-                first, end = slot_start[predicates + node], slot_start[predicates + node + 1]
-                scratch.effort[0] += end - first
+                    signature[queue[k]] = clock + value
+                    propagate(record, index, scratch)
                 if value == TRUE and written >= 0:
-                    written = emit_slots(first, end, index.slots, snapshot, out, written)
-                node = next_marked(scratch, group)
+                    written = emit_record(record, index, snapshot, out, written)
         close_event(events, e, scratch.first_entry)
         forget_true(truth, satisfied, count)
         if written < 0:
