@@ -22,6 +22,7 @@ from tellwhen.engines.atree.arrays import (
 from tellwhen.engines.atree.forest import Grown
 from tellwhen.engines.atree.kernels.layout import (
     COST_RATIO,
+    OFTEN,
     choose_access,
     find_asked,
     find_chances,
@@ -117,7 +118,7 @@ def _found(grown: Grown, inner: _Inner, source: I64, leaf_chance: F64, switches:
     asks, leaf_asks = np.zeros(len(order)), np.zeros(len(leaf_found))
     given = grown.packed.addresses, order, number, leaf_chance, chance, access
     find_asked(*given, is_found, leaf_found, asks, leaf_asks)
-    return is_found, leaf_found | (leaf_chance <= COST_RATIO * leaf_asks)
+    return is_found, leaf_found | (leaf_chance <= np.maximum(OFTEN, COST_RATIO * leaf_asks))
 
 
 def _grouped(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:

@@ -24,9 +24,9 @@ from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
-COST_RATIO = 8.0
-"""A predicate is tested where a node asks for it, instead of on every event that satisfies it, if it is asked for less
-than an eighth as often as it is satisfied."""
+OFTEN, COST_RATIO = 0.6, 8.0
+"""A predicate is tested where a node asks for it, instead of being found on every event that satisfies it, if most
+events do (it is a complement), and it is asked for less than an eighth as often."""
 
 
 @inline
