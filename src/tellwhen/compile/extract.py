@@ -22,7 +22,7 @@ class Extract(NamedTuple):
 
     def tested(self) -> I32:
         """The predicates of all tests, one after the other."""
-        return self.code[_names_predicate(self.kind, self.start, self.code)]
+        return self.code[names_predicate(self.kind, self.start, self.code)]
 
 
 def extract(snapshot: Snapshot, slots: I32) -> Extract:
@@ -30,7 +30,7 @@ def extract(snapshot: Snapshot, slots: I32) -> Extract:
     predicates, subscriptions = snapshot.predicates, snapshot.subscriptions
     start, which = gather(subscriptions.start, slots)
     kind, code = subscriptions.kind[slots], subscriptions.code[which]
-    names = _names_predicate(kind, start, code)
+    names = names_predicate(kind, start, code)
     used, code[names] = _numbered(code[names], len(predicates.domain))
     interval, which = gather(predicates.start, used)
     literals = Predicates(
@@ -39,7 +39,7 @@ def extract(snapshot: Snapshot, slots: I32) -> Extract:
     return Extract(literals, kind, start, code, snapshot.registers)
 
 
-def _names_predicate(kind: U8, start: I64, code: I32) -> NDArray[np.bool_]:
+def names_predicate(kind: U8, start: I64, code: I32) -> NDArray[np.bool_]:
     """By word of code: all of a conjunction's, and the first of the three words of a test."""
     within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))
     return (np.repeat(kind, np.diff(start)) == CONJUNCTION) | ((within % 3 == 0) & (code >= 0))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U8 = NDArray[np.uint8]
+U16 = NDArray[np.uint16]
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
 
