@@ -29,6 +29,7 @@ LATE = (
     "segments",
     "texts",
     "threads",
+    "tree_engines",
     "warm",
     "workloads",
 )

@@ -14,7 +14,7 @@ from tellwhen.lang.parser import parse
 from tellwhen.profile import Profile
 from tellwhen.workloads import ABEGen, Ads, taken
 
-OTHERS = ("interval-id", "bop", "bdd", "translation")
+OTHERS = ("intervalid", "bop", "bdd", "translation")
 ALL = engines_of("atree")
 MILLION, ADS = 1_000_000, 1_392_196
 Parameters = Mapping[str, tuple[str, tuple[float, ...]]]
@@ -156,7 +156,7 @@ EXPERIMENTS = [
         "A-Tree matches in 1.6 ms, BDD in 11.5, Translation 13.7, a scan in 529.",
         "workload",
         "match",
-        ("atree", "dewey-id", *OTHERS, "scan"),
+        ("atree", "dewey", *OTHERS, "scan"),
         _ads,
         claims=(Leads("atree", ("bdd", "translation"), 5), Leads("atree", ("scan",), 50)),
     ),

@@ -10,7 +10,11 @@ from tellwhen.engines.shared.kernels.postings import code_accepts, emit_matched,
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.truth import forget_true, is_true
+
+PREFETCHED = 8
+"""Prefetch distance, in candidates: their encodings are anywhere in memory."""
 
 
 @inline
@@ -83,6 +87,8 @@ def match_counted(index, snapshot, scratch, events, out, event):
         scratch.effort[0] += candidates
         matched = 0
         for k in range(candidates):
+            ahead = touched[min(k + PREFETCHED, candidates - 1)]
+            prefetch(index.encoding, index.start[min(ahead, posted.trees)])
             x = touched[k]
             touched[matched] = x
             if x < posted.trees:

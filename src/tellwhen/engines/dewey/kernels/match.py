@@ -15,7 +15,11 @@ from tellwhen.engines.shared.kernels.postings import (
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.truth import forget_true
+
+PREFETCHED = 8
+"""Prefetch distance, in expressions: their IDs are anywhere in memory."""
 
 
 @inline
@@ -79,6 +83,8 @@ def match_ids(index, snapshot, scratch, events, out, event):
         scratch.effort[0] += count
         matched = 0
         for k in range(count):
+            ahead = last[touched[min(k + PREFETCHED, count - 1)]]
+            prefetch(index.ids, chain[2 * ahead])
             x = touched[k]
             touched[matched] = x
             if x < posted.trees:
