@@ -39,6 +39,14 @@ def extract(snapshot: Snapshot, slots: I32) -> Extract:
     return Extract(literals, kind, start, code, snapshot.registers)
 
 
+def tested(snapshot: Snapshot, slots: I32) -> I32:
+    """The predicates of all tests of some slots, one after the other, numbered as in the store."""
+    subscriptions = snapshot.subscriptions
+    start, which = gather(subscriptions.start, slots)
+    code = subscriptions.code[which]
+    return code[names_predicate(subscriptions.kind[slots], start, code)]
+
+
 def names_predicate(kind: U8, start: I64, code: I32) -> NDArray[np.bool_]:
     """By word of code: all of a conjunction's, and the first of the three words of a test."""
     within = np.arange(len(code)) - np.repeat(start[:-1], np.diff(start))

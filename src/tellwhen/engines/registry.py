@@ -29,8 +29,8 @@ def list_engines() -> list[EngineInfo]:
     """All engines, with what each can do.
 
     >>> import tellwhen as tw
-    >>> [info.name for info in tw.list_engines()][:4]
-    ['auto', 'betree', 'betree-batch', 'counting']
+    >>> [info.name for info in tw.list_engines() if info.name.startswith("betree")]
+    ['betree', 'betree-batch']
     """
     return [
         EngineInfo(name, engine.summary, engine.supports, engine.options) for name, engine in sorted(REGISTRY.items())

@@ -1,0 +1,94 @@
+"""The arrays of `bdd`, drawn."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
+
+FALSE, TRUE, TERMINALS = 0, 1, 2
+"""The two nodes without children, and how many of them there are."""
+
+LISTED = -1
+"""In place of a root: the diagram of the expression is over budget, so its program is run on every event."""
+
+
+class Nodes(NamedTuple):
+    """A reduced, ordered binary decision diagram with many roots: node n tests a predicate, and goes on below.
+
+    The predicates on every path descend, no two nodes are equal, and low[n] != high[n]. Children come before their
+    parents. For (0 OR 1) AND 2, where the last node is the root:
+    """
+
+    predicate: I32  # |-1|-1|0|1|2|    -1 for FALSE and TRUE
+    low: I32  # | 0| 1|0|2|0|    the node to go on with when the predicate is false
+    high: I32  # | 0| 1|1|1|3|    and when it is true
+
+
+class Tables(NamedTuple):
+    """What building needs besides the nodes. The lengths of both tables are powers of two."""
+
+    unique: I32  # nodes by the hash of predicate, low and high; 0 for a free place
+    cache: I32Matrix  # |5 9 12|9 5 14|    5 AND 9 is 12, 5 OR 9 is 14: the operand with the smaller number decides
+    state: I64  # |count|count_max|steps|    see below
+
+
+COUNT, COUNT_MAX, STEPS, STATE_WORDS = range(4)
+"""Words of `Tables.state`: nodes that there are, nodes that there may be, and steps of `combine` that are left."""
+
+FIRST, SECOND, RESULT, CACHE_COLUMNS = range(4)
+"""Columns of `Tables.cache`."""
+
+
+class Workspace(NamedTuple):
+    """Arrays for one expression: its tree, the diagrams of the tree's nodes, and what `combine` has yet to do."""
+
+    tree: I64Matrix  # as `grow_tree` writes it
+    register_roots: I64
+    function: I32  # by node of the tree: a node of the diagram
+    parts: I32  # the children of one node of the tree
+    frames: I32Matrix  # pairs of nodes to combine, the outermost first
+
+
+class Upward(NamedTuple):
+    """The diagram from below: who becomes true when a node does? A record for each node, at a place with even number.
+
+    A node is true if its low child is, or if its high child and its predicate are. A parent that has the node as its
+    low child *needs* no predicate, which is -1.
+    """
+
+    seed_start: I64  # |0|1|1|3|    seeds of predicate p are seeds[seed_start[p]:seed_start[p+1]]
+    seeds: I32  # |0|6|8|    records of nodes whose high child is TRUE: true as soon as their predicate is
+    records: I32  # |root, parents, (record, needs), ...|...|    root is the number of the root that it is, or -1
+
+
+ROOT, PARENTS, RECORD_HEADER = range(3)
+"""Words of a record, before its parents."""
+
+
+class BDDIndex(NamedTuple):
+    """The diagram, and the slots at its roots."""
+
+    nodes: Nodes
+    upward: Upward
+    roots: I32  # |3|4|    the nodes that are roots, ascending
+    slot_start: I64  # |0|1|3|    slots of root r are slots[slot_start[r]:slot_start[r+1]]: equal functions share a root
+    slots: I32
+    always: I32  # slots whose function is TRUE
+    listed: I32  # slots that are over budget: their programs are run
+    stabbing: Stabbing  # whose members are the predicates of all nodes and programs
+
+
+@keeps("first_entry", "truth", "is_reached")
+class BDDScratch(NamedTuple):
+    """Working arrays of a match."""
+
+    runs: Runs
+    first_entry: I32  # zero between events
+    truth: U64  # zero between events
+    satisfied: I32  # true predicates
+    is_reached: U64  # a bit for every two words of records; zero between events
+    reached: I32  # halves of the places of the records of true nodes
+    roots: I32  # true roots
+    registers: U8
+    effort: I64
