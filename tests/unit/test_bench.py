@@ -45,7 +45,7 @@ def test_every_engine_has_a_bench_entry():
     assert {info.name for info in tw.list_engines()} - {"auto"} <= set(names)
     assert {"scan", "counting"} <= set(overview())
     assert chosen("scan, counting,") == ["scan", "counting"]
-    with pytest.raises(ValueError, match="there is no engine fast; there are auto"):
+    with pytest.raises(ValueError, match="there is no engine fast; there are .*auto"):
         chosen("scan,fast")
 
 

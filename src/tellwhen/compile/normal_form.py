@@ -5,6 +5,7 @@ For an engine that indexes clauses: the clauses of its conjunctive normal form.
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,8 @@ from tellwhen.kernels.normal_form import (
 )
 
 OVER_BUDGET = (
-    f"it has more than {MASK_BITS} different predicates, or its normal form more than {MAX_CONJUNCTIONS} terms, "
-    "or too many predicates in one"
+    f"it has more than {MASK_BITS} different predicates, or its normal form too many terms ({MAX_CONJUNCTIONS} in most "
+    "engines), or too many predicates in one"
 )
 """Why an engine of conjunctions refuses an expression."""
 
@@ -47,11 +48,13 @@ class Form(NamedTuple):
 class Translator:
     """The conjunctions of programs: made once, when a subscription comes, and kept for every later build.
 
-    With the goal ACCEPT they are conjunctions, with REJECT clauses.
+    With the goal ACCEPT they are conjunctions, with REJECT clauses. A program may become `conjunctions_max` of them.
     """
 
     def __init__(self, predicates_max: int, conjunctions: Conjunctions | None = None, goal: int = ACCEPT) -> None:
         self.predicates_max, self.goal = predicates_max, goal
+        self.conjunctions_max = MAX_CONJUNCTIONS
+        self.seconds = 0.0  # spent on normal forms so far
         self._slot, self._start, self._predicate = Growing(np.int32), Growing(np.int64, [0]), Growing(np.int32)
         if conjunctions is not None:
             self._keep(conjunctions)
@@ -94,7 +97,10 @@ class Translator:
 
     def _form(self, subscriptions: Subscriptions, slot: int) -> Form | None:
         """The normal form of a program, unless it is over budget."""
-        form = translated(subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]], self.goal)
+        begin = time.perf_counter()
+        code = subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
+        form = translated(code, self.goal, self.conjunctions_max)
+        self.seconds += time.perf_counter() - begin
         if form is not None and len(form.lengths) and form.lengths.max() > self.predicates_max:
             return None
         return form
@@ -113,7 +119,7 @@ class Translator:
 BITS = np.arange(MASK_BITS)
 
 
-def translated(code: I32, goal: int) -> Form | None:
+def translated(code: I32, goal: int, conjunctions_max: int) -> Form | None:
     """The normal form of a program's code; None if it would have too many predicates, states or conjunctions."""
     tests = np.empty(MASK_BITS, dtype=np.int32)
     local, needed, first_state = np.empty((3, len(code) // 3), dtype=np.int64)
@@ -124,7 +130,7 @@ def translated(code: I32, goal: int) -> Form | None:
     count = unfold(code, needed, first_state, states)
     if count < 0:
         return None
-    forms = np.empty((count, MAX_CONJUNCTIONS + 1), dtype=np.int64)
+    forms = np.empty((count, conjunctions_max + 1), dtype=np.int64)
     count = normal_form(code, local, goal, first_state, states, forms)
     if count < 0:
         return None

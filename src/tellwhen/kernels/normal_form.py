@@ -13,7 +13,7 @@ from tellwhen.kernels.arrays import ACCEPT, CLEAR, SET
 from tellwhen.kernels.jit import inline, kernel
 
 MAX_CONJUNCTIONS = 64
-"""Conjunctions, or clauses, that one program may become."""
+"""Conjunctions, or clauses, that one program may become, unless an engine says otherwise."""
 
 MASK_BITS = 64
 """Distinct predicates of a program, and registers: each has a bit of an int64."""
@@ -106,7 +106,7 @@ def unfold(code, needed, first_state, states):
 @inline
 def absorb(forms, state, mask):
     """Add a mask to a form unless a subset of it is there; its supersets are dropped. Returns False if that is full."""
-    count = forms[state, MAX_CONJUNCTIONS]
+    count = forms[state, -1]
     for k in range(count):
         if forms[state, k] & mask == forms[state, k]:
             return True
@@ -115,10 +115,10 @@ def absorb(forms, state, mask):
         if forms[state, k] & mask != mask:
             forms[state, kept] = forms[state, k]
             kept += 1
-    if kept == MAX_CONJUNCTIONS:
+    if kept == forms.shape[1] - 1:
         return False
     forms[state, kept] = mask
-    forms[state, MAX_CONJUNCTIONS] = kept + 1
+    forms[state, -1] = kept + 1
     return True
 
 
@@ -126,22 +126,22 @@ def absorb(forms, state, mask):
 def normal_form(code, local, goal, first_state, states, forms):
     """The conjunctions of the disjunctive form for the goal ACCEPT, the clauses of the conjunctive form for REJECT.
 
-    The masks of a state s are forms[s, :forms[s, MAX_CONJUNCTIONS]]. Returns how many state 0 has, the program's first,
-    or -1 if some state would have more than MAX_CONJUNCTIONS.
+    The masks of a state s are forms[s, :forms[s, -1]]. Returns how many state 0 has, the program's first,
+    or -1 if some state would have more than `forms` has columns for; the last column counts.
     """
     near = 0 if goal == ACCEPT else 1  # the side on which the test becomes a part of the conjunction, or clause
     for at in range(first_state.size - 1, -1, -1):
         is_test = code[3 * at] >= 0
         state = first_state[at]
         while state >= 0:
-            forms[state, MAX_CONJUNCTIONS] = 0
+            forms[state, -1] = 0
             for side in range(2 if is_test else 1):
                 mask = 1 << local[at] if is_test and side == near else 0
                 after = states[state, ON_TRUE + side]
                 if after == goal and not absorb(forms, state, mask):
                     return -1
-                for k in range(forms[after, MAX_CONJUNCTIONS] if after >= 0 else 0):
+                for k in range(forms[after, -1] if after >= 0 else 0):
                     if not absorb(forms, state, forms[after, k] | mask):
                         return -1
             state = states[state, NEXT]
-    return forms[0, MAX_CONJUNCTIONS]
+    return forms[0, -1]

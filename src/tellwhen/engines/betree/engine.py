@@ -120,7 +120,7 @@ class BETree(ConjunctionEngine):
         unfit = tree.unfit(self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, unfit)
         self.recycled += len(unfit)
-        self._translator.forget(snapshot.subscriptions.died, snapshot.version)
+        self.translator.forget(snapshot.subscriptions.died, snapshot.version)
         new = self._alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
         self._built = np.concatenate([self._alive(self._built), new])

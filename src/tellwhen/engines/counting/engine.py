@@ -26,7 +26,7 @@ class Counting(ConjunctionEngine):
         kind, start, code, _ = snapshot.subscriptions
         direct = np.zeros(len(kind), dtype=bool)
         direct[self._built[kind[self._built] == CONJUNCTION]] = True
-        translated = self._translator.conjunctions
+        translated = self.translator.conjunctions
         lengths = np.where(direct, np.diff(start), 0)
         offset = np.concatenate([[0], np.cumsum(np.concatenate([lengths, np.diff(translated.start)]))])
         predicate = np.concatenate([code[np.repeat(direct, np.diff(start))], translated.predicate])

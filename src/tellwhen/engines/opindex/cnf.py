@@ -76,7 +76,7 @@ class OpIndexCNF(OpIndex):
         chosen = self._built if slots is None else slots
         mine = chosen[kind[chosen] == CONJUNCTION]
         first, which = gather(start, mine)
-        other = self._translator.conjunctions if slots is None else self._translator.conjunctions_of(slots)
+        other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
         slot = np.where(other.slot < 0, -1 - other.slot, other.slot)
         begins = np.flatnonzero(np.diff(slot, prepend=-1))
         count = first[-1]

@@ -32,27 +32,29 @@ class ConjunctionEngine(BulkEngine):
 
     def __init__(self, source: Source, **given: int) -> None:
         super().__init__(source, **given)
-        self._translator = Translator(self.predicates_max, goal=self.goal)
+        self.translator = Translator(self.predicates_max, goal=self.goal)
         self._build()
 
     def takes(self, slots: I32) -> NDArray[np.bool_]:
-        return self._translator.takes(self.source.snapshot().subscriptions, slots)
+        return self.translator.takes(self.source.snapshot().subscriptions, slots)
 
     def insert(self, slots: I32) -> None:
-        self._translator.add(self.source.snapshot().subscriptions, slots)
+        self.translator.add(self.source.snapshot().subscriptions, slots)
         super().insert(slots)
 
     def rebuild(self) -> None:
         snapshot = self.source.snapshot()
-        self._translator.forget(snapshot.subscriptions.died, snapshot.version)
+        self.translator.forget(snapshot.subscriptions.died, snapshot.version)
         super().rebuild()
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return super().arrays() | flatten(self._translator.conjunctions, "translated.")
+        return super().arrays() | flatten(self.translator.conjunctions, "translated.")
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
-        self._translator = Translator(self.predicates_max, unflatten(Conjunctions, arrays, "translated."), self.goal)
+        conjunctions_max = self.translator.conjunctions_max
+        self.translator = Translator(self.predicates_max, unflatten(Conjunctions, arrays, "translated."), self.goal)
+        self.translator.conjunctions_max = conjunctions_max
 
     def conjunctions(self, slots: I32 | None = None) -> Conjunctions:
         """All conjunctions of some slots, of those in `_built` if none are given, numbered from 0."""
@@ -60,7 +62,7 @@ class ConjunctionEngine(BulkEngine):
         chosen = self._built if slots is None else slots
         mine = chosen[subscriptions.kind[chosen] == CONJUNCTION]
         first, which = gather(subscriptions.start, mine)
-        other = self._translator.conjunctions if slots is None else self._translator.conjunctions_of(slots)
+        other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
         return Conjunctions(
             np.concatenate([mine, other.slot]),
             np.concatenate([first[:-1], first[-1] + other.start]),
