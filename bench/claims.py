@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 Row = dict[str, Any]
@@ -25,13 +26,14 @@ class Claim(ABC):
     """One statement of a paper.
 
     It may be about another metric than the figure's, about variants whose name contains `where`, or about part of the
-    axis.
+    axis; with `at_end` only about the last point of each variant that was measured.
     """
 
     metric: str | None = None
     where: str = ""
     x_from: float = float("-inf")
     x_below: float = float("inf")
+    at_end: bool = False
 
     @property
     @abstractmethod
@@ -41,6 +43,9 @@ class Claim(ABC):
     def judge(self, rows: Sequence[Row], metric: str) -> Finding:
         """Check the claim on the rows of an experiment."""
         mine = [row for row in rows if self.where in row["variant"] and self._reaches(row["x"])]
+        if self.at_end:
+            last = {row["variant"]: row["x"] for row in sorted(mine, key=lambda row: row["x"])}
+            mine = [row for row in mine if row["x"] == last[row["variant"]]]
         found = self._judge(mine, self.metric or metric)
         return found._replace(text=f"{found.text} ({self.where.strip(': ')})" if self.where else found.text)
 
@@ -56,7 +61,7 @@ def judged(claims: Sequence[Claim], rows: Sequence[Row], metric: str) -> Finding
     if not claims:
         return Finding("not comparable", "there is no claim to check")
     found = [claim.judge(rows, metric) for claim in claims]
-    text = "; ".join(finding.text for finding in found)
+    text = "; ".join(one.text if one.verdict == "holds" else f"{one.text}: {one.verdict}" for one in found)
     verdicts = {finding.verdict for finding in found}
     order: tuple[Verdict, ...] = ("does not hold", "not comparable", "holds")
     return Finding(next(verdict for verdict in order if verdict in verdicts), text)
@@ -146,7 +151,7 @@ class Grows(Claim):
             if len(points) < 2 or first is None:
                 continue
             if last is None:
-                if points[-1]["status"] not in OVER:
+                if points[-1]["status"] not in (*OVER, "over budget"):  # a normal form may have grown beyond it
                     continue
                 good &= self.at_most == float("inf")
                 parts.append(f"more than was allowed in {variant}")
@@ -157,6 +162,52 @@ class Grows(Claim):
         if not parts:
             return Finding("not comparable", f"{self.engine} was not measured along the axis")
         return Finding("holds" if good else "does not hold", f"{self.engine} changes by {', '.join(parts)}")
+
+
+@dataclass(frozen=True)
+class Linear(Claim):
+    """From the first to the last point of the axis, the value of an engine changes by as much as x, or by up to
+    `within` times more or less."""
+
+    engine: str
+    within: float = 2.0
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return (self.engine,)
+
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        known = [row for row in by_engine(rows, self.engine).values() if value(row, metric) is not None]
+        if len(known) < 2:
+            return Finding("not comparable", f"{self.engine} was not measured along the axis")
+        first, last = known[0], known[-1]
+        factor, asked = last[metric] / max(first[metric], 1e-12), last["x"] / first["x"]
+        is_linear = asked / self.within <= factor <= asked * self.within
+        return Finding(
+            "holds" if is_linear else "does not hold", f"{self.engine} changes by {factor:.2g}x of {asked:g}x"
+        )
+
+
+@dataclass(frozen=True)
+class Part(Claim):
+    """Of an engine's value, `part` is at least a share: another metric of the same rows."""
+
+    engine: str
+    part: str
+    at_least: float
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        return (self.engine,)
+
+    def _judge(self, rows: Sequence[Row], metric: str) -> Finding:
+        mine = by_engine(rows, self.engine).values()
+        pairs = [(value(row, self.part), value(row, metric)) for row in mine]
+        shares = [part / max(whole, 1e-12) for part, whole in pairs if part is not None and whole is not None]
+        if not shares:
+            return Finding("not comparable", f"{self.engine} was not measured")
+        text = f"{self.part} is {min(shares):.0%} of the {metric} of {self.engine}, in the paper {self.at_least:.0%}"
+        return Finding("holds" if min(shares) >= self.at_least else "does not hold", text)
 
 
 @dataclass(frozen=True)
@@ -209,3 +260,18 @@ def _change(rows: Sequence[Row], engine: str, variant: str, metric: str) -> floa
     if len(found) < 2 or found[0] is None or found[-1] is None:
         return None
     return found[-1] / max(found[0], 1e-12)
+
+
+def ranking(*engines: str, **given: Any) -> tuple[Claim, ...]:
+    """Each of the engines beats the next one."""
+    return tuple(Leads(first, (second,), **given) for first, second in pairwise(engines))
+
+
+def similar(engine: str, other: str, within: float = 1.5, **given: Any) -> tuple[Claim, ...]:
+    """Neither of two engines beats the other by more than this factor."""
+    return Leads(engine, (other,), 1 / within, **given), Leads(other, (engine,), 1 / within, **given)
+
+
+def cut(percent: float) -> float:
+    """The factor by which an engine leads that needs so many percent less."""
+    return 1 / (1 - percent / 100)

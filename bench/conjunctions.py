@@ -17,11 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.against import Comparison
-from bench.engines import build_target, chosen, overview
+from bench.engines import build_target, chosen, make, overview
 from bench.loading import encoded, stored
 from bench.measure import Measured, interleaved
 from tellwhen.containers.batches import first
-from tellwhen.engines import create
 from tellwhen.engines.base import Reader
 from tellwhen.workloads import BEGen
 
@@ -96,10 +95,10 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
     shared = sum(array.nbytes for array in store.arrays().values())
     built: dict[str, Built] = {}
     for name in engines:
-        create(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
+        make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
         gc.collect()
         begin = time.perf_counter()
-        engine = create(name, store)
+        engine = make(name, store)
         engine.insert(slots)
         seconds = time.perf_counter() - begin
         built[name] = Built(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tellwhen.engines.base import REGISTRY
+from bench.naive import NaiveScan
+from tellwhen.engines import create
+from tellwhen.engines.base import REGISTRY, Engine, Source
 
 Paper = Literal["betree", "atree", "opindex", "pstree", "ranked"]
 
@@ -26,6 +28,7 @@ class Entry(NamedTuple):
 
 ENTRIES = (
     Entry("scan", ("betree", "atree", "opindex", "pstree")),
+    Entry("naive", ("betree", "atree", "pstree"), in_overview=False),
     Entry("counting", ("betree", "opindex", "pstree")),
     Entry("propagation", ("betree", "pstree")),
     Entry("kindex", ("betree", "opindex", "pstree")),
@@ -43,13 +46,22 @@ ENTRIES = (
     Entry("intervalid", ("atree",), in_overview=False),
     Entry("bop", ("atree",), in_overview=False),
     Entry("bdd", ("atree",)),
-    Entry("translation", ("atree",)),
+    Entry("translation", ("atree",), in_overview=False),
     Entry("scored-interval-tree", ("ranked",)),
     Entry("scored-segment-tree", ("ranked",)),
     Entry("scored-r-tree", ("ranked",)),
     Entry("ir-tree", ("ranked",)),
     Entry("sopt-r-tree", ("ranked",)),
 )
+
+
+RIVALS: dict[str, type[Engine]] = {"naive": NaiveScan}
+"""What is measured, but is no engine of the package."""
+
+
+def make(spec: str, source: Source) -> Engine:
+    """A new engine, or a rival that is none."""
+    return RIVALS[spec](source) if spec in RIVALS else create(spec, source)
 
 
 def engines_of(paper: Paper) -> tuple[str, ...]:
@@ -69,7 +81,7 @@ def build_target(name: str) -> float | None:
 
 def exists(spec: str) -> bool:
     """Is there such an engine, whatever its options?"""
-    return spec.partition(":")[0] in REGISTRY
+    return spec in RIVALS or spec.partition(":")[0] in REGISTRY
 
 
 def chosen(names: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench.claims import Claim, Row
@@ -46,8 +46,9 @@ class Experiment:
     """A figure or table of a paper.
 
     `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
-    shows, by our names; `also` names what is missing besides engines. A figure that does not compare engines has `rows`
-    instead of points. `more` are the metrics of further sub-figures. With a `note` there is no verdict: it says why.
+    shows, by our names; `labels` says what some of them stand for; `also` names what is missing besides engines. A
+    figure that does not compare engines has `rows` instead of points. `more` are the metrics of further sub-figures.
+    With a `note` there is no verdict: it says why.
     """
 
     name: str
@@ -63,6 +64,11 @@ class Experiment:
     more: tuple[Metric, ...] = ()
     also: str = ""
     note: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, engine: str) -> str:
+        """What an engine is called where it is shown."""
+        return self.labels.get(engine, engine)
 
     @property
     def missing(self) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encoded, stored
 from bench.machine import resident
@@ -25,7 +26,6 @@ from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import first, one_by_one
-from tellwhen.engines import create
 from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 
@@ -84,8 +84,13 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
                 yield _doing("check", name)
                 row |= _checked(engine, events, known)
             if engine is not None and row["status"] == "ok":
-                index = engine.stats()["bytes"]
-                row |= {"index": index / point.count, "bytes": (index + shared) / point.count}
+                stats = engine.stats()
+                row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
+                if "translated bytes" in stats:
+                    row |= {
+                        "translate": stats["translate seconds"],
+                        "translated": stats["translated bytes"] / point.count,
+                    }
                 built[name], some[name] = engine, _affordable(engine.reader(), events)
         except Exception as error:  # a fault of one engine does not stop the others
             row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
@@ -110,20 +115,20 @@ def _doing(what: str, engine: str | None = None) -> dict[str, Any]:
 
 def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
     """The engine, and the time to build it, over several builds."""
-    refused = slots[~create(name, store).takes(slots)]
+    refused = slots[~make(name, store).takes(slots)]
     if len(refused):
         return {
             "status": "over budget",
             "detail": f"{len(refused)} subscriptions have a normal form that is too large",
         }, None
-    create(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
+    make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
     engine: Engine | None = None
     times: list[float] = []
     while not times or (len(times) < BUILDS_MAX and sum(times) < BUILDS_SECONDS):
         engine = None
         gc.collect()
         begin = time.perf_counter()
-        engine = create(name, store)
+        engine = make(name, store)
         engine.insert(slots)
         times.append(time.perf_counter() - begin)
     figure = measured(times) if len(times) > 1 else None

@@ -62,14 +62,14 @@ def _section(page: Page, experiment: Experiment, result: Results) -> None:
     page.table(
         ["variant", experiment.axis, "engine", "us / event", "noise", "us in a batch", "candidates", "matches",
          "build s", "index bytes", "all bytes", "status"],
-        [_cells(row) for row in result.rows],
+        [_cells(experiment, row) for row in result.rows],
     )  # fmt: skip
 
 
 def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row], measured: Metric) -> None:
     metric = METRICS[measured]
     axis = variant.split(": ", 1)[-1] if experiment.axis == "see the variant" else experiment.axis
-    shown = [{axis: row["x"], metric: row[measured], "engine": row["engine"]} for row in rows]
+    shown = [{axis: row["x"], metric: row[measured], "engine": experiment.label(row["engine"])} for row in rows]
     if len({row["x"] for row in rows}) == 1:
         page.chart(bars(shown, "engine", metric, title=variant))
     else:
@@ -78,8 +78,8 @@ def _plot(page: Page, experiment: Experiment, variant: str, rows: Sequence[Row],
         page.chart(lines(shown, axis, metric, "engine", title=variant, log_x=log_x, log_y=positive))
 
 
-def _cells(row: Row) -> list[object]:
+def _cells(experiment: Experiment, row: Row) -> list[object]:
     status = row["status"] if row["status"] == "ok" else f"{row['status']}: {row['detail']}"
     noise = None if row.get("match_noise") is None else f"{row['match_noise']:.0%}"
     rest = [row.get(name) for name in ("batch", "candidates", "matches", "build", "index", "bytes")]
-    return [row["variant"], row["x"], row["engine"], row.get("match"), noise, *rest, status]
+    return [row["variant"], row["x"], experiment.label(row["engine"]), row.get("match"), noise, *rest, status]

@@ -126,7 +126,7 @@ EXPERIMENTS = [
         "match",
         vary(Made, "skew", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), BOTH, MILLION),
         Leads("psthash", BUT_HASH, share=0.7),
-        Leads("scan", ("kindex",), x_from=1),
+        Leads("naive", ("kindex",), x_from=1),
     ),
     _figure(
         8,
@@ -176,8 +176,8 @@ EXPERIMENTS = [
         "match probability",
         "match",
         vary(Made, "match", (0.001, 0.005, 0.01, 0.05, 0.1, 0.5), BOTH, MILLION),
-        Leads("pstbloom", ("scan",), 4, x_from=0.5),
-        Leads("psthash", ("scan",), 4, x_from=0.5),
+        Leads("pstbloom", ("naive",), 4, x_from=0.5),
+        Leads("psthash", ("naive",), 4, x_from=0.5),
     ),
     _figure(
         13,

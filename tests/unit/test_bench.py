@@ -1,14 +1,15 @@
 """Does the harness measure correctly, notice faults, resume where it stopped, and tell a change from noise?"""
 
 import json
+import random
 
 import pytest
 from bench import results
 from bench.against import Comparison
-from bench.claims import Below, Grows, Leads, Scales, judged
+from bench.claims import Below, Grows, Leads, Linear, Part, Scales, cut, judged, ranking, similar
 from bench.commands import app
 from bench.compare import compare, processors
-from bench.engines import ENTRIES, chosen, engines_of, overview
+from bench.engines import ENTRIES, chosen, engines_of, make, overview
 from bench.registry import EXPERIMENTS
 from bench.report import finding, report
 from bench.results import Results
@@ -16,6 +17,9 @@ from bench.runner import OtherSettings, Settings, run
 from typer.testing import CliRunner
 
 import tellwhen as tw
+from tellwhen.checks import random_event, random_expression
+from tellwhen.compile.store import Store
+from tellwhen.encode.events import encode
 from tellwhen.workloads import BEGen
 
 LISTED = [
@@ -209,6 +213,51 @@ def test_what_grows_and_what_stays_below():
     assert verdict(Scales("a", "uniform", "b", "elsewhere"), both) == "not comparable"
 
 
+def test_claims_about_the_end_of_an_axis_and_about_parts():
+    rows = [row("a", 4, 1), row("a", 10, 2), row("b", 2, 1), row("b", 40, 2)]
+
+    def verdict(claim, given=rows):
+        return claim.judge(given, "match").verdict
+
+    assert verdict(Leads("a", ("b",))) == "does not hold"
+    assert verdict(Leads("a", ("b",), 4, at_end=True)) == "holds"
+    assert verdict(Linear("a")) == "holds"
+    assert verdict(Linear("b")) == "does not hold"
+    assert verdict(Linear("a", x_below=2)) == "not comparable"
+    assert [verdict(claim) for claim in ranking("a", "b", "c", at_end=True)] == ["holds", "not comparable"]
+    assert {verdict(claim) for claim in similar("a", "b", 4)} == {"holds"}
+    assert {verdict(claim) for claim in similar("a", "b", 3)} == {"holds", "does not hold"}
+    assert cut(75) == 4
+    parted = [row("t", 10, build=4, translate=3)]
+    assert verdict(Part("t", "translate", 0.7, metric="build"), parted) == "holds"
+    assert verdict(Part("t", "translate", 0.8, metric="build"), parted) == "does not hold"
+    assert verdict(Part("a", "translate", 0.8, metric="build"), parted) == "not comparable"
+    budget = {"variant": "a: uniform", "x": 3, "engine": "b", "status": "over budget", "detail": ""}
+    assert verdict(Grows("b", at_least=50), [*rows, budget]) == "holds"
+
+
+def test_the_naive_scan_is_right():
+    """It is no engine of the package, so the conformance suite does not see it."""
+    rng = random.Random(1)
+    store = Store()
+    slots, _ = store.append(store.compile([random_expression(rng) for _ in range(200)]))
+    events, _ = encode([random_event(rng) for _ in range(100)], store.attributes, tw.Schema())
+    rivals = [make(name, store) for name in ("naive", "scan")]
+    for some in (slots[:120], slots[120:]):
+        for rival in rivals:
+            rival.insert(some)
+    store.remove(slots[::7])
+    found, wanted = (rival.reader().match(events) for rival in rivals)
+    for e in range(100):
+        mine, right = (m.slot[m.start[e] : m.start[e + 1]].tolist() for m in (found, wanted))
+        assert sorted(mine) == sorted(right)
+    assert len(wanted.slot) > 100
+    rivals[0].delete(slots[::7])
+    assert len(rivals[0]) == 200 - 29
+    assert "naive" not in [info.name for info in tw.list_engines()]
+    assert chosen("naive") == ["naive"]
+
+
 def test_all_claims_together():
     rows = [row("a", 1), row("b", 2)]
     yes, no, unknown = Leads("a", ("b",)), Leads("b", ("a",)), Leads("a", ("z",))
@@ -231,7 +280,9 @@ def test_the_report_has_everything(tmp_path):
     assert text.count("not run") == len(LISTED) - 1
     shown = engines_of("betree")
     every = [row(engine, 10 + 9 * (engine != "betree"), x, **rest) for engine in shown for x in (100, 200)]
-    assert finding(EXPERIMENTS["atree-fig9"], Results("atree-fig9", 1, 2, {}, every)).text.startswith("waits for")
+    assert finding(EXPERIMENTS["ranked-fig6"], Results("ranked-fig6", 1, 2, {}, every)).text.startswith("waits for")
+    assert EXPERIMENTS["atree-fig9"].label("atree:share=0") == "no optimization"
+    assert EXPERIMENTS["atree-fig9"].label("scan") == "scan"
     assert "proves nothing" in finding(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
 
 
