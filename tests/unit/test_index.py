@@ -272,7 +272,7 @@ def test_over_budget_is_refused_by_name():
     text = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))
     index = tw.Index("counting", strict=True).add("fine", "a = 1 OR b = 1")
     with pytest.raises(
-        tw.BudgetError, match="more than 64 terms, .* engines that take any expression: auto, cover, scan"
+        tw.BudgetError, match="more than 64 terms .* engines that take any expression: .*auto, .*cover, .*scan"
     ):
         index.add_many([("also", "c = 1"), ("complex", text)])
     assert len(index) == 1

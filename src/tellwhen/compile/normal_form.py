@@ -24,8 +24,8 @@ from tellwhen.kernels.normal_form import (
 )
 
 OVER_BUDGET = (
-    f"it has more than {MASK_BITS} different predicates, or its normal form too many terms ({MAX_CONJUNCTIONS} in most "
-    "engines), or too many predicates in one"
+    f"it has more than {MASK_BITS} different predicates, or its normal form more than {MAX_CONJUNCTIONS} terms "
+    "(in translation: more than its option says), or too many predicates in one"
 )
 """Why an engine of conjunctions refuses an expression."""
 
