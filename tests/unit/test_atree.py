@@ -157,6 +157,12 @@ def test_a_node_lives_as_long_as_something_uses_it():
     assert garden.size == (0, 0)
 
 
+def test_a_binary_tree_joins_two_parts_at_a_time():
+    garden = Garden("P1@ AND P2@ AND P3@ AND P4@", "P1@ AND P2@ AND P5@", sharing=EQUAL_PARTS, binary=True)
+    assert [garden.name(n) for n in garden.roots.tolist()] == ["(((P1&P2)&P3)&P4)", "((P1&P2)&P5)"]
+    assert garden.size[0] == 5 + 4
+
+
 def test_identity_is_structure_and_not_arithmetic():
     garden = Garden("P1@ AND P1@", "P1@ OR P1@", "(P1@ AND P2@) OR (P1@ AND P2@)", "P1@ AND P2@")
     names = [garden.name(n) for n in garden.roots.tolist()]
@@ -171,7 +177,8 @@ def test_equal_hashes_are_told_apart(monkeypatch):
     garden.grown._set(equal=np.full(1, NONE, dtype=np.int32), pair=np.full(1, NONE, dtype=np.int32))
     assert len(forest.equal) > 1
     monkeypatch.setattr(garden.grown, "_make_room", lambda more: None)
-    texts = [f"P{i}@ AND P{j}@ AND P{k}@" for i in range(5) for j in range(i) for k in range(j)]
+    triples = [(i, j, k) for i in range(5) for j in range(i) for k in range(j)]
+    texts = [f" {operator} ".join(f"P{i}@" for i in triple) for triple in triples for operator in ("AND", "OR")]
     assert len({garden.add(text) for text in texts}) == len(texts)
     for number in range(len(texts)):
         garden.remove(number)
