@@ -1,4 +1,4 @@
-"""tellwhen, measured as its peers are: `python -m bench.peers.ourselves FOLDER python|encoded`.
+"""tellwhen, measured as its peers are: `python -m bench.peers.ourselves FOLDER python|encoded ENGINE`.
 
 `python` is `Index.match` of a dict; `encoded` is the engine alone, on encoded events.
 """
@@ -15,13 +15,13 @@ from tellwhen.encode.events import encode
 from tellwhen.warm import warm
 
 
-def main(folder: Path, way: str) -> None:
+def main(folder: Path, way: str, engine: str) -> None:
     pairs = [(row["id"], row["expression"]) for row in read(folder, "subscriptions")]
     events = read(folder, "events")
     # Compiling and loading kernels is not part of a build; what is done in the background is.
-    warm()
-    tw.Index().add_many(pairs[:100]).match(events[0])
-    index = tw.Index()
+    warm(engine)
+    tw.Index(engine).add_many(pairs[:100]).match(events[0])
+    index = tw.Index(engine)
 
     def build() -> Match:
         index.add_many(pairs).rebuild()
@@ -40,4 +40,4 @@ def main(folder: Path, way: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

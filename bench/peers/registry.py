@@ -69,8 +69,13 @@ def java(name: str, folder: str, artifact: str) -> Peer:
 
 
 OURSELVES = [
-    Peer(f"tellwhen, {way}", ("{python}", "-m", "bench.peers.ourselves", "{work}", way))
-    for way in ("python", "encoded")
+    Peer(name, ("{python}", "-m", "bench.peers.ourselves", "{work}", way, engine))
+    for name, way, engine in (
+        ("tellwhen, python", "python", "auto"),
+        ("tellwhen, encoded", "encoded", "auto"),
+        ("tellwhen, atree", "python", "atree"),
+        ("tellwhen, atree encoded", "encoded", "atree"),
+    )
 ]
 
 PEERS = [
