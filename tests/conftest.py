@@ -18,6 +18,8 @@ USUAL_ENGINES = {"auto", "counting", "scan"}
 
 
 LATE = (
+    "atree",
+    "bdd",
     "betree",
     "cover",
     "pst_engines",
@@ -29,6 +31,7 @@ LATE = (
     "segments",
     "texts",
     "threads",
+    "translation",
     "tree_engines",
     "warm",
     "workloads",

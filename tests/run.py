@@ -40,7 +40,10 @@ class Part(NamedTuple):
 CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
 OF_ENGINES = [
     "tests/conformance",
-    *(f"tests/unit/test_{name}.py" for name in ("betree", "cover", "pst_engines", "tree_engines")),
+    *(
+        f"tests/unit/test_{name}.py"
+        for name in ("atree", "bdd", "betree", "cover", "pst_engines", "translation", "tree_engines")
+    ),
 ]
 OTHERS = [f"--ignore={path}" for path in OF_ENGINES]
 PARTS = {
