@@ -33,7 +33,7 @@ from tellwhen.engines.atree.arrays import (
     WASTE,
 )
 from tellwhen.engines.shared.kernels.tree import LEAF
-from tellwhen.kernels.jit import inline
+from tellwhen.kernels.jit import inline, kernel
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -186,7 +186,7 @@ def drop_edge(forest, edge, before):
     counters[EDGES] -= 1
 
 
-@inline
+@kernel
 def create(forest, kind, members, count, children, child_count, is_shared):
     """A node with these atoms and children. A shared one is found by what it is from now on."""
     nodes, counters = forest.nodes, forest.counters
@@ -223,7 +223,7 @@ def free_node(forest, n):
     counters[NODES] -= 1
 
 
-@inline
+@kernel
 def correct_levels(forest, n):
     """Find the level of a node again, and of all above it that this changes."""
     nodes, edges, queue, waiting = forest.nodes, forest.edges, forest.queue, forest.waiting

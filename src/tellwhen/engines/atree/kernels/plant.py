@@ -51,7 +51,7 @@ SORTED_BY_INSERTION = 32
 """Up to this many atoms are sorted by insertion."""
 
 
-@inline
+@kernel
 def sort_members(members, count):
     """Sort the atoms, and leave out those that come again; returns how many are left."""
     if count > SORTED_BY_INSERTION:
@@ -91,7 +91,7 @@ def node_of(forest, kind, growth, count, sharing):
     return n
 
 
-@inline
+@kernel
 def join(forest, kind, growth, count, sharing, is_binary):
     """The node that joins the atoms growth.members[:count] by an operator: P AND P is P."""
     members = growth.members
@@ -120,7 +120,7 @@ def pair_of(forest, kind, members, sharing):
     return n
 
 
-@inline
+@kernel
 def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
     """The root of a program's tree. Children come behind their parent, so each tree is read from its end."""
     code, start, end = subscriptions.code, subscriptions.start[slot], subscriptions.start[slot + 1]
@@ -205,7 +205,7 @@ def adopt(forest, n, parent):
     correct_levels(forest, parent)
 
 
-@inline
+@kernel
 def remove(forest, n):
     """Take a dead node away: its parents adopt its children. Nothing has it as an atom any more."""
     nodes, edges = forest.nodes, forest.edges

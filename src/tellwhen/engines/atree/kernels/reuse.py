@@ -24,7 +24,7 @@ from tellwhen.engines.atree.arrays import (
     PARENT_COUNT,
 )
 from tellwhen.engines.atree.kernels.nodes import add_edge, correct_levels, drop_edge, pair_hash
-from tellwhen.kernels.jit import inline
+from tellwhen.kernels.jit import inline, kernel
 
 PAIR_DISTANCE = 24
 """Two atoms that are this far apart among those of a new node are not looked up together: a long list is not compared
@@ -65,7 +65,7 @@ def is_within(inner, inner_first, inner_count, outer, outer_first, outer_count):
     return True
 
 
-@inline
+@kernel
 def find_candidates(forest, kind, growth, count):
     """List the nodes whose atoms are some of growth.members[:count]; returns how many. They are found by their two last
     atoms, which are the rarest: predicates are numbered as they come, so that common ones come first."""
@@ -101,7 +101,7 @@ def uncovered(forest, n, growth, count):
     return found
 
 
-@inline
+@kernel
 def reorganize(forest, kind, growth, count):
     """Choose children for the atoms growth.members[:count], as many atoms at a time as possible (Algorithm 2, a greedy
     set cover); returns how many."""
@@ -142,7 +142,7 @@ def is_part(forest, child, parent, n):
     return is_within(atoms, np.int64(nodes[child, ATOMS]), np.int64(nodes[child, ATOM_COUNT]), atoms, first, count)
 
 
-@inline
+@kernel
 def reuse(forest, n, parent):
     """Make node n a child of `parent`, in place of all children that are part of it, if these are at least two."""
     nodes, edges = forest.nodes, forest.edges
@@ -167,7 +167,7 @@ def reuse(forest, n, parent):
     correct_levels(forest, parent)
 
 
-@inline
+@kernel
 def self_adjust(forest, n, growth):
     """Let the nodes that have all atoms of a new node, and more, reuse it (Algorithm 3). They are above each of its
     atoms, so they are looked for above the one with the fewest parents."""
