@@ -30,11 +30,11 @@ demo: $(READY) ## See it work: a small workload, matched and explained
 
 .PHONY: test
 test: $(READY) ## Run the tests, all parts at once: at most 6 minutes on 2 cores
-	$(BIN)/python tests/run.py engines spark unit
+	$(BIN)/python tests/run.py engines trees spark unit
 
 .PHONY: test-engines
 test-engines: $(READY) ## Run the conformance suite: every engine against the oracle, with bounds checks
-	$(BIN)/python tests/run.py engines
+	$(BIN)/python tests/run.py engines trees
 
 .PHONY: test-spark
 test-spark: $(READY) ## Run the tests that need Spark
@@ -46,7 +46,7 @@ test-unit: $(READY) ## Run all other tests
 
 .PHONY: test-all
 test-all: $(READY) ## Run all tests, the slow ones too: on every engine, with many more seeds, and without bounds checks
-	$(BIN)/python tests/run.py --all engines spark unit unchecked
+	$(BIN)/python tests/run.py --all engines trees spark unit unchecked
 
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of dependencies

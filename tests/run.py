@@ -1,12 +1,13 @@
 """Run parts of the test suite at the same time: `python tests/run.py engines spark unit`.
 
 - `engines`: the conformance suite, and the tests of single engines.
+- `trees`: the same for the engines of any expression that came with A-Tree: half of the kernels to compile.
 - `spark`: whatever needs a Spark session. Kernels are compiled as users run them.
 - `unit`: everything else, with the examples in docstrings and documents.
 - `unchecked`: the conformance suite with kernels as users run them.
 
-In `engines` and `unit`, kernels check the bounds of every array that they index, and are compiled without optimizing
-them much, which would take longer than it saves. Both use the same cache: most kernels are compiled once.
+In `engines`, `trees` and `unit`, kernels check the bounds of every array that they index, and are compiled without
+optimizing them much, which would take longer than it saves. All use the same cache: most kernels are compiled once.
 
 `--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
 they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
@@ -38,16 +39,14 @@ class Part(NamedTuple):
 
 
 CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
-OF_ENGINES = [
-    "tests/conformance",
-    *(
-        f"tests/unit/test_{name}.py"
-        for name in ("atree", "bdd", "betree", "cover", "pst_engines", "translation", "tree_engines")
-    ),
-]
-OTHERS = [f"--ignore={path}" for path in OF_ENGINES]
+TREES = ("atree", "bdd", "bop", "dewey", "intervalid", "translation")
+OF_TREES = [f"tests/unit/test_{name}.py" for name in ("atree", "bdd", "translation", "tree_engines")]
+OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover", "pst_engines"))]
+OTHERS = [f"--ignore={path}" for path in (*OF_ENGINES, *OF_TREES)]
+NAMED = " or ".join((*TREES, "tree_engines"))
 PARTS = {
-    "engines": Part(OF_ENGINES, "", CHECKED),
+    "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
+    "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),
     "spark": Part(OTHERS, "spark", {}),
     "unit": Part(OTHERS, "not spark", CHECKED),
     "unchecked": Part(["tests/conformance"], "", {}),
