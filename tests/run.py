@@ -123,8 +123,8 @@ def main(arguments: list[str]) -> int:
         return subprocess.run(command(names[0], slow, more), cwd=ROOT, env=environment).returncode
     begin = time.monotonic()
     printing = threading.Lock()
-    # All at once, even on two cores: Spark leaves room for a third.
-    with ThreadPoolExecutor(max_workers=3) as pool:
+    # Four at once, even on two cores: Spark waits often, and a part waits for kernels that another one compiles.
+    with ThreadPoolExecutor(max_workers=4) as pool:
         results = list(pool.map(lambda name: run(name, slow, more, printing), names))
     print(total(results, time.monotonic() - begin))
     return int(any(result.code for result in results))
