@@ -18,10 +18,9 @@ from tellwhen.engines.atree.layout import Switches, laid_out
 from tellwhen.engines.atree.verify import check_forest, check_index
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import BulkEngine
-from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
+from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
 from tellwhen.engines.shared.selectivity import chances
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
-from tellwhen.kernels.arrays import Events, Matches
 
 
 class ATree(BulkEngine):
@@ -31,7 +30,9 @@ class ATree(BulkEngine):
     summary = "one graph of all expressions, in which equal parts are one node (A-Tree)"
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
-        "share": Option(ADJUSTED, APART, ADJUSTED, "1 equal parts, 2 parts of ANDs and ORs too, 3 also later ones"),
+        "share": Option(
+            ADJUSTED, APART, ADJUSTED, "0 predicates, 1 equal parts, 2 parts of ANDs and ORs, 3 later ones"
+        ),
         "binary": Option(0, 0, 1, "1 joins two parts at a time"),
         "zero": Option(1, 0, 1, "0 propagates false results too: no zero suppression"),
         "demand": Option(1, 0, 1, "0 propagates to an AND from all of its children: not on demand"),
@@ -93,7 +94,7 @@ class ATree(BulkEngine):
             effort=2,
         )
         kernel = match_tree if self.option["zero"] else match_three_valued
-        found = ATreeReader(Call(kernel, index, snapshot, sizes))
+        found = CallReader(Call(kernel, index, snapshot, sizes))
         return Union([found, refiner]) if self._pending.count else found
 
     def stats(self) -> dict[str, Any]:
@@ -108,16 +109,3 @@ class ATree(BulkEngine):
             check_index(self._index, self._built, self.source.snapshot())
         if self._grown is not None:
             check_forest(self._grown, self._built, self._roots, self.source.snapshot())
-
-
-class ATreeReader(Reader):
-    """Runs the kernel on one index."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def match(self, events: Events) -> Matches:
-        return self._call(events)
-
-    def candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]

@@ -24,9 +24,9 @@ from tellwhen.engines.bdd.kernels.match import match_diagram
 from tellwhen.engines.bdd.layout import diagram_of, index_of
 from tellwhen.engines.bdd.verify import check_index
 from tellwhen.engines.shared.bulk import BulkEngine, pending_share
-from tellwhen.engines.shared.calls import Call, Refiner, Union, sizes_of
+from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
-from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import I32, Snapshot
 
 
 class BDD(BulkEngine):
@@ -57,7 +57,20 @@ class BDD(BulkEngine):
         self._index = index_of(diagram, snapshot)
 
     def _index_reader(self, refiner: Refiner) -> Reader:
-        found = BDDReader(self._index, self.source.snapshot())
+        index, snapshot = self._index, self.source.snapshot()
+        sizes = sizes_of(
+            BDDScratch,
+            runs=RUNS_SIZE,
+            first_entry=snapshot.domains,
+            truth=len(snapshot.predicates.domain) // 64 + 1,
+            satisfied=len(snapshot.predicates.domain) + 1,
+            is_reached=len(index.upward.records) // 128 + 1,
+            reached=len(index.nodes.predicate) + 1,
+            roots=len(index.roots) + 1,
+            registers=snapshot.registers,
+            effort=2,
+        )
+        found = CallReader(Call(match_diagram, index, snapshot, sizes))
         return Union([found, refiner]) if self._pending.count else found
 
     def always(self) -> I32:
@@ -90,28 +103,3 @@ def _alive(diagram: Diagram, snapshot: Snapshot) -> Diagram:
     """Without the roots of removed slots; their nodes are garbage now."""
     is_kept = is_alive(snapshot, diagram.slots)
     return Diagram(diagram.nodes, diagram.slots[is_kept], diagram.roots[is_kept])
-
-
-class BDDReader(Reader):
-    """The diagram at one moment."""
-
-    def __init__(self, index: BDDIndex, snapshot: Snapshot) -> None:
-        sizes = sizes_of(
-            BDDScratch,
-            runs=RUNS_SIZE,
-            first_entry=snapshot.domains,
-            truth=len(snapshot.predicates.domain) // 64 + 1,
-            satisfied=len(snapshot.predicates.domain) + 1,
-            is_reached=len(index.upward.records) // 128 + 1,
-            reached=len(index.nodes.predicate) + 1,
-            roots=len(index.roots) + 1,
-            registers=snapshot.registers,
-            effort=2,
-        )
-        self._call = Call(match_diagram, index, snapshot, sizes)
-
-    def match(self, events: Events) -> Matches:
-        return self._call(events)
-
-    def candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]

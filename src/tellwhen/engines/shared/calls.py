@@ -210,6 +210,19 @@ class Call:
         return candidates, predicates
 
 
+class CallReader(Reader):
+    """Matches by one kernel, which counts its candidates in effort[0]."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def match(self, events: Events) -> Matches:
+        return self._call(events)
+
+    def candidates(self, events: Events) -> int:
+        return self._call.effort(events)[0]
+
+
 class Refiner(Reader):
     """Makes the matches of an index exact: filter and refine.
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.shared.bulk import BulkEngine
-from tellwhen.engines.shared.calls import Call, Refiner, Union
+from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union
 from tellwhen.engines.shared.postings import Posted
 from tellwhen.engines.shared.trees import LEAVES_MAX, Trees, asked_by, expanded
-from tellwhen.kernels.arrays import I32, I64, NEVER, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import I32, I64, NEVER, Snapshot
 
 
 class TreeEngine(BulkEngine):
@@ -42,7 +42,7 @@ class TreeEngine(BulkEngine):
         """The kernel that matches, with the index."""
 
     def _index_reader(self, refiner: Refiner) -> Reader:
-        found = TreeReader(self._call(self.source.snapshot()))
+        found = CallReader(self._call(self.source.snapshot()))
         return Union([found, refiner]) if self._pending.count else found
 
     def verify(self) -> None:
@@ -57,19 +57,6 @@ class TreeEngine(BulkEngine):
     @abstractmethod
     def _verify_trees(self, trees: Trees) -> None:
         """Check what the subclass keeps of each tree, given the trees as the store has them."""
-
-
-class TreeReader(Reader):
-    """Matches with one index of trees."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def match(self, events: Events) -> Matches:
-        return self._call(events)
-
-    def candidates(self, events: Events) -> int:
-        return self._call.effort(events)[0]
 
 
 def check_slots(posted: Posted, built: I32, snapshot: Snapshot) -> None:
