@@ -120,6 +120,15 @@ def program_accepts(code, start, truth, registers):
 
 
 @inline
+def code_accepts(slot, subscriptions, truth, registers):
+    """Does the code of a slot accept the true predicates? The slot is a conjunction or a program."""
+    start, end = subscriptions.start[slot], subscriptions.start[slot + 1]
+    if subscriptions.kind[slot] == CONJUNCTION:
+        return conjunction_accepts(subscriptions.code, start, end, truth)
+    return program_accepts(subscriptions.code, start, truth, registers)
+
+
+@inline
 def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
     """Does the event satisfy the slot's subscription? Tests the event itself, predicate by predicate.
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Runs, Stabbing, keeps
+from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Stabbing, keeps
 
 FREE = -1
 """In place of the kind of a node (`engines/shared/kernels/tree.py`) that is not in use."""
@@ -100,7 +101,6 @@ class ATreeIndex(NamedTuple):
     always: I32  # slots of subscriptions that are always true
     level_start: I64  # |0|7|9|    inner nodes of a level, from the second level on
     is_or: U8  # by inner node
-    is_asked: U8  # by inner node: is it only asked?
     by_domain_start: I64  # by domain: its predicates, where false ones are propagated; else empty
     by_domain: I32
 
@@ -109,14 +109,11 @@ SIGNATURES = 2
 """Signatures of an event: the first marks results that are false, where these are noted, the second true ones."""
 
 
-@keeps("first_entry", "truth", "marks", "groups", "signature")
+@keeps("marks", "groups", "signature")
 class ATreeScratch(NamedTuple):
     """Working arrays of a match."""
 
-    runs: Runs
-    first_entry: I32  # zero between events
-    truth: U64  # zero between events
-    satisfied: I32  # true predicates
+    found: Satisfied
     marks: U64  # a bit for every inner node that is to be looked at; zero between events
     groups: U64  # a bit for every word of `marks` that is not zero
     queue: I32  # the nodes of one level that are to be looked at

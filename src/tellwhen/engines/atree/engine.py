@@ -20,7 +20,7 @@ from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
 from tellwhen.engines.shared.selectivity import chances
-from tellwhen.engines.shared.stabbing import RUNS_SIZE
+from tellwhen.engines.shared.stabbing import satisfied_sizes
 
 
 class ATree(BulkEngine):
@@ -81,10 +81,7 @@ class ATree(BulkEngine):
         inner = len(index.is_or)
         sizes = sizes_of(
             ATreeScratch,
-            runs=RUNS_SIZE,
-            first_entry=snapshot.domains,
-            truth=len(snapshot.predicates.domain) // 64 + 1,
-            satisfied=len(snapshot.predicates.domain) + 1,
+            found=satisfied_sizes(snapshot),
             marks=inner // 64 + 1,
             groups=inner // 4096 + 1,
             queue=inner + 1,

@@ -89,7 +89,6 @@ def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: 
         slots[roots == ALWAYS],
         np.searchsorted(levels, np.arange(2, levels.max(initial=1) + 2)),
         is_or,
-        (~is_found).astype(np.uint8),
         by_domain_start,
         by_domain,
     )

@@ -114,22 +114,27 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
     """Raises AssertionError if a slot is not in it once, or a node could be looked at before what it depends on."""
     inner = len(index.is_or)
     predicates = len(index.record_start) - 1 - inner
-    found = index.always.tolist()
+    indexed = index.always.tolist()
     leads_to: set[int] = set()
+    found: set[int] = set()
+    asked: set[int] = set()
     for source, (begin, end) in enumerate(itertools.pairwise(index.record_start.tolist())):
         record = index.words[begin:end].tolist()
         others = record[RECORD : RECORD + record[OTHERS]]
         links = record[RECORD + record[OTHERS] + record[SLOTS] :]
         assert len(links) == LINK_WORDS * record[LINKS], "a record has another length than it says"
-        found += record[RECORD + record[OTHERS] : RECORD + record[OTHERS] + record[SLOTS]]
+        indexed += record[RECORD + record[OTHERS] : RECORD + record[OTHERS] + record[SLOTS]]
         leads_to.update(links[TARGET::LINK_WORDS])
         node = source - predicates
         assert all(target > node for target in links[TARGET::LINK_WORDS]), "a link leads downwards"
         for other in others:
             assert other >= 0 or ~other % inner < node, "a node is tested before it is known"
-            assert other >= 0 or (~other >= inner) == bool(index.is_asked[~other % inner])
+            if other < 0:
+                (asked if ~other >= inner else found).add(~other % inner)
     possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
-    assert sorted(found) == sorted(possible.tolist()), "a slot is missing, or there twice"
-    assert leads_to == set(np.flatnonzero(index.is_asked == 0).tolist()), "a node is neither found nor asked"
+    assert sorted(indexed) == sorted(possible.tolist()), "a slot is missing, or there twice"
+    assert leads_to.isdisjoint(asked), "a node is asked, but links lead to it"
+    assert found <= leads_to, "a node is to be found, but no link leads to it"
+    assert leads_to | asked == set(range(inner)), "a node is neither found nor asked"
     assert index.level_start[0] == 0
     assert index.level_start[-1] == inner

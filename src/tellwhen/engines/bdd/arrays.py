@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
+from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Stabbing, keeps
 
 FALSE, TRUE, TERMINALS = 0, 1, 2
 """The two nodes without children, and how many of them there are."""
@@ -79,14 +80,11 @@ class BDDIndex(NamedTuple):
     stabbing: Stabbing  # whose members are the predicates of all nodes and programs
 
 
-@keeps("first_entry", "truth", "is_reached")
+@keeps("is_reached")
 class BDDScratch(NamedTuple):
     """Working arrays of a match."""
 
-    runs: Runs
-    first_entry: I32  # zero between events
-    truth: U64  # zero between events
-    satisfied: I32  # true predicates
+    found: Satisfied
     is_reached: U64  # a bit for every two words of records; zero between events
     reached: I32  # halves of the places of the records of true nodes
     roots: I32  # true roots

@@ -25,7 +25,7 @@ from tellwhen.engines.bdd.layout import diagram_of, index_of
 from tellwhen.engines.bdd.verify import check_index
 from tellwhen.engines.shared.bulk import BulkEngine, pending_share
 from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
-from tellwhen.engines.shared.stabbing import RUNS_SIZE
+from tellwhen.engines.shared.stabbing import satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
 
 
@@ -60,10 +60,7 @@ class BDD(BulkEngine):
         index, snapshot = self._index, self.source.snapshot()
         sizes = sizes_of(
             BDDScratch,
-            runs=RUNS_SIZE,
-            first_entry=snapshot.domains,
-            truth=len(snapshot.predicates.domain) // 64 + 1,
-            satisfied=len(snapshot.predicates.domain) + 1,
+            found=satisfied_sizes(snapshot),
             is_reached=len(index.upward.records) // 128 + 1,
             reached=len(index.nodes.predicate) + 1,
             roots=len(index.roots) + 1,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import I32, U8, U64, Runs, Stabbing, keeps
+from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.kernels.arrays import I32, U8, Stabbing
 
 
 class ScanIndex(NamedTuple):
@@ -17,13 +18,9 @@ class ScanIndex(NamedTuple):
     stabbed: int
 
 
-@keeps("first_entry", "truth")
 class ScanScratch(NamedTuple):
     """Working arrays of a match."""
 
-    runs: Runs
-    first_entry: I32  # zero between events
-    truth: U64  # zero between events
-    satisfied: I32  # true predicates
+    found: Satisfied
     candidates: I32
     registers: U8

@@ -15,7 +15,7 @@ from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
 from tellwhen.engines.scan.kernels import scan
 from tellwhen.engines.shared.calls import Call, sizes_of
-from tellwhen.engines.shared.stabbing import RUNS_SIZE, build, nothing
+from tellwhen.engines.shared.stabbing import build, nothing, satisfied_sizes
 from tellwhen.kernels.arrays import CONJUNCTION, I32, Events, Matches, Snapshot
 
 PENDING_MIN = 256
@@ -114,10 +114,7 @@ class _ScanReader(Reader):
     def __init__(self, index: ScanIndex, snapshot: Snapshot, subscriptions: int) -> None:
         sizes = sizes_of(
             ScanScratch,
-            runs=RUNS_SIZE,
-            first_entry=snapshot.domains,
-            truth=len(snapshot.predicates.domain) // 64 + 1,
-            satisfied=len(snapshot.predicates.domain) + 1,
+            found=satisfied_sizes(snapshot),
             candidates=len(index.conjunctions) + 1,
             registers=snapshot.registers,
         )

@@ -19,14 +19,14 @@ def evaluate_predicates(index, predicates, events, event, scratch):
 
     Those numbered `index.stabbed` and above are not in the stabbing index yet: they are few, and tested one by one.
     """
-    first_entry, truth, satisfied = scratch.first_entry, scratch.truth, scratch.satisfied
-    count = find_satisfied(index.stabbing, predicates, events, event, first_entry, scratch.runs, truth, satisfied)
+    found, first_entry = scratch.found, scratch.found.first_entry
+    count = find_satisfied(index.stabbing, predicates, events, event, found)
     if index.stabbed < predicates.domain.size:
         open_event(events, event, first_entry)
         for p in range(index.stabbed, predicates.domain.size):
             if holds(p, predicates, first_entry, events, events.start[event + 1]):
-                set_true(truth, p)
-                satisfied[count] = p
+                set_true(found.truth, p)
+                found.listed[count] = p
                 count += 1
         close_event(events, event, first_entry)
     return count
@@ -38,7 +38,7 @@ def scan(index, snapshot, scratch, events, out, event):
     index, snapshot = unpack(index, ScanIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ScanScratch), borrow(events, Events), borrow(out, Matches)
     predicates, subscriptions, version = snapshot.predicates, snapshot.subscriptions, snapshot.version
-    truth, candidates = scratch.truth, scratch.candidates
+    truth, candidates = scratch.found.truth, scratch.candidates
     code, code_start, died = subscriptions.code, subscriptions.start, subscriptions.died
     written = out.start[event]
     for e in range(event, events.single_valued.size):
@@ -50,7 +50,7 @@ def scan(index, snapshot, scratch, events, out, event):
             candidates[np.uint64(count)] = index.conjunctions[k]
             count += is_true(truth, index.head[k])
         if count + index.others.size > out.slot.size - written:
-            forget_true(truth, scratch.satisfied, true)
+            forget_true(truth, scratch.found.listed, true)
             return e
         for k in range(np.uint64(count)):
             slot = np.uint32(candidates[k])
@@ -65,6 +65,6 @@ def scan(index, snapshot, scratch, events, out, event):
                 kind == PROGRAM and program_accepts(code, code_start[slot], truth, scratch.registers)
             ):
                 written += died[slot] > version
-        forget_true(truth, scratch.satisfied, true)
+        forget_true(truth, scratch.found.listed, true)
         out.start[e + 1] = written
     return events.single_valued.size

@@ -8,9 +8,10 @@ import numpy as np
 
 from tellwhen.engines.shared.calls import sizes_of
 from tellwhen.engines.shared.kernels.postings import place_postings
-from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_for
+from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.stabbing import build_for, satisfied_sizes
 from tellwhen.engines.shared.trees import Trees, asked_by
-from tellwhen.kernels.arrays import I32, I64, U8, U64, Runs, Snapshot, Stabbing, keeps
+from tellwhen.kernels.arrays import I32, I64, U8, Snapshot, Stabbing
 
 
 class Posted(NamedTuple):
@@ -29,14 +30,10 @@ class Posted(NamedTuple):
     stabbing: Stabbing  # whose members are predicates
 
 
-@keeps("first_entry", "truth")
 class PostedScratch(NamedTuple):
     """Working arrays to find the predicates that an event satisfies, and the expressions that ask for them."""
 
-    runs: Runs
-    first_entry: I32  # zero between events
-    truth: U64  # zero between events
-    satisfied: I32  # true predicates
+    found: Satisfied
     touched: I32  # expressions with a satisfied leaf, then those of them that match
     registers: U8
 
@@ -63,13 +60,9 @@ def post(snapshot: Snapshot, trees: Trees, annotation: I32 | None = None) -> Pos
 
 def scratch_sizes(posted: Posted, snapshot: Snapshot) -> Any:
     """The lengths of the arrays of `PostedScratch`."""
-    predicates = len(snapshot.predicates.domain)
     return sizes_of(
         PostedScratch,
-        runs=RUNS_SIZE,
-        first_entry=snapshot.domains,
-        truth=predicates // 64 + 1,
-        satisfied=predicates + 1,
+        found=satisfied_sizes(snapshot),
         touched=len(posted.slot) + 1,
         registers=snapshot.registers,
     )

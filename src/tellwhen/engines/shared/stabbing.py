@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tellwhen.engines.shared.calls import sizes_of
+from tellwhen.engines.shared.kernels.satisfied import Satisfied
 from tellwhen.kernels import stabbing as kernels
-from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Stabbing
+from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Snapshot, Stabbing
 
 RUNS_SIZE = sizes_of(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
 """The scratch that stabbing needs."""
+
+
+def satisfied_sizes(snapshot: Snapshot) -> Any:
+    """The lengths of the arrays of `Satisfied`."""
+    predicates = len(snapshot.predicates.domain)
+    return sizes_of(
+        Satisfied,
+        runs=RUNS_SIZE,
+        first_entry=snapshot.domains,
+        truth=predicates // 64 + 1,
+        listed=predicates + 1,
+    )
 
 
 def build(predicates: Predicates, domains: int, owner_start: I64, owner_code: I32) -> Stabbing:

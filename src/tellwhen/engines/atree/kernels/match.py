@@ -51,7 +51,7 @@ def propagate(record, index, scratch):
     first = record + RECORD + words[record + OTHERS] + words[record + SLOTS]
     for link in range(np.uint64(first), np.uint64(first + LINK_WORDS * words[record + LINKS]), np.uint64(LINK_WORDS)):
         guard = words[link + np.uint64(GUARD)]
-        if guard == NONE or is_true(scratch.truth, guard):
+        if guard == NONE or is_true(scratch.found.truth, guard):
             target = words[link + np.uint64(TARGET)]
             set_true(scratch.marks, target)
             set_true(scratch.groups, target >> 6)
@@ -82,9 +82,9 @@ def known_value(other, index, snapshot, events, end, scratch, clock):
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     if other >= predicates:
-        return np.int64(holds(other - predicates, snapshot.predicates, scratch.first_entry, events, end))
+        return np.int64(holds(other - predicates, snapshot.predicates, scratch.found.first_entry, events, end))
     if other >= 0:
-        return np.int64(is_true(scratch.truth, other))
+        return np.int64(is_true(scratch.found.truth, other))
     node = ~other
     if node < inner:  # found, and of a lower level: it was looked at by now, if it is true
         return np.int64(scratch.signature[node] == clock + TRUE)
@@ -168,16 +168,15 @@ def match_tree(index, snapshot, scratch, events, out, event):
     """Exact for all events. effort[0] counts the subscriptions whose node is looked at."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
-    truth, satisfied, signature, queue = scratch.truth, scratch.satisfied, scratch.signature, scratch.queue
+    truth, satisfied = scratch.found.truth, scratch.found.listed
+    signature, queue = scratch.signature, scratch.queue
     words, record_start = index.words, index.record_start
     predicates = record_start.size - 1 - index.is_or.size
     for e in range(event, events.single_valued.size):
         signature[-1] += SIGNATURES
         clock, stop = signature[-1], events.start[e + 1]
-        count = find_satisfied(
-            index.stabbing, snapshot.predicates, events, e, scratch.first_entry, scratch.runs, truth, satisfied
-        )
-        open_event(events, e, scratch.first_entry)
+        count = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
+        open_event(events, e, scratch.found.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
         for k in range(count):
             if k + 2 * AHEAD < count:
@@ -199,7 +198,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
                     signature[queue[k]] = clock + TRUE
                     written = emit_record(record, index, snapshot, out, written)
                     propagate(record, index, scratch)
-        close_event(events, e, scratch.first_entry)
+        close_event(events, e, scratch.found.first_entry)
         forget_true(truth, satisfied, count)
         if written < 0:
             return e

@@ -25,9 +25,9 @@ def value_of(child, domain, scratch, clock):
     if child < 0:
         result = scratch.signature[~child] - clock
         return result if result >= 0 else np.int64(UNDEFINED)
-    if is_true(scratch.truth, child):
+    if is_true(scratch.found.truth, child):
         return np.int64(TRUE)
-    return np.int64(FALSE) if scratch.first_entry[domain[child]] != 0 else np.int64(UNDEFINED)
+    return np.int64(FALSE) if scratch.found.first_entry[domain[child]] != 0 else np.int64(UNDEFINED)
 
 
 @inline
@@ -48,20 +48,19 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
     """Exact for all events."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
-    truth, satisfied, signature, queue = scratch.truth, scratch.satisfied, scratch.signature, scratch.queue
+    truth, satisfied = scratch.found.truth, scratch.found.listed
+    signature, queue = scratch.signature, scratch.queue
     record_start, domain_of = index.record_start, snapshot.predicates.domain
     predicates = record_start.size - 1 - index.is_or.size
     for e in range(event, events.single_valued.size):
         signature[-1] += SIGNATURES
         clock = signature[-1]
-        count = find_satisfied(
-            index.stabbing, snapshot.predicates, events, e, scratch.first_entry, scratch.runs, truth, satisfied
-        )
-        open_event(events, e, scratch.first_entry)
+        count = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
+        open_event(events, e, scratch.found.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
         for i in range(events.start[e], events.start[e + 1]):
             domain = events.domain[i]
-            if domain + 1 < index.by_domain_start.size and scratch.first_entry[domain] == i + 1:
+            if domain + 1 < index.by_domain_start.size and scratch.found.first_entry[domain] == i + 1:
                 for k in range(index.by_domain_start[domain], index.by_domain_start[domain + 1]):
                     record = record_start[index.by_domain[k]]
                     if written >= 0 and is_true(truth, index.by_domain[k]):
@@ -77,7 +76,7 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
                     propagate(record, index, scratch)
                 if value == TRUE and written >= 0:
                     written = emit_record(record, index, snapshot, out, written)
-        close_event(events, e, scratch.first_entry)
+        close_event(events, e, scratch.found.first_entry)
         forget_true(truth, satisfied, count)
         if written < 0:
             return e

@@ -13,8 +13,8 @@ import numpy as np
 
 from tellwhen.engines.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDIndex, BDDScratch
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
-from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches, Snapshot
-from tellwhen.kernels.evaluate import conjunction_accepts, program_accepts
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import forget_true, is_true, set_true
@@ -29,7 +29,7 @@ def reach(upward, count, scratch):
     records, is_reached, reached = upward.records, scratch.is_reached, scratch.reached
     found = roots = followed = 0
     for k in range(count):
-        p = scratch.satisfied[k]
+        p = scratch.found.listed[k]
         for j in range(upward.seed_start[p], upward.seed_start[p + 1]):
             half = upward.seeds[j] >> 1
             set_true(is_reached, half)
@@ -44,7 +44,7 @@ def reach(upward, count, scratch):
         at += np.uint64(RECORD_HEADER)
         for j in range(at, at + np.uint64(2) * parents, np.uint64(2)):
             needs = records[j + np.uint64(1)]
-            if needs < 0 or is_true(scratch.truth, needs):
+            if needs < 0 or is_true(scratch.found.truth, needs):
                 half = records[j] >> 1
                 if not is_true(is_reached, half):
                     set_true(is_reached, half)
@@ -69,14 +69,11 @@ def match_diagram(index, snapshot, scratch, events, out, event):
     """Exact for all events."""
     index, snapshot = unpack(index, BDDIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BDDScratch), borrow(events, Events), borrow(out, Matches)
-    subscriptions, version = snapshot.subscriptions, snapshot.version
-    code, code_start, died = subscriptions.code, subscriptions.start, subscriptions.died
-    truth, satisfied = scratch.truth, scratch.satisfied
+    subscriptions, version, died = snapshot.subscriptions, snapshot.version, snapshot.subscriptions.died
+    truth, satisfied = scratch.found.truth, scratch.found.listed
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        true = find_satisfied(
-            index.stabbing, snapshot.predicates, events, e, scratch.first_entry, scratch.runs, truth, satisfied
-        )
+        true = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
         roots, found, followed = reach(index.upward, true, scratch)
         forget_true(scratch.is_reached, scratch.reached, found)
         needed = room_needed(index, scratch.roots, roots)
@@ -93,12 +90,7 @@ def match_diagram(index, snapshot, scratch, events, out, event):
             written += died[slot] > version
         for slot in index.listed:
             out.slot[written] = slot
-            start, end = code_start[slot], code_start[slot + 1]
-            if (
-                conjunction_accepts(code, start, end, truth)
-                if subscriptions.kind[slot] == CONJUNCTION
-                else program_accepts(code, start, truth, scratch.registers)
-            ):
+            if code_accepts(slot, subscriptions, truth, scratch.registers):
                 written += died[slot] > version
         forget_true(truth, satisfied, true)
         scratch.effort[0] += needed

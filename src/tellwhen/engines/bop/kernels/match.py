@@ -6,8 +6,10 @@ import numpy as np
 
 from tellwhen.engines.bop.arrays import DISJUNCTION_CODE, LEAF_CODE, BoPIndex, BoPScratch
 from tellwhen.engines.bop.kernels.encode import number_at
-from tellwhen.engines.shared.kernels.postings import code_accepts, emit_matched, find_posted
+from tellwhen.engines.shared.kernels.postings import emit_matched
+from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
@@ -73,11 +75,11 @@ def match_counted(index, snapshot, scratch, events, out, event):
     index, snapshot = unpack(index, BoPIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BoPScratch), borrow(events, Events), borrow(out, Matches)
     posted, common = index.posted, scratch.posted
-    touched, counts, truth = common.touched, scratch.counts, common.truth
+    touched, counts, truth = common.touched, scratch.counts, common.found.truth
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        true = find_posted(posted, snapshot, events, e, common)
-        count = count_leaves(posted, common.satisfied, true, counts, touched)
+        true = find_satisfied(posted.stabbing, snapshot.predicates, events, e, common.found)
+        count = count_leaves(posted, common.found.listed, true, counts, touched)
         candidates = 0
         for k in range(np.uint64(count)):
             x = np.uint32(touched[k])
@@ -95,7 +97,7 @@ def match_counted(index, snapshot, scratch, events, out, event):
                 matched += encoding_accepts(index.encoding, index.start[x], truth, scratch.group, scratch.left)
             else:
                 matched += code_accepts(posted.slot[x], snapshot.subscriptions, truth, common.registers)
-        forget_true(truth, common.satisfied, true)
+        forget_true(truth, common.found.listed, true)
         written = emit_matched(posted, touched, matched, snapshot, out, written)
         if written < 0:
             return e

@@ -6,13 +6,13 @@ import numpy as np
 
 from tellwhen.engines.intervalid.arrays import BEGIN_SHIFT, END_MASK, IntervalIndex, IntervalScratch
 from tellwhen.engines.shared.kernels.postings import (
-    code_accepts,
     emit_matched,
-    find_posted,
     gather_leaves,
     ordered_leaves,
 )
+from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import forget_true
@@ -49,8 +49,8 @@ def match_intervals(index, snapshot, scratch, events, out, event):
     touched, last, chain, leaves = common.touched, scratch.last, scratch.chain, scratch.leaves
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        true = find_posted(posted, snapshot, events, e, common)
-        count = gather_leaves(posted, common.satisfied, true, last, chain, touched)
+        true = find_satisfied(posted.stabbing, snapshot.predicates, events, e, common.found)
+        count = gather_leaves(posted, common.found.listed, true, last, chain, touched)
         scratch.effort[0] += count
         matched = 0
         for k in range(count):
@@ -60,9 +60,9 @@ def match_intervals(index, snapshot, scratch, events, out, event):
                 many = ordered_leaves(last[x], chain, leaves)
                 matched += intervals_join(leaves, many, index.end[x], scratch.reached)
             else:
-                matched += code_accepts(posted.slot[x], snapshot.subscriptions, common.truth, common.registers)
+                matched += code_accepts(posted.slot[x], snapshot.subscriptions, common.found.truth, common.registers)
             last[x] = 0
-        forget_true(common.truth, common.satisfied, true)
+        forget_true(common.found.truth, common.found.listed, true)
         written = emit_matched(posted, touched, matched, snapshot, out, written)
         if written < 0:
             return e

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
-from tellwhen.kernels.arrays import CONJUNCTION
-from tellwhen.kernels.evaluate import conjunction_accepts, program_accepts
 from tellwhen.kernels.jit import inline, kernel
 
 INSERTION_MAX = 32
@@ -25,15 +22,6 @@ def place_postings(predicate, expression, annotation, free, placed_expression, p
         placed_expression[at] = expression[i]
         if annotation.size > 0:
             placed_annotation[at] = annotation[i]
-
-
-@inline
-def find_posted(posted, snapshot, events, event, scratch):
-    """Find the satisfied predicates that expressions ask for; returns how many. `forget_true` forgets them."""
-    return find_satisfied(
-        posted.stabbing, snapshot.predicates, events, event,
-        scratch.first_entry, scratch.runs, scratch.truth, scratch.satisfied,
-    )  # fmt: skip
 
 
 @inline
@@ -76,15 +64,6 @@ def ordered_leaves(link, chain, leaves):
     if count > INSERTION_MAX:
         leaves[:count].sort()
     return count
-
-
-@inline
-def code_accepts(slot, subscriptions, truth, registers):
-    """Does the code of a slot accept the true predicates? The slot is a conjunction or a program."""
-    start, end = subscriptions.start[slot], subscriptions.start[slot + 1]
-    if subscriptions.kind[slot] == CONJUNCTION:
-        return conjunction_accepts(subscriptions.code, start, end, truth)
-    return program_accepts(subscriptions.code, start, truth, registers)
 
 
 @inline

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from tellwhen.kernels.arrays import I32, U64, Runs, keeps
 from tellwhen.kernels.evaluate import close_event, holds, open_event
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.stabbing import find_runs
 from tellwhen.kernels.truth import is_true, set_true
 
 
-@inline
-def find_satisfied(stabbing, predicates, events, event, first_entry, runs, truth, satisfied):
-    """Set the bits in `truth` of all predicates in a stabbing index that are true, and list them; returns how many.
+@keeps("first_entry", "truth")
+class Satisfied(NamedTuple):
+    """Working arrays, and what was found: part of the scratch of a kernel."""
 
-    Exact for all events. `truth` and `first_entry` are zero before; `first_entry` is so again afterwards, and
-    `kernels.truth.forget_true` clears the bits.
+    runs: Runs
+    first_entry: I32  # zero between events
+    truth: U64  # a bit for every predicate; zero between events
+    listed: I32  # true predicates
+
+
+@inline
+def find_satisfied(stabbing, predicates, events, event, found):
+    """Set the bits of all predicates in a stabbing index that are true, and list them; returns how many.
+
+    Exact for all events. `kernels.truth.forget_true` clears the bits again.
     """
+    first_entry, runs, truth = found.first_entry, found.runs, found.truth
     domains = stabbing.key_start.size // 4 - 1
     end, count = events.start[event + 1], np.int64(0)
     is_single = events.single_valued[event] != 0
@@ -38,7 +51,7 @@ def find_satisfied(stabbing, predicates, events, event, first_entry, runs, truth
                     ):
                         continue
                 set_true(truth, p)
-                satisfied[np.uint64(count)] = p
+                found.listed[np.uint64(count)] = p
                 count += 1
     if not is_single:
         close_event(events, event, first_entry)
