@@ -28,7 +28,7 @@ ROOM_MIN = 1_024
 """Nodes, edges and atoms that a new forest has room for."""
 
 WASTE_MIN = 4_096
-"""Atoms of nodes that are gone are left where they are, up to so many, or to half of all."""
+"""The atoms of removed nodes stay where they are until there are more than 4,096 of them and they are over half."""
 
 
 class Grown:
@@ -94,7 +94,7 @@ class Grown:
         self.packed = Packed(self.forest)
 
     def _make_room(self, more: int) -> None:
-        """For so many more nodes, edges and atoms, and as many again as there are."""
+        """Make room for `more` nodes, edges and atoms; what is too small at least doubles."""
         forest, counters = self.forest, self.forest.counters
         nodes = _room(len(forest.nodes), int(counters[NODE_END]) + more)
         if nodes > len(forest.nodes):
@@ -131,7 +131,7 @@ def _extended(array: np.ndarray, length: int, fill: int | None = None) -> np.nda
 
 
 def _growth(longest: int) -> Growth:
-    """For expressions of at most so many words of code."""
+    """Working arrays for expressions of at most `longest` words of code."""
     most = 2 * longest + 2
     return Growth(
         tree=np.empty((most, tree.NODE_COLUMNS), dtype=np.int32),

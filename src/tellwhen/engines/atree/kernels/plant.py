@@ -143,7 +143,7 @@ def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
 
 @inline
 def has_room(forest, tests):
-    """Is there room for an expression of so many tests? Its tree has fewer than two nodes for each."""
+    """Is there room for an expression with this many tests? Its tree has fewer than two nodes per test."""
     counters, most = forest.counters, 2 * tests + 2
     return (
         counters[NODE_END] + most <= forest.nodes.shape[0]

@@ -55,7 +55,7 @@ def known_result(is_and, f, g, cache):
 def combine(is_and, f, g, nodes, tables, frames):
     """The node of f AND g, or of f OR g; OVER_BUDGET if that takes too many nodes or steps.
 
-    `frames` has room for as many as both have predicates together, and one more.
+    `frames` has room for one more than the predicates of both.
     """
     cache = tables.cache
     depth, found = 0, np.int32(OVER_BUDGET)
