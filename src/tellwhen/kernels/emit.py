@@ -1,4 +1,4 @@
-"""How does a conjunction that matched become a slot in the output? The same for all engines of conjunctions."""
+"""How does what matched become slots in the output? The same for all engines."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def emit(slot, snapshot, stamps, out, written):
         stamps[slot] = stamps[-1]
     out.slot[np.uint64(written)] = slot  # unsigned: not tested for being negative
     return written + (snapshot.removed == 0 or snapshot.subscriptions.died[np.uint32(slot)] > snapshot.version)
+
+
+@inline
+def emit_slots(first, end, slots, snapshot, out, written):
+    """Write the slots that are not removed; returns the new end of the output, or -1 if it is full."""
+    if end - first > out.slot.size - written:
+        return np.int64(-1)
+    died, version = snapshot.subscriptions.died, snapshot.version
+    for k in range(np.uint64(first), np.uint64(end)):
+        out.slot[np.uint64(written)] = slots[k]
+        written += snapshot.removed == 0 or died[np.uint32(slots[k])] > version
+    return written
 
 
 @inline

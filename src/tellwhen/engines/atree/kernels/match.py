@@ -31,6 +31,7 @@ from tellwhen.engines.atree.arrays import (
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.evaluate import close_event, holds, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -55,18 +56,6 @@ def propagate(record, index, scratch):
             target = words[link + np.uint64(TARGET)]
             set_true(scratch.marks, target)
             set_true(scratch.groups, target >> 6)
-
-
-@inline
-def emit_slots(first, end, slots, snapshot, out, written):
-    """Write the slots that are not removed; returns the new end of the output, or -1 if it is full."""
-    if end - first > out.slot.size - written:
-        return np.int64(-1)
-    died, version = snapshot.subscriptions.died, snapshot.version
-    for k in range(np.uint64(first), np.uint64(end)):
-        out.slot[np.uint64(written)] = slots[k]
-        written += snapshot.removed == 0 or died[np.uint32(slots[k])] > version
-    return written
 
 
 @inline

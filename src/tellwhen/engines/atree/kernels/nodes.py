@@ -80,16 +80,23 @@ def find_equal(forest, kind, members, count):
 
 
 @inline
+def take(counters, free, end, used, rows, next_free):
+    """A free row, or a new one behind the last. `free`, `end` and `used` name its counters, `next_free` a column."""
+    row = counters[free]
+    if row != NONE:
+        counters[free] = rows[row, next_free]
+    else:
+        row = counters[end]
+        counters[end] += 1
+    counters[used] += 1
+    return row
+
+
+@inline
 def new_node(forest, kind):
     """A node without atoms, edges and uses."""
-    counters, nodes = forest.counters, forest.nodes
-    n = counters[FREE_NODE]
-    if n != NONE:
-        counters[FREE_NODE] = nodes[n, NEXT_EQUAL]
-    else:
-        n = counters[NODE_END]
-        counters[NODE_END] += 1
-    counters[NODES] += 1
+    nodes = forest.nodes
+    n = take(forest.counters, FREE_NODE, NODE_END, NODES, nodes, NEXT_EQUAL)
     nodes[n, KIND], nodes[n, USES], nodes[n, LEVEL] = kind, 0, 1
     nodes[n, ATOM_COUNT], nodes[n, PARENT_COUNT] = 0, 0
     nodes[n, FIRST_CHILD] = nodes[n, FIRST_PARENT] = NONE
@@ -145,14 +152,8 @@ def unchain_both(forest, n):
 @inline
 def add_edge(forest, child, parent):
     """Make one node the child of another."""
-    counters, nodes, edges = forest.counters, forest.nodes, forest.edges
-    edge = counters[FREE_EDGE]
-    if edge != NONE:
-        counters[FREE_EDGE] = edges[edge, NEXT_CHILD]
-    else:
-        edge = counters[EDGE_END]
-        counters[EDGE_END] += 1
-    counters[EDGES] += 1
+    nodes, edges = forest.nodes, forest.edges
+    edge = take(forest.counters, FREE_EDGE, EDGE_END, EDGES, edges, NEXT_CHILD)
     after = np.int64(nodes[child, FIRST_PARENT])
     edges[edge, CHILD], edges[edge, PARENT] = child, parent
     edges[edge, NEXT_CHILD], edges[edge, NEXT_PARENT] = nodes[parent, FIRST_CHILD], after

@@ -14,6 +14,7 @@ import numpy as np
 from tellwhen.engines.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDIndex, BDDScratch
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -81,13 +82,9 @@ def match_diagram(index, snapshot, scratch, events, out, event):
             forget_true(truth, satisfied, true)
             return e
         for k in range(roots):
-            root = scratch.roots[k]
-            for j in range(index.slot_start[root], index.slot_start[root + 1]):
-                out.slot[written] = index.slots[j]
-                written += died[index.slots[j]] > version
-        for slot in index.always:
-            out.slot[written] = slot
-            written += died[slot] > version
+            first, end = index.slot_start[scratch.roots[k]], index.slot_start[scratch.roots[k] + 1]
+            written = emit_slots(first, end, index.slots, snapshot, out, written)
+        written = emit_slots(0, index.always.size, index.always, snapshot, out, written)
         for slot in index.listed:
             out.slot[written] = slot
             if code_accepts(slot, subscriptions, truth, scratch.registers):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.jit import inline, kernel
 
 INSERTION_MAX = 32
@@ -79,7 +80,4 @@ def emit_matched(posted, matched, count, snapshot, out, written):
         slot = posted.slot[matched[k]]
         out.slot[written] = slot
         written += died[slot] > version
-    for slot in posted.always:
-        out.slot[written] = slot
-        written += died[slot] > version
-    return written
+    return emit_slots(0, posted.always.size, posted.always, snapshot, out, written)
