@@ -13,7 +13,7 @@ from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
 from tellwhen.engines.cover import reader
-from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, NO_BUCKET, REST_END
+from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, GAP, REST_END
 from tellwhen.engines.cover.buckets import bucketed
 from tellwhen.engines.cover.ranges import expected, read
 from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
@@ -114,12 +114,13 @@ def test_few_spaces_have_a_bucket_each():
 def test_the_gaps_between_integers_and_strings_are_in_no_bucket():
     found, known, _ = buckets_of(62, *(f"x = {v}" for v in range(48)))
     assert known.total == 97
-    assert found.bucket.tolist()[1:5] == [1, NO_BUCKET, 2, NO_BUCKET]
+    assert found.bucket.tolist()[1:5] == [2, GAP + 3, 3, GAP + 4]
     assert found.many[0] <= 62
     found, known, _ = buckets_of(62, *(f"x = 'w{v}'" for v in range(50)))
     assert known.total == 101
-    assert found.bucket.tolist()[:4] == [NO_BUCKET, 0, NO_BUCKET, 1]
-    assert found.many[0] == 50
+    assert found.bucket.tolist()[:4] == [GAP + 1, 1, GAP + 2, 2]
+    assert found.many[0] == 51
+    assert found.bucket[-1] == GAP + 50
 
 
 def test_many_values_share_buckets():
@@ -249,6 +250,29 @@ def test_chunks_say_what_scan_says(spec, is_observed):
     )
     for event in events[:20]:  # one by one, with an output that is too small at first
         assert cover.match(event) == scan.match(event)
+
+
+def gap_rule(rng):
+    """On 40 integers and 40 words, what may be true between two of them, or of nothing else."""
+    v, w = rng.randrange(39), rng.randrange(10, 49)
+    x = rng.choice([f"x = {v}", f"x > {v}", f"x < {v}", f"NOT x IN ({v}, {v + 1})", "x = 7.5", "NOT x = 7.5"])
+    s = rng.choice([f"s = 'w{w}'", f"s > 'w{w}'", f"NOT s IN ('w{w}', 'w{w + 1}')", "s BETWEEN 'w20a' AND 'w20b'"])
+    return "a = 1 AND " + rng.choice([f"{x} AND {s}", f"({x} OR y = {v}) AND ({s} OR z = {w})", x, s])
+
+
+@pytest.mark.parametrize("spec", ["cover", "cover:chunk=2"])
+def test_values_in_gaps(spec):
+    rng = random.Random(spec)
+    rules = {i: gap_rule(rng) for i in range(2_000)}
+    values = [*range(40), *(v + 0.5 for v in range(40)), -1, 99]
+    words = [f"w{w}{end}" for w in range(9, 51) for end in ("", "a", "ab", "c")]
+    events = [{"a": 1, "x": x, "s": rng.choice(words), "y": 3, "z": 11} for x in values * 3]
+    events += [{"a": 1, "x": [x, x + 0.5], "s": rng.choice(words), "y": 3} for x in values]
+    cover, scan = tw.Index(spec).add_many(rules), tw.Index("scan").add_many(rules)
+    cover.observe([{**event, "a": rng.randrange(1_000)} for event in events])  # so that all wait for a = 1
+    assert (cover._shard.engine._index.chunks.bucket >= GAP).sum() > 80
+    for event in events:
+        assert cover.match(event) == scan.match(event), event
 
 
 def test_most_of_a_dense_workload_is_in_chunks():

@@ -56,8 +56,8 @@ CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
 BUCKETS_MAX = 62
 """The most buckets of a domain."""
 
-NO_BUCKET = 255
-"""In place of a bucket, for a space of few values between two that have buckets."""
+GAP = 128
+"""Added to the bucket that follows a space which is itself in none: a *gap* between two that have buckets."""
 
 
 class Access(NamedTuple):
@@ -81,7 +81,7 @@ class Chunks(NamedTuple):
 
     words: I64  # |posting members bitmaps columns fewest|column column ...|posting ...
     bits: U64  # by chunk: a bitmap of members whose program must be run, then the bitmaps of its columns
-    bucket: U8  # by space: the bucket of its domain that it is in, or NO_BUCKET
+    bucket: U8  # by space: the bucket of its domain that it is in, or GAP + the one that follows
 
 
 class CoverIndex(NamedTuple):

@@ -125,6 +125,8 @@ def find_masks(ranges, cut_start, up, down, masks, is_exact):
                 high -= cuts_high
             for b in range(low, high + 1):
                 mask |= one << np.uint64(b)
+            if low > high and not ranges.negated[p]:  # in a gap: bucket 0, which a complement is always in
+                mask |= one
         masks[p], is_exact[p] = ~mask if ranges.negated[p] else mask, exact
 
 

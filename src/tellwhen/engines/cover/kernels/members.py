@@ -21,7 +21,7 @@ from tellwhen.engines.cover.arrays import (
     POSTING,
 )
 from tellwhen.engines.cover.kernels.guards import ALL
-from tellwhen.engines.cover.kernels.values import UNKNOWN_BITMAP
+from tellwhen.engines.cover.kernels.values import NEIGHBOUR_BITMAPS, SEVERAL_BITMAPS, UNKNOWN_BITMAP
 from tellwhen.kernels.bits import bitmap_words, count_bits, lowest_bit
 from tellwhen.kernels.emit import emit
 from tellwhen.kernels.jit import inline
@@ -110,8 +110,9 @@ def or_bitmap(either, bits, bitmap, words):
 
 @inline
 def join_bitmaps(column, first_bitmap, words, index, scratch, row):
-    """One bitmap for a domain with several values: one of them must be inside or, if the column is negated, all."""
-    bits, joined, is_negated = index.chunks.bits, scratch.joined, column & 1 != 0
+    """One bitmap of several: one value must be inside or, if the column is negated, all; in a gap, what may be."""
+    bits, joined = index.chunks.bits, scratch.joined
+    is_negated = column & 1 != 0 and scratch.bitmap[row + (column >> 1)] == SEVERAL_BITMAPS
     for w in range(np.uint64(words)):
         joined[w] = ALL if is_negated else np.uint64(0)
     left = scratch.buckets[row + (column >> 1)]
@@ -146,6 +147,7 @@ def rule_out(chunk, index, scratch, row):
         elif bitmap == UNKNOWN_BITMAP:
             is_sure = False
         else:
+            is_sure &= bitmap != NEIGHBOUR_BITMAPS
             join_bitmaps(column, first_bitmap, words, index, scratch, row)
             if not and_bitmap(members, scratch.joined, 0, words):
                 return False, True
@@ -175,9 +177,10 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
             first_bitmap = bitmaps + (record % BITMAP_SPAN) * words
             if bitmap > 0:
                 or_bitmap(either, index.chunks.bits, first_bitmap + bitmap * words, words)
-            elif bitmap == UNKNOWN_BITMAP or (bitmap < 0 and column & 1):
+            elif bitmap == UNKNOWN_BITMAP or (bitmap == SEVERAL_BITMAPS and column & 1):
                 is_told = False  # no bitmap tells; or some members ask for all values, others for one
             elif bitmap < 0:
+                is_sure &= bitmap != NEIGHBOUR_BITMAPS
                 join_bitmaps(column, first_bitmap, words, index, scratch, row)
                 or_bitmap(either, scratch.joined, 0, words)
             k += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.arrays import FLAG_BITS, NEGATED, NO_BUCKET, POINTS, RANGE
+from tellwhen.engines.cover.arrays import FLAG_BITS, GAP, NEGATED, POINTS, RANGE
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.truth import is_true, set_true
@@ -12,9 +12,9 @@ from tellwhen.kernels.truth import is_true, set_true
 ABSENT, SEVERAL, INTERVALS = 0, -1, -2
 """In place of a space + 1: the event has no value on a domain, several of them, or also intervals."""
 
-UNKNOWN_BITMAP, SEVERAL_BITMAPS = -1, -2
-"""In place of the number of a bitmap, which is 1 + bucket, or 0 for an event without the domain: no bitmap tells, or
-there is one for each value."""
+UNKNOWN_BITMAP, SEVERAL_BITMAPS, NEIGHBOUR_BITMAPS = -1, -2, -3
+"""In place of the number of a bitmap, which is 1 + bucket, or 0 for an event without the domain: no bitmap tells, there
+is one for each value, or the value is in a gap: one for each neighbour, and that of what is true of gaps alone."""
 
 POINTS_MAX = 64
 """Up to this many values a set is looked up in the event; in a larger one, the event's values are looked up."""
@@ -44,7 +44,11 @@ def note_value(index, scratch, domain, k, at):
         scratch.first_entry[domain] = k
         scratch.where[domain] = INTERVALS if is_interval else low + 1
         bucket = index.chunks.bucket[low]
-        scratch.bitmap[at] = UNKNOWN_BITMAP if is_interval or bucket == NO_BUCKET else bucket + 1
+        scratch.bitmap[at] = UNKNOWN_BITMAP if is_interval else bucket + 1
+        if bucket >= GAP and not is_interval:
+            after = np.uint64(1) << np.uint64(bucket - GAP)
+            scratch.bitmap[at] = NEIGHBOUR_BITMAPS
+            scratch.buckets[at] = after | after >> np.uint64(1) | np.uint64(1)
     elif is_interval or before == INTERVALS:
         scratch.where[domain], scratch.bitmap[at] = INTERVALS, UNKNOWN_BITMAP
     else:
@@ -54,7 +58,7 @@ def note_value(index, scratch, domain, k, at):
             scratch.buckets[at] = one << np.uint64(max(0, scratch.bitmap[at] - 1))
         set_true(scratch.present, low)
         scratch.where[domain] = SEVERAL
-        if bucket == NO_BUCKET or scratch.bitmap[at] == UNKNOWN_BITMAP:
+        if bucket >= GAP or scratch.bitmap[at] == UNKNOWN_BITMAP or scratch.bitmap[at] == NEIGHBOUR_BITMAPS:
             scratch.bitmap[at] = UNKNOWN_BITMAP
         else:
             scratch.bitmap[at] = SEVERAL_BITMAPS
