@@ -100,6 +100,7 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
         begin = time.perf_counter()
         engine = make(name, store)
         engine.insert(slots)
+        engine.keep_up()
         seconds = time.perf_counter() - begin
         built[name] = Built(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
     matches = {name: len(one.reader.match(events).slot) for name, one in built.items()}

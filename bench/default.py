@@ -171,6 +171,7 @@ def _built(store: Store, slots: I32, names: list[str]) -> tuple[dict[str, Any], 
         engine.insert(slots)
         if len(slots) < INDEX_AT_ONCE:  # else it is built already
             engine.rebuild()
+        engine.keep_up()
         if name == names[0]:
             seconds, size = time.perf_counter() - begin, engine.stats()["bytes"]
         readers[name] = engine.reader()

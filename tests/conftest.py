@@ -26,6 +26,7 @@ LATE = (
     "examples",
     "index",
     "interrupts",
+    "layouts",
     "persist",
     "plan",
     "segments",

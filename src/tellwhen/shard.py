@@ -101,9 +101,7 @@ class Shard:
         if len(slots) < INDEX_AT_ONCE:
             self.engines.rebuild()
         # Now: perhaps nothing ever changes here, and so nothing would be done in the background.
-        while (work := self.engines.upkeep()) is not None:
-            work.run()
-            work.finish()
+        self.engines.keep_up()
 
     def _refuse_too_complex(self, slots: I32) -> None:
         refused = slots[~self.engines.takes(slots)]

@@ -18,9 +18,7 @@ from numba.core import event
 
 from tellwhen.compile.store import Store
 from tellwhen.engines.base import able
-from tellwhen.engines.cover.arrays import BUCKETS_MAX
 from tellwhen.engines.cover.build import build
-from tellwhen.engines.cover.engine import CHUNK_MIN
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.index import Index
@@ -64,7 +62,8 @@ def warm(engine: str = "auto") -> Warmed:
 def _exercise(engine: str) -> None:
     """Everything that an index does: with pending subscriptions, after a build, and after a load."""
     if engine == "auto":
-        _exercise("auto:pending=64")  # as it is when it is large
+        for layout in 1, 2:  # as it is when it is large
+            _exercise(f"auto:pending=64,layout={layout}")
         _compile_batches()
     # Few groups of alternatives have a normal form that every engine takes; for many groups some engines have another
     # way, and the others refuse.
@@ -88,7 +87,7 @@ def _exercise(engine: str) -> None:
 def _compile_batches() -> None:
     """What large batches on a large index call."""
     snapshot, nothing = Store().snapshot(), np.zeros(0, dtype=np.int32)
-    for reader in readers([Packed(build(snapshot, nothing, None, CHUNK_MIN, BUCKETS_MAX))], Packed(snapshot)):
+    for reader in readers([Packed(build(snapshot, nothing, None))], Packed(snapshot)):
         reader.compile()
 
 

@@ -70,7 +70,7 @@ def test_nobody_waits_for_a_merge(held):
     held.go_on.release(10)
     assert sizes(settled(index)) == [6]
     assert index.stats()["auto"] | {"bytes": 0} == {
-        "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "bytes": 0,
+        "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "atree": 0, "bytes": 0,
     }  # fmt: skip
     assert index.match({"x": 1, "y": 2}) == [4, "new"]
 
@@ -95,9 +95,10 @@ def test_labels_move_while_a_merge_is_made(held, monkeypatch):
     assert sizes(index)
 
 
-def test_labels_of_segments_move(monkeypatch):
+@pytest.mark.parametrize("layout", [1, 2])
+def test_labels_of_segments_move(monkeypatch, layout):
     set_thresholds(monkeypatch, stride=8)
-    index, known = tw.Index("auto", pending=1), {}
+    index, known = tw.Index("auto", pending=1, layout=layout), {}
     rng = random.Random(5)
     words = [f"w{rng.randrange(10**6):06}" for _ in range(150)]
     for i, word in enumerate(words):

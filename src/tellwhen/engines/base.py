@@ -160,6 +160,12 @@ class Engine(ABC):
         """The next piece of background work, if there is any."""
         return None
 
+    def keep_up(self) -> None:
+        """Do all background work now."""
+        while (work := self.upkeep()) is not None:
+            work.run()
+            work.finish()
+
     def mark(self) -> Undo | None:
         """What undoes all changes from now on; None if the engine would have to be built again."""
         return None

@@ -9,18 +9,16 @@ import numpy as np
 
 from tellwhen.compile.alive import is_alive
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.atree.arrays import EDGES, NODES, ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.arrays import EDGES, NODES, ATreeIndex
 from tellwhen.engines.atree.forest import Grown
-from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.kernels.plant import ADJUSTED, APART
-from tellwhen.engines.atree.kernels.three_valued import match_three_valued
 from tellwhen.engines.atree.layout import Switches, laid_out
+from tellwhen.engines.atree.reader import reader
 from tellwhen.engines.atree.verify import check_forest, check_index
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import BulkEngine
-from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
+from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.engines.shared.selectivity import chances
-from tellwhen.engines.shared.stabbing import satisfied_sizes
 
 
 class ATree(BulkEngine):
@@ -67,31 +65,19 @@ class ATree(BulkEngine):
 
     def _lay_out(self) -> None:
         assert self._grown is not None
-        snapshot = self.source.snapshot()
-        option = self.option
+        snapshot, option = self.source.snapshot(), self.option
+        marginals = self.source.typical().marginals_if_known(snapshot.domains)
         switches = Switches(bool(option["zero"]), bool(option["demand"]), bool(option["access"]))
-        self._index = laid_out(self._grown, snapshot, self._built, self._roots, chances(self.source), switches)
+        chance = chances(snapshot.predicates, marginals)
+        self._index = laid_out(self._grown, snapshot, self._built, self._roots, chance, switches)
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         super().restore(arrays)
         self._grown = None  # it is grown again by the next merge
 
     def _index_reader(self, refiner: Refiner) -> Reader:
-        snapshot, index = self.source.snapshot(), self._index
-        inner = len(index.is_or)
-        sizes = sizes_of(
-            ATreeScratch,
-            found=satisfied_sizes(snapshot),
-            marks=inner // 64 + 1,
-            groups=inner // 4096 + 1,
-            queue=inner + 1,
-            asked=len(index.level_start) + 1,
-            next_other=len(index.level_start) + 1,
-            signature=inner + 1,
-            effort=2,
-        )
-        kernel = match_tree if self.option["zero"] else match_three_valued
-        found = CallReader(Call(kernel, index, snapshot, sizes))
+        snapshot = Packed(self.source.snapshot())
+        found = reader(Packed(self._index), snapshot, is_three_valued=not self.option["zero"])
         return Union([found, refiner]) if self._pending.count else found
 
     def stats(self) -> dict[str, Any]:

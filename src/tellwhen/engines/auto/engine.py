@@ -1,4 +1,4 @@
-"""`auto`, the default: `cover` in segments that are merged in the background. Nobody waits for a merge."""
+"""`auto`, the default: `cover` or `atree` in segments that are merged in the background. Nobody waits for a merge."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
-from tellwhen.containers.batches import Marginals
+from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.memory import give_back
-from tellwhen.engines.auto.segments import Segment, built, restored, to_merge
+from tellwhen.engines.atree.build import build as build_graph
+from tellwhen.engines.atree.verify import check_index as check_graph
+from tellwhen.engines.auto.choice import EVENTS, Timed
+from tellwhen.engines.auto.guess import guessed
+from tellwhen.engines.auto.segments import Segment, all_readers, built, ready, restored, to_merge
 from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
+from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import ABSENT, one_by_one, slots_by_domain, together
-from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
@@ -30,6 +34,12 @@ PENDING_MAX = 256
 UNCOMPILED_MAX = 2_048
 """The same while the kernels of `cover` are not compiled: a small index never has to wait for that."""
 
+CHOSEN, COVER, ATREE = range(3)
+"""Values of the option `layout`."""
+
+SETTLED_MIN = 4_096
+"""A segment of at least this many slots is worth trying which index is faster."""
+
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
 
@@ -38,11 +48,12 @@ class Auto(Engine):
     """Keeps segments, each much smaller than the one before it, and pending slots that are in none yet."""
 
     name = "auto"
-    summary = "cover, in segments that are merged in the background; the default"
+    summary = "cover or atree, in segments that are merged in the background; the default"
     supports = frozenset({"expressions"})
     counts_candidates = True
     options: ClassVar[Mapping[str, Option]] = {
         "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
+        "layout": Option(CHOSEN, CHOSEN, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
     }
 
     def __init__(self, source: Source, **given: int) -> None:
@@ -76,6 +87,7 @@ class Auto(Engine):
         self._counted = Counted()  # perhaps for other events than those that were counted
         if self._segments or self._pending.count > self._pending_max():
             self._merge_now(len(self._segments))
+        self.keep_up()
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
         self._segments = tuple(segment.moved(moves) for segment in self._segments)
@@ -96,14 +108,22 @@ class Auto(Engine):
     # merging
 
     def is_due(self) -> bool:
-        return self._due() is not None
+        return self._due() is not None or self._unsettled() is not None
 
     def upkeep(self) -> Upkeep | None:
         count = self._due()
-        if count is None:
+        if count is not None:
+            self._merge = self._new_merge(count)
+            return self._merge
+        segment = self._unsettled()
+        return None if segment is None else Settling(self, segment, self.option["layout"] == ATREE)
+
+    def _unsettled(self) -> Segment | None:
+        """A segment for which the faster index is to be found."""
+        if self.option["layout"] == COVER:
             return None
-        self._merge = self._new_merge(count)
-        return self._merge
+        least = 1 if self.option["layout"] == ATREE else SETTLED_MIN
+        return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
     def _due(self) -> int | None:
         """How many of the last segments to merge with the pending slots; None if no merge is due."""
@@ -144,6 +164,14 @@ class Auto(Engine):
         self._is_outdated = self._is_outdated and bool(kept)
         return True
 
+    def settle(self, before: Segment, after: Segment) -> bool:
+        """Put the faster index of a segment in place; False if the segment is gone."""
+        if not any(one is before for one in self._segments):
+            return False
+        self._segments = tuple(after if one is before else one for one in self._segments)
+        self._removed = self._count_removed()
+        return True
+
     # reading
 
     def reader(self) -> Reader:
@@ -171,26 +199,36 @@ class Auto(Engine):
             "removed": self._removed,
             "pending": self._pending.count,
             "segments": self._sizes,
+            "atree": sum(len(segment.slots) for segment in self._segments if segment.is_graph),
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
     def shares(self) -> list[Share]:
         found: dict[int, int] = {}
         snapshot = self.source.snapshot()
-        for segment in self._segments:
-            for domain, slots in slots_by_domain(segment.packed.arrays).items():
+        for index in self._covers():
+            for domain, slots in slots_by_domain(index).items():
                 found[domain] = found.get(domain, 0) + len(alive(snapshot, slots))
         shares = [Share(count, "wait for", domain) for domain, count in found.items()]
-        at_once = sum(len(alive(snapshot, together(segment.packed.arrays))) for segment in self._segments)
+        at_once = sum(len(alive(snapshot, together(index))) for index in self._covers())
         if at_once:
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
+        shared = sum(len(alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
+        if shared:
+            shares.append(
+                Share(shared, "are in a graph in which equal parts are one node (atree), which is faster here")
+            )
         return shares + pending_share(self._pending.count)
 
     def always(self) -> I32:
         is_absent = self._is_often_absent()
-        found = [one_by_one(segment.packed.arrays, is_absent) for segment in self._segments]
+        found = [one_by_one(index, is_absent) for index in self._covers()]
         slots = np.concatenate([self._pending.view[:0], *found])
         return np.sort(alive(self.source.snapshot(), slots))
+
+    def _covers(self) -> list[CoverIndex]:
+        """The indexes of `cover` among those of the segments."""
+        return [segment.packed.arrays for segment in self._segments if not segment.is_graph]
 
     def _is_often_absent(self) -> NDArray[np.bool_]:
         """By domain: does it tell whether an attribute is there that most events lack, as far as is known?"""
@@ -217,7 +255,8 @@ class Auto(Engine):
         assert len(np.unique(slots)) == len(slots), "a slot is in two places"
         assert self._removed == self._count_removed()
         for segment in self._segments:
-            check_index(segment.packed.arrays, segment.slots, snapshot)
+            check = check_graph if segment.is_graph else check_index
+            check(segment.packed.arrays, segment.slots, snapshot)
 
 
 class SegmentsReader(Reader):
@@ -231,7 +270,7 @@ class SegmentsReader(Reader):
         snapshot = Packed(self._snapshot)
         found: list[Reader] = []
         if self._segments:
-            found += readers([segment.packed for segment in self._segments], snapshot, self._counted)
+            found += all_readers(self._segments, snapshot, self._counted)
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
         self._reader = found[0] if len(found) == 1 else Union(found)
@@ -266,3 +305,33 @@ class Merge(Upkeep):
 
     def finish(self) -> bool:
         return self._engine.adopt(self)
+
+
+class Settling(Upkeep):
+    """Finds the index to keep for a segment: that of `cover`, which it has, or that of `atree`."""
+
+    def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
+        self._engine, self._segment, self._is_graph_wanted = engine, segment, is_graph_wanted
+        self._snapshot = engine.source.snapshot()
+        self._typical, self._is_presence = engine.source.typical(), engine.source.is_presence()
+        self.result: Segment
+
+    def run(self) -> None:
+        snapshot, typical, segment = self._snapshot, self._typical, self._segment
+        marginals = typical.marginals_if_known(snapshot.domains)
+        slots = alive(snapshot, segment.slots)
+        graph = None
+        if self._is_graph_wanted:
+            graph = build_graph(snapshot, slots, marginals)
+        elif len(slots):
+            count = min(EVENTS, len(typical.weight))
+            events = between(typical.events, 0, count) if count else guessed(snapshot, slots, self._is_presence, EVENTS)
+            graph = Timed(snapshot, marginals, events).faster_graph(slots, segment.packed)
+        if graph is None:
+            self.result = segment._replace(is_settled=True)
+        else:
+            self.result = ready(Segment.of(slots, graph, is_settled=True), snapshot)
+        give_back()
+
+    def finish(self) -> bool:
+        return self._engine.settle(self._segment, self.result)

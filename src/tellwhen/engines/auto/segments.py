@@ -7,7 +7,7 @@ larger ones. No change has to wait for a merge, which can be made in the backgro
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +16,22 @@ from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.containers.named import flatten, part, unflatten
-from tellwhen.engines.cover.arrays import BUCKETS_MAX, CoverIndex
+from tellwhen.engines.atree.arrays import ATreeIndex
+from tellwhen.engines.atree.reader import reader
+from tellwhen.engines.base import Counted, Reader
+from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.build import build
-from tellwhen.engines.cover.engine import CHUNK_MIN
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.shared.calls import Packed
+from tellwhen.engines.shared.stabbing import moved
 from tellwhen.kernels.arrays import I32, Snapshot
 
 RATIO = 4
 """A segment is merged with all that is smaller once that exceeds a quarter of its size."""
+
+
+KINDS: dict[str, type[CoverIndex] | type[ATreeIndex]] = {"cover": CoverIndex, "atree": ATreeIndex}
+"""What the index of a segment may be, by what its name begins with."""
 
 
 class Segment(NamedTuple):
@@ -34,22 +41,32 @@ class Segment(NamedTuple):
     """Unique: arrays that were saved under this name need not be saved again."""
     slots: I32
     packed: Packed
-    """Its `CoverIndex`."""
+    """Its `CoverIndex`, or its `ATreeIndex`."""
+    is_settled: bool
+    """Is it the index to keep, or was the other one not tried yet?"""
 
     @classmethod
-    def of(cls, slots: I32, index: CoverIndex) -> Segment:
+    def of(cls, slots: I32, index: CoverIndex | ATreeIndex, is_settled: bool = False) -> Segment:
         """A new one."""
-        return cls(f"segment-{uuid.uuid4().hex}", slots, Packed(index))
+        kind = "cover" if isinstance(index, CoverIndex) else "atree"
+        return cls(f"{kind}-{uuid.uuid4().hex}", slots, Packed(index), is_settled)
 
-    def moved(self, moves: Iterable[tuple[int, Moved]]) -> Segment:
+    @property
+    def is_graph(self) -> bool:
+        """Is its index that of `atree`?"""
+        return isinstance(self.packed.arrays, ATreeIndex)
+
+    def moved(self, moves: Sequence[tuple[int, Moved]]) -> Segment:
         """The same after some domains were relabelled."""
-        index: CoverIndex = self.packed.arrays
+        index: CoverIndex | ATreeIndex = self.packed.arrays
+        if isinstance(index, ATreeIndex):
+            return Segment.of(self.slots, index._replace(stabbing=moved(index.stabbing, moves)), self.is_settled)
         cuts = index.cuts.copy()
         for domain, relabelled in moves:
             if domain < len(index.cut_start) - 1:
                 mine = cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
                 mine[:] = relabelled.cuts(mine)
-        return Segment.of(self.slots, index._replace(cuts=cuts))
+        return Segment.of(self.slots, index._replace(cuts=cuts), self.is_settled)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
@@ -59,9 +76,20 @@ class Segment(NamedTuple):
 
 def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     """The segments whose `arrays` were saved, in the order in which they were saved."""
-    names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.startswith("segment-"))
-    found = [(name, part(arrays, name)) for name in names]
-    return [Segment(name, mine["slots"], Packed(unflatten(CoverIndex, mine))) for name, mine in found]
+    found = []
+    for name in dict.fromkeys(name.partition(".")[0] for name in arrays):
+        kind = KINDS.get(name.partition("-")[0])
+        if kind is not None:
+            mine = part(arrays, name)
+            found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), is_settled=True))
+    return found
+
+
+def all_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
+    """A reader of each."""
+    covers = [segment.packed for segment in segments if not segment.is_graph]
+    graphs = [reader(segment.packed, snapshot, counted) for segment in segments if segment.is_graph]
+    return [*(readers(covers, snapshot, counted) if covers else []), *graphs]
 
 
 def to_merge(sizes: list[int], fresh: int) -> int:
@@ -76,7 +104,10 @@ def to_merge(sizes: list[int], fresh: int) -> int:
 def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
     """A segment of the live ones of the slots, ready to be matched with."""
     kept = np.sort(alive(snapshot, slots))
-    segment = Segment.of(kept, build(snapshot, kept, marginals, CHUNK_MIN, BUCKETS_MAX))
-    # Compiles the kernel now, if necessary: otherwise the first match would have to wait for it.
-    readers([segment.packed], Packed(snapshot))[0].match(NO_EVENTS)
+    return ready(Segment.of(kept, build(snapshot, kept, marginals)), snapshot)
+
+
+def ready(segment: Segment, snapshot: Snapshot) -> Segment:
+    """Compiles the kernel that matches, if necessary: otherwise the first match would have to wait for it."""
+    all_readers([segment], Packed(snapshot))[0].match(NO_EVENTS)
     return segment

@@ -53,6 +53,9 @@ GROUP_SHIFT = 56
 CHUNK_MEMBERS, CHUNK_WORDS = 512, 8
 """The most members of a chunk, and the words of a bitmap with a bit for each."""
 
+CHUNK_MIN = 24
+"""The fewest terms with the same attributes that are worth testing together."""
+
 BUCKETS_MAX = 62
 """The most buckets of a domain."""
 

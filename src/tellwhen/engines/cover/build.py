@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.compile.extract import extract as extracted
 from tellwhen.containers.batches import Marginals
-from tellwhen.engines.cover.arrays import CoverIndex, Postings
+from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MIN, CoverIndex, Postings
 from tellwhen.engines.cover.buckets import bucketed
 from tellwhen.engines.cover.kernels.bitmaps import find_masks
 from tellwhen.engines.cover.kernels.guards import write_guards
@@ -19,7 +19,13 @@ from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import I32, Snapshot
 
 
-def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None, chunk_min: int, buckets_max: int) -> CoverIndex:
+def build(
+    snapshot: Snapshot,
+    slots: I32,
+    marginals: Marginals | None,
+    chunk_min: int = CHUNK_MIN,
+    buckets_max: int = BUCKETS_MAX,
+) -> CoverIndex:
     """The index of these slots."""
     domains = snapshot.domains
     owner, extract = split(extracted(snapshot, slots))

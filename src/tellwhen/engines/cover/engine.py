@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MEMBERS, CoverIndex
+from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MEMBERS, CHUNK_MIN, CoverIndex
 from tellwhen.engines.cover.build import build
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
-
-CHUNK_MIN = 24
-"""The fewest terms with the same attributes that are worth testing together."""
 
 
 class Cover(BulkEngine):

@@ -103,9 +103,6 @@ GUESSED = np.array([0.01, 0.03, 0.1, 0.5, 0.9, 0.95, 1.0])
 """By operator: the share of the values that satisfy a predicate, where nothing is known of them."""
 
 
-def chances(source: Source) -> F64:
+def chances(predicates: Predicates, marginals: Marginals | None) -> F64:
     """By predicate: the share of the events that satisfy it, or a guess."""
-    snapshot, typical = source.snapshot(), source.typical()
-    if typical.is_known:
-        return satisfying(snapshot.predicates, typical.marginals(snapshot.domains)) / UNIT
-    return GUESSED[operators(snapshot.predicates)]
+    return GUESSED[operators(predicates)] if marginals is None else satisfying(predicates, marginals) / UNIT

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from tellwhen.compile.dictionary import Moved
 from tellwhen.engines.shared.calls import sizes_of
 from tellwhen.engines.shared.kernels.satisfied import Satisfied
 from tellwhen.kernels import stabbing as kernels
@@ -76,6 +78,17 @@ def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
     in_use[predicate] = True
     upto = np.concatenate([[0], np.cumsum(in_use)])
     return build(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32))
+
+
+def moved(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
+    """The same after some domains were relabelled."""
+    key_start, keys = stabbing.key_start.reshape(4, -1), stabbing.keys.copy()
+    for domain, relabelled in moves:
+        if domain < key_start.shape[1] - 1:
+            for shape in key_start:
+                mine = slice(shape[domain], shape[domain + 1])
+                keys[mine] = relabelled(keys[mine])
+    return stabbing._replace(keys=keys)
 
 
 def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:

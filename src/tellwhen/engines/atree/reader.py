@@ -1,0 +1,30 @@
+"""Matching with an index of `atree`."""
+
+from __future__ import annotations
+
+from tellwhen.engines.atree.arrays import ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.kernels.match import match_tree
+from tellwhen.engines.atree.kernels.three_valued import match_three_valued
+from tellwhen.engines.base import Counted
+from tellwhen.engines.shared.calls import Call, CallReader, Packed, sizes_of
+from tellwhen.engines.shared.stabbing import satisfied_sizes
+
+
+def reader(
+    packed: Packed, snapshot: Packed, counted: Counted | None = None, is_three_valued: bool = False
+) -> CallReader:
+    """A reader of an index; of one that propagates false results too, if it is three-valued."""
+    index: ATreeIndex = packed.arrays
+    inner, levels = len(index.is_or), len(index.level_start)
+    sizes = sizes_of(
+        ATreeScratch,
+        found=satisfied_sizes(snapshot.arrays),
+        marks=inner // 64 + 1,
+        groups=inner // 4096 + 1,
+        queue=inner + 1,
+        asked=levels + 1,
+        next_other=levels + 1,
+        signature=inner + 1,
+        effort=2,
+    )
+    return CallReader(Call(match_three_valued if is_three_valued else match_tree, packed, snapshot, sizes, counted))

@@ -1,0 +1,185 @@
+"""Does `auto` find the faster index of a segment, and is nothing lost on the way?"""
+
+import itertools
+
+import numpy as np
+import pytest
+from bench.loading import stored
+
+import tellwhen as tw
+from support import settled
+from tellwhen.checks import check_engine
+from tellwhen.engines import create
+from tellwhen.engines.auto import choice
+from tellwhen.engines.auto.choice import BETTER, HOPELESS, WORTH_SECONDS, Timed
+from tellwhen.engines.auto.engine import SETTLED_MIN
+from tellwhen.engines.auto.guess import guessed
+from tellwhen.engines.shared.calls import CallReader
+from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.workloads import ABEGen, Targeting
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
+def test_graphs_in_segments_are_right(seed):
+    check_engine("auto:pending=4,layout=2", seed, rounds=4)
+
+
+def rules(count):
+    return {i: f"(a = {i % 50} OR b < {i % 7}) AND (c = {i % 90} OR d > {i % 11})" for i in range(count)}
+
+
+def timed(monkeypatch, cover, graph, sample=None):
+    """Give the indexes these seconds per event, and on a sample these."""
+    asked = []
+
+    def seconds(_, reader):
+        index = reader._call.index.arrays
+        slots = {*index.words.tolist()} if isinstance(reader, CallReader) else {*index.postings.slot.tolist()}
+        is_sample = sample is not None and len(slots) < 10_000
+        asked.append("sample" if is_sample else "all")
+        return (sample if is_sample else (cover, graph))[isinstance(reader, CallReader)]
+
+    monkeypatch.setattr(Timed, "_seconds", seconds)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("cover", "graph", "is_graph"),
+    [
+        (1.0, 1.0 / BETTER, True),
+        (1.0, 1.01 / BETTER, False),
+        (1.0, 2.0, False),
+        (0.9 * WORTH_SECONDS, 0.0001 * WORTH_SECONDS, False),
+    ],
+)
+def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
+    timed(monkeypatch, cover, graph)
+    index = tw.Index().add_many(rules(SETTLED_MIN)).rebuild()
+    assert index.stats()["auto"]["atree"] == (SETTLED_MIN if is_graph else 0)
+    assert ("in a graph in which equal parts are one node (atree)" in str(index.plan())) == is_graph
+    assert len(index.match({"a": 3, "d": 100})) == len(range(3, SETTLED_MIN, 50))
+
+
+def test_a_small_segment_is_not_timed(monkeypatch):
+    asked = timed(monkeypatch, 1.0, 0.1)
+    index = tw.Index().add_many(rules(SETTLED_MIN - 1)).rebuild()
+    assert index.stats()["auto"]["atree"] == 0
+    assert asked == []
+
+
+@pytest.mark.parametrize(("sample", "is_tried"), [(1.0 / HOPELESS - 0.01, True), (1.0 / HOPELESS + 0.01, False)])
+def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_tried):
+    monkeypatch.setattr(choice, "SAMPLE", 1_000)
+    asked = timed(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
+    # Of this many different slots the sample has less than half.
+    index = settled(tw.Index().add_many(rules(25_000)))
+    assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
+    assert index.stats()["auto"]["atree"] == (25_000 if is_tried else 0)
+
+
+def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
+    timed(monkeypatch, 1.0, 0.1)
+    index = settled(tw.Index().add_many(rules(12_000)))
+    assert index.stats()["auto"]["atree"] == 12_000
+    event = {"a": 3, "b": 2, "c": 8, "d": 5}
+    index.remove(3).add("new", "a = 3 AND c = 8")
+    want = index.match(event)
+    assert "new" in want
+    index.save(tmp_path / "index")
+    again = tw.Index.load(tmp_path / "index")
+    assert again.stats()["auto"]["atree"] == 12_000
+    assert again.match(event) == want
+    assert not again._shard.engine.is_due()
+    again._shard.engine.verify()
+
+
+def test_typical_events_decide_again(monkeypatch):
+    timed(monkeypatch, 1.0, 0.1)
+    index = tw.Index().add_many(rules(5_000)).rebuild()
+    assert index.stats()["auto"]["atree"] == 5_000
+    timed(monkeypatch, 1.0, 2.0)
+    index.observe([{"a": 1, "c": 2}])
+    assert index.stats()["auto"]["atree"] == 0
+
+
+def test_what_a_merge_has_overtaken_is_dropped():
+    store, slots = stored(ABEGen(total=5_000), 5_000)
+    engine = create("auto:layout=2", store)
+    engine.insert(slots[:4_600])
+    engine.keep_up()
+    engine.insert(slots[4_600:])
+    first = engine.upkeep()
+    first.run()
+    assert first.finish()
+    work = engine.upkeep()
+    work.run()
+    engine._merge_now(len(engine._segments))
+    assert not work.finish()
+    engine.keep_up()
+    engine.verify()
+    assert engine.stats()["atree"] == engine.stats()["subscriptions"] == 5_000
+
+
+@pytest.mark.parametrize(("layout", "atree"), [(1, 0), (2, 300)])
+def test_the_option_decides(layout, atree):
+    index = tw.Index(f"auto:layout={layout},pending=4").add_many(rules(300)).rebuild()
+    assert index.stats()["auto"]["atree"] == atree
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("work", "is_graph"), [(ABEGen(total=20_000), True), (Targeting(), False)])
+def test_the_clock_decides(monkeypatch, work, is_graph):
+    monkeypatch.setattr(choice, "WORTH_SECONDS", 0.0)
+    store, slots = stored(work, 20_000)
+    engine = create("auto", store)
+    engine.insert(slots)
+    engine.keep_up()
+    assert engine.stats()["atree"] == (20_000 if is_graph else 0)
+
+
+# guessed events
+
+
+def guess(*texts, count=64):
+    index = tw.Index("scan").add_many(enumerate(texts))
+    store = index._shard.store
+    names = [(domain.attribute, domain.kind) for domain in store.attributes.domains]
+    events = guessed(store.snapshot(), np.arange(len(texts), dtype=np.int32), store.is_presence(), count)
+    found = []
+    for begin, end in itertools.pairwise(events.start.tolist()):
+        assert np.all(np.diff(events.domain[begin:end]) > 0)
+        found.append({names[d]: p for d, p in zip(events.domain[begin:end], events.low[begin:end], strict=True)})
+    assert np.array_equal(events.low, events.high)
+    assert not np.isin(events.low, (LOWEST, HIGHEST)).any()
+    return found, index
+
+
+def test_a_value_that_is_asked_for_occurs():
+    found, index = guess("x = 5", "x = 7", "x IN (9, 11)")
+    values = {event["x", "int"] for event in found}
+    points = index._shard.store.snapshot().predicates.low
+    assert values == set(points.tolist())
+
+
+def test_between_the_ends_of_ranges_all_values_are_likely():
+    found, _ = guess("x > 100", "x < 500", "x BETWEEN 200 AND 300")
+    values = np.array([event["x", "int"] for event in found]) / 2
+    assert len(set(values.tolist())) > 30
+    assert np.all(values % 1 == 0)
+    assert values.min() >= 100
+    assert values.max() <= 500
+
+
+def test_an_event_has_the_attributes_of_a_few_subscriptions():
+    found, _ = guess(*(f"a{i} = 1 AND b{i} = 2" for i in range(100)))
+    assert {len(event) for event in found} <= {2, 4, 6}
+
+
+def test_events_of_odd_subscriptions_are_guessed():
+    found, _ = guess("TRUE", "x IS NULL", "y IS NOT NULL", "z LIKE '%a%'", "NOT s = 'q'", "FALSE")
+    assert all(("x", "presence") in event and ("y", "presence") in event for event in found)
+    assert guess("TRUE")[0] == [{}] * 64
+
+
+def test_guesses_are_the_same_every_time():
+    assert guess("x > 1 AND y < 5", "z = 'a'")[0] == guess("x > 1 AND y < 5", "z = 'a'")[0]
