@@ -40,7 +40,7 @@ from tellwhen.engines.base import INDEX_AT_ONCE
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.report.charts import lines, svg
 from tellwhen.schema import Schema
-from tellwhen.workloads import BEGen, Groups, Targeting, Varied, Workload
+from tellwhen.workloads import ABEGen, BEGen, Groups, Targeting, Varied, Workload
 from tellwhen.workloads.base import BLOCK, taken, taken_events
 
 EVENTS, BATCH = 100, 1_000
@@ -61,6 +61,7 @@ CASES = [
     Case("ad rules", Targeting(), 100_000, 0.15),
     Case("trees of 16 leaves, 15 of 400 attributes", Groups(), 100_000, 0.08),
     Case("trees of 16 leaves, 20 of 20 attributes", Groups(dimensions=20, event_size=20, bases=60), 100_000, 0.25),
+    Case("trees that share parts (ABE-Gen)", ABEGen(total=100_000), 100_000),
     Case("conjunctions, 1 %", BEGen(), 1_000_000, 0.05),
     Case("conjunctions, 0.1 %", BEGen(match=0.001), 1_000_000, 0.03),
     Case("conjunctions, 30 of 100 attributes", BEGen(dimensions=100, event_size=30), 1_000_000, 0.15),
