@@ -39,12 +39,22 @@ LATE = (
 )
 """Files whose tests come last: by then the conformance suite, which runs at the same time, has compiled the kernels."""
 
+LATE_ENGINES = ("auto", "cover")
+"""Likewise: the tests of Spark compile these first."""
+
+
+def given_engine(item):
+    """The engine that a test is given; None if it makes its own."""
+    return item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") in LATE)
+    items.sort(
+        key=lambda item: (item.path.stem.removeprefix("test_") in LATE, given_engine(item) in LATE_ENGINES),
+    )
     for item in items:
-        engine = item.callspec.params.get("engine", "auto") if hasattr(item, "callspec") else "auto"
+        engine = given_engine(item) or "auto"
         if engine not in USUAL_ENGINES and not item.get_closest_marker("every_engine"):
             item.add_marker(pytest.mark.slow)
 

@@ -2,12 +2,12 @@
 
 - `engines`: the conformance suite, and the tests of single engines.
 - `trees`: the same for the engines of any expression that came with A-Tree: half of the kernels to compile.
-- `spark`: whatever needs a Spark session. Kernels are compiled as users run them.
+- `spark`: whatever needs a Spark session.
 - `unit`: everything else, with the examples in docstrings and documents.
-- `unchecked`: the conformance suite with kernels as users run them.
+- `unchecked`: the conformance suite with kernels as users run them; so do some tests of `unit`, in their own processes.
 
-In `engines`, `trees` and `unit`, kernels check the bounds of every array that they index, and are compiled without
-optimizing them much, which would take longer than it saves. All use the same cache: most kernels are compiled once.
+In all others, kernels check the bounds of every array that they index, and are compiled without optimizing them much,
+which would take longer than it saves. They use the same cache: most kernels are compiled once.
 
 `--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
 they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
@@ -47,7 +47,7 @@ NAMED = " or ".join((*TREES, "tree_engines"))
 PARTS = {
     "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
     "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),
-    "spark": Part(OTHERS, "spark", {}),
+    "spark": Part(OTHERS, "spark", CHECKED),
     "unit": Part(OTHERS, "not spark", CHECKED),
     "unchecked": Part(["tests/conformance"], "", {}),
 }

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from support import ROOT
 
 HIDDEN = """
@@ -50,6 +52,7 @@ def test_no_function_hides_a_module():
     assert "tellwhen.spark" in names
 
 
+@pytest.mark.slow
 def test_an_engine_is_one_folder(tmp_path):
     """A copy of the package with one more folder, and nothing else changed."""
     package = tmp_path / "tellwhen"

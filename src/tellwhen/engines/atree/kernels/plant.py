@@ -129,15 +129,16 @@ def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
     for r in range(registers + 1):
         last = growth.roots[r + 1] if r < registers else rows
         for row in range(last - 1, growth.roots[r] - 1, -1):
-            kind, first = tree[row, program.KIND], tree[row, program.CHILD]
+            kind, first = np.int64(tree[row, program.KIND]), np.int64(tree[row, program.CHILD])
+            count = np.int64(tree[row, program.CHILDREN])
             if kind == LEAF:
                 node[row] = leaf_of(forest, first)
             elif kind == REGISTER_LEAF:
                 node[row] = node[growth.roots[first]]
             else:
-                for i in range(tree[row, program.CHILDREN]):
+                for i in range(count):
                     members[i] = node[first + i]
-                node[row] = join(forest, kind, growth, tree[row, program.CHILDREN], sharing, is_binary)
+                node[row] = join(forest, kind, growth, count, sharing, is_binary)
     return np.int64(node[growth.roots[registers]])
 
 
@@ -167,7 +168,7 @@ def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots
             roots[k] = IMPOSSIBLE
         elif kind == CONJUNCTION:
             for i in range(tests):
-                growth.members[i] = leaf_of(forest, subscriptions.code[begin + i])
+                growth.members[i] = leaf_of(forest, np.int64(subscriptions.code[begin + i]))
             roots[k] = join(forest, AND_NODE, growth, tests, sharing, is_binary) if tests > 0 else ALWAYS
         else:
             roots[k] = plant_tree(forest, subscriptions, slot, growth, sharing, is_binary)
