@@ -82,12 +82,16 @@ def value(row: Row | None, metric: str) -> float | None:
     return None if row is None or row["status"] != "ok" else row.get(metric)
 
 
+DRAW_MAX = 0.3
+"""However noisy a point is, a larger difference is no draw."""
+
+
 @dataclass(frozen=True)
 class Leads(Claim):
     """An engine beats each of its rivals by `factor`, at a `share` of the points where both were run.
 
     A rival that exceeded its time or memory has lost the point. The engine has lost it if it has no value there. A
-    difference within the noise is a draw, which counts as won only if the factor is 1.
+    difference within the noise, or within 30 % if there is more, is a draw, which counts as won only if the factor is 1.
     """
 
     engine: str
@@ -126,7 +130,7 @@ class Leads(Claim):
         if other is None:
             return theirs["status"] in OVER, None
         ratio = other / max(own, 1e-12)
-        noise = max(row.get(f"{metric}_noise") or 0 for row in (mine, theirs))
+        noise = min(DRAW_MAX, max(row.get(f"{metric}_noise") or 0 for row in (mine, theirs)))
         return ratio >= self.factor * (1 - noise if self.factor == 1 else 1), ratio
 
 

@@ -48,7 +48,7 @@ class Experiment:
     `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
     shows, by our names; `labels` says what some of them stand for; `also` names what is missing besides engines. A
     figure that does not compare engines has `rows` instead of points. `more` are the metrics of further sub-figures.
-    With a `note` there is no verdict: it says why.
+    With a `note` there is no verdict: it says why. `differs` says why some claims do not hold here.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Experiment:
     more: tuple[Metric, ...] = ()
     also: str = ""
     note: str = ""
+    differs: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def label(self, engine: str) -> str:

@@ -42,7 +42,10 @@ def finding(experiment: Experiment, result: Results) -> Finding:
         return Finding("not comparable", f"waits for {', '.join(sorted(absent)) or experiment.also}")
     if experiment.note:
         return Finding("not comparable", experiment.note)
-    return judged(experiment.claims, result.rows, experiment.metric)
+    found = judged(experiment.claims, result.rows, experiment.metric)
+    if found.verdict == "does not hold" and experiment.differs:
+        return Finding(found.verdict, f"{found.text}. Why: {experiment.differs}")
+    return found
 
 
 def _section(page: Page, experiment: Experiment, result: Results) -> None:
