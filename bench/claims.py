@@ -91,7 +91,7 @@ class Leads(Claim):
     """An engine beats each of its rivals by `factor`, at a `share` of the points where both were run.
 
     A rival that exceeded its time or memory has lost the point. The engine has lost it if it has no value there. A
-    difference within the noise, or within 30 % if there is more, is a draw, which counts as won only if the factor is 1.
+    difference within the noise, but at most 30 %, is a draw, which counts as won only if the factor is 1.
     """
 
     engine: str

@@ -18,8 +18,10 @@ USUAL_ENGINES = {"auto", "counting", "scan"}
 
 
 LATE = (
+    "arrays",
     "atree",
     "bdd",
+    "bench",
     "betree",
     "cover",
     "pst_engines",

@@ -339,6 +339,9 @@ class Engine:
     def insert(self, slots):
         print("engines may print")
         take(1)
+    def upkeep(self):
+        return None
+
     def reader(self):
         return Reader()
 

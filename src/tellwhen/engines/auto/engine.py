@@ -313,19 +313,21 @@ class Settling(Upkeep):
     def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
         self._engine, self._segment, self._is_graph_wanted = engine, segment, is_graph_wanted
         self._snapshot = engine.source.snapshot()
-        self._typical, self._is_presence = engine.source.typical(), engine.source.is_presence()
+        typical = engine.source.typical()  # which changes with the store: what is needed of it is taken now
+        self._marginals = typical.marginals_if_known(self._snapshot.domains)
+        self._events = between(typical.events, 0, min(EVENTS, len(typical.weight)))
+        self._is_presence = engine.source.is_presence()
         self.result: Segment
 
     def run(self) -> None:
-        snapshot, typical, segment = self._snapshot, self._typical, self._segment
-        marginals = typical.marginals_if_known(snapshot.domains)
+        snapshot, marginals, segment = self._snapshot, self._marginals, self._segment
         slots = alive(snapshot, segment.slots)
         graph = None
         if self._is_graph_wanted:
             graph = build_graph(snapshot, slots, marginals)
         elif len(slots):
-            count = min(EVENTS, len(typical.weight))
-            events = between(typical.events, 0, count) if count else guessed(snapshot, slots, self._is_presence, EVENTS)
+            is_known = len(self._events.single_valued) > 0
+            events = self._events if is_known else guessed(snapshot, slots, self._is_presence, EVENTS)
             graph = Timed(snapshot, marginals, events).faster_graph(slots, segment.packed)
         if graph is None:
             self.result = segment._replace(is_settled=True)
