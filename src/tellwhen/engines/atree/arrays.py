@@ -101,6 +101,8 @@ class ATreeIndex(NamedTuple):
     always: I32  # slots of subscriptions that are always true
     level_start: I64  # |0|7|9|    inner nodes of a level, from the second level on
     is_or: U8  # by inner node
+    leads: U64  # a bit for every predicate whose record has slots or links
+    is_read: U64  # a bit for every inner node whose result another one may look up
     by_domain_start: I64  # by domain: its predicates, where false ones are propagated; else empty
     by_domain: I32
 
@@ -116,6 +118,7 @@ class ATreeScratch(NamedTuple):
     found: Satisfied
     marks: U64  # a bit for every inner node that is to be looked at; zero between events
     groups: U64  # a bit for every word of `marks` that is not zero
+    leading: I32  # the predicates that are satisfied and lead somewhere
     queue: I32  # the nodes of one level that are to be looked at
     asked: I32  # a stack of nodes that are being asked
     next_other: I64  # and where each goes on

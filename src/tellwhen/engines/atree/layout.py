@@ -33,7 +33,7 @@ from tellwhen.engines.atree.kernels.layout import (
 from tellwhen.engines.atree.kernels.plant import ALWAYS
 from tellwhen.engines.shared.kernels.tree import LEAF, OR_NODE
 from tellwhen.engines.shared.stabbing import build_for
-from tellwhen.kernels.arrays import F64, I32, I64, Snapshot
+from tellwhen.kernels.arrays import F64, I32, I64, U64, Snapshot
 
 Flags = NDArray[np.bool_]
 
@@ -76,7 +76,8 @@ def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: 
     words = np.zeros(record_start[-1], dtype=np.int32)
     write_links(*given, *modes, sizes, record_start, words)
     write_slots(source, slots[is_node], sizes, record_start, words)
-    sort_others(record_start, words, is_or, chances, inner.chance)
+    is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
+    sort_others(record_start, words, is_or, chances, inner.chance, is_read)
 
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
     if not switches.zero_suppression:
@@ -89,6 +90,8 @@ def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: 
         slots[roots == ALWAYS],
         np.searchsorted(levels, np.arange(2, levels.max(initial=1) + 2)),
         is_or,
+        _bits(sizes[:predicates, SLOTS] + sizes[:predicates, LINKS] > 0),
+        is_read,
         by_domain_start,
         by_domain,
     )
@@ -118,6 +121,13 @@ def _found(grown: Grown, inner: _Inner, source: I64, leaf_chance: F64, switches:
     given = grown.packed.addresses, order, number, leaf_chance, chance, access
     find_asked(*given, is_found, leaf_found, asks, leaf_asks)
     return is_found, leaf_found | (leaf_chance <= np.maximum(OFTEN, COST_RATIO * leaf_asks))
+
+
+def _bits(flags: Flags) -> U64:
+    """A bit for each."""
+    padded = np.zeros(64 * (len(flags) // 64 + 1), dtype=np.bool_)
+    padded[: len(flags)] = flags
+    return np.packbits(padded, bitorder="little").view(np.uint64)
 
 
 def _grouped(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:

@@ -21,6 +21,7 @@ def reader(
         found=satisfied_sizes(snapshot.arrays),
         marks=inner // 64 + 1,
         groups=inner // 4096 + 1,
+        leading=len(index.record_start) - inner,
         queue=inner + 1,
         asked=levels + 1,
         next_other=levels + 1,

@@ -39,6 +39,7 @@ from tellwhen.engines.atree.forest import Grown
 from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS
 from tellwhen.engines.shared.kernels.tree import LEAF
 from tellwhen.kernels.arrays import I32, NEVER, Snapshot
+from tellwhen.kernels.truth import is_true
 
 
 def check_forest(grown: Grown, slots: I32, roots: I32, snapshot: Snapshot) -> None:
@@ -126,6 +127,10 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
         indexed += record[RECORD + record[OTHERS] : RECORD + record[OTHERS] + record[SLOTS]]
         leads_to.update(links[TARGET::LINK_WORDS])
         node = source - predicates
+        if node < 0:
+            assert bool(record[SLOTS] or record[LINKS]) == bool(is_true(index.leads, source)), (
+                "a predicate is passed over"
+            )
         assert all(target > node for target in links[TARGET::LINK_WORDS]), "a link leads downwards"
         for other in others:
             assert other >= 0 or ~other % inner < node, "a node is tested before it is known"
@@ -136,5 +141,6 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
     assert leads_to.isdisjoint(asked), "a node is asked, but links lead to it"
     assert found <= leads_to, "a node is to be found, but no link leads to it"
     assert leads_to | asked == set(range(inner)), "a node is neither found nor asked"
+    assert found == {node for node in range(inner) if is_true(index.is_read, node)}, "a result is not kept"
     assert index.level_start[0] == 0
     assert index.level_start[-1] == inner

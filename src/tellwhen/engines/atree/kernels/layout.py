@@ -23,6 +23,7 @@ from tellwhen.engines.atree.arrays import (
 from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.truth import set_true
 
 OFTEN, COST_RATIO = 0.6, 8.0
 """A predicate is tested where a node asks for it, instead of being found on every event that satisfies it, if most
@@ -197,13 +198,16 @@ def price_of(other, predicates, inner, leaf_chance, chance):
 
 
 @kernel
-def sort_others(record_start, words, is_or, leaf_chance, chance):
+def sort_others(record_start, words, is_or, leaf_chance, chance, is_read):
     """Put the others of every inner node into the order in which they are best tested: those of an OR that is asked the
-    most probable first."""
+    most probable first. And note in `is_read`, zero before, which of them are inner nodes that are found."""
     inner, predicates = chance.size, leaf_chance.size
     for i in range(inner):
         record = record_start[predicates + i]
         first = record + RECORD
+        for k in range(first, first + words[record + OTHERS]):
+            if words[k] < 0 and ~words[k] < inner:
+                set_true(is_read, ~words[k])
         for k in range(first + 1, first + words[record + OTHERS]):
             one, at = words[k], k
             own = price_of(one, predicates, inner, leaf_chance, chance)

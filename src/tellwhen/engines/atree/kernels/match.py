@@ -152,13 +152,23 @@ def take_level(first, end, scratch):
     return count
 
 
+@inline
+def keep_leading(leads, satisfied, count, leading):
+    """List those of the satisfied predicates that lead somewhere; returns how many. Most are only asked for."""
+    many = 0
+    for k in range(np.uint64(count)):
+        leading[np.uint64(many)] = satisfied[k]
+        many += is_true(leads, satisfied[k])
+    return many
+
+
 @kernel
 def match_tree(index, snapshot, scratch, events, out, event):
     """Exact for all events. effort[0] counts the subscriptions whose node is looked at."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
     truth, satisfied = scratch.found.truth, scratch.found.listed
-    signature, queue = scratch.signature, scratch.queue
+    signature, queue, leading = scratch.signature, scratch.queue, scratch.leading
     words, record_start = index.words, index.record_start
     predicates = record_start.size - 1 - index.is_or.size
     for e in range(event, events.single_valued.size):
@@ -167,12 +177,13 @@ def match_tree(index, snapshot, scratch, events, out, event):
         count = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
         open_event(events, e, scratch.found.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
-        for k in range(count):
-            if k + 2 * AHEAD < count:
-                prefetch(record_start, np.int64(satisfied[k + 2 * AHEAD]))
-                prefetch(words, record_start[satisfied[k + AHEAD]])
+        many = keep_leading(index.leads, satisfied, count, leading)
+        for k in range(many):
+            if k + 2 * AHEAD < many:
+                prefetch(record_start, np.int64(leading[k + 2 * AHEAD]))
+                prefetch(words, record_start[leading[k + AHEAD]])
             if written >= 0:
-                record = record_start[satisfied[k]]
+                record = record_start[leading[k]]
                 written = emit_record(record, index, snapshot, out, written)
                 propagate(record, index, scratch)
         for level in range(index.level_start.size - 1):
@@ -184,7 +195,8 @@ def match_tree(index, snapshot, scratch, events, out, event):
                 record = record_start[predicates + queue[k]]
                 scratch.effort[0] += words[record + SLOTS]
                 if written >= 0 and are_true(record, index, snapshot, events, stop, scratch, clock):
-                    signature[queue[k]] = clock + TRUE
+                    if is_true(index.is_read, queue[k]):
+                        signature[queue[k]] = clock + TRUE
                     written = emit_record(record, index, snapshot, out, written)
                     propagate(record, index, scratch)
         close_event(events, e, scratch.found.first_entry)
