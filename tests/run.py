@@ -1,7 +1,8 @@
 """Run parts of the test suite at the same time: `python tests/run.py engines spark unit`.
 
 - `engines`: the conformance suite, and the tests of single engines.
-- `trees`: the same for the engines of any expression that came with A-Tree: half of the kernels to compile.
+- `trees`: the same for the engines that came with A-Tree, and those of PS-Tree, on which `translation` rests: half of
+  the kernels to compile.
 - `spark`: whatever needs a Spark session.
 - `unit`: everything else, with the examples in docstrings and documents.
 - `unchecked`: the conformance suite with kernels as users run them; so do some tests of `unit`, in their own processes.
@@ -39,11 +40,11 @@ class Part(NamedTuple):
 
 
 CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
-TREES = ("atree", "bdd", "bop", "dewey", "intervalid", "translation")
-OF_TREES = [f"tests/unit/test_{name}.py" for name in ("atree", "bdd", "translation", "tree_engines")]
-OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover", "pst_engines"))]
+TREES = ("atree", "bdd", "bop", "dewey", "intervalid", "pstbloom", "psthash", "translation")
+OF_TREES = [f"tests/unit/test_{name}.py" for name in ("atree", "bdd", "pst_engines", "translation", "tree_engines")]
+OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover"))]
 OTHERS = [f"--ignore={path}" for path in (*OF_ENGINES, *OF_TREES)]
-NAMED = " or ".join((*TREES, "tree_engines"))
+NAMED = " or ".join((*TREES, "pst_engines", "tree_engines"))
 PARTS = {
     "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
     "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),

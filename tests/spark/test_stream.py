@@ -50,7 +50,7 @@ def writing(frame, tmp_path, **trigger):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("plan", ["local", "routed"])
+@pytest.mark.parametrize("plan", [pytest.param("local", marks=pytest.mark.slow), "routed"])
 def test_a_new_version_is_seen_without_a_restart(spark, tmp_path, plan):
     index = tmp_path / "index"
     tws.build(spark.createDataFrame([("a", "x = 1"), ("b", "y = 1")], "id string, expression string"), index, shards=2)

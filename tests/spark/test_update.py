@@ -48,7 +48,7 @@ def events(spark, rng, words):
     return spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
 
 
-@pytest.mark.parametrize("stride", [1 << 40, 8])
+@pytest.mark.parametrize("stride", [pytest.param(1 << 40, marks=pytest.mark.slow), 8])
 def test_an_update_equals_a_rebuild(spark, tmp_path, stride, monkeypatch):
     """With a small stride labels soon run out, and all shards get new ones."""
     monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", stride)

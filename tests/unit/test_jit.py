@@ -121,6 +121,7 @@ def test_a_warm_cache_that_cannot_be_written_is_copied(first, read_only, tmp_pat
     assert set(files(tmp_path / warm.name)) == set(before)
 
 
+@pytest.mark.slow
 def test_without_any_place_kernels_are_compiled_in_memory(read_only, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(NO_TEMPORARY_FOLDER + KERNEL)
@@ -129,6 +130,7 @@ def test_without_any_place_kernels_are_compiled_in_memory(read_only, tmp_path):
     assert list(tmp_path.iterdir()) == [script]
 
 
+@pytest.mark.slow
 def test_a_place_that_others_can_write_is_not_used(read_only, tmp_path):
     """What is loaded from a cache is run."""
     place = tmp_path / f"tellwhen-{os.getuid()}"
