@@ -57,8 +57,8 @@ class Plan(NamedTuple):
             few = ", ".join(repr(id_) for id_ in self.always[:IDS_SHOWN])
             more = ", ..." if len(self.always) > IDS_SHOWN else ""
             found.append(
-                f"every event is tested against {_counted(len(self.always))}, since nothing rare must be true for "
-                f"{'it' if len(self.always) == 1 else 'them'}: {few}{more}"
+                f"nearly every event is tested against {_counted(len(self.always))}, since nothing rare must be true "
+                f"for {'it' if len(self.always) == 1 else 'them'}: {few}{more}"
             )
         if self.expected is not None and self.observed is not None and self.observed > 2 * self.expected + 10:
             found.append("events are not what the profile says: adapt() chooses again from recent events")

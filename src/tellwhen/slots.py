@@ -13,6 +13,10 @@ from tellwhen.kernels.slots import FREE, forget_slots, put_slots
 
 MASK_32 = 0xFFFFFFFF
 
+GOLDEN = 0x9E3779B97F4A7C15
+"""Hashes are multiplied by 2^64 over the golden ratio. The hash of an integer is the integer: ids in a row would fill
+the table without a gap, and whoever came there would have to walk to its end."""
+
 
 class SlotsById:
     """The live slots by id.
@@ -50,7 +54,7 @@ class SlotsById:
 
     def _found(self, id_: Id, table: I32, hashes: np.ndarray) -> int | None:
         mask, known = len(table) - 1, len(hashes)
-        wanted = hash(id_) & MASK_32
+        wanted = hash(id_) * GOLDEN >> 32 & MASK_32
         at = wanted & mask
         while (entry := int(table[at])) != FREE:
             # A slot beyond the hashes was entered after they were taken.
@@ -66,7 +70,8 @@ class SlotsById:
         """Enter ids with their slots. If an id has another slot already, that one must be removed next."""
         missing = len(self._ids) - self._hashes.count
         self._hashes.extend(np.zeros(missing, dtype=np.uint32))
-        self._hashes.data[slots] = [hash(id_) & MASK_32 for id_ in ids]
+        hashes = np.fromiter((hash(id_) for id_ in ids), dtype=np.int64, count=len(slots)).view(np.uint64)
+        self._hashes.data[slots] = hashes * np.uint64(GOLDEN) >> np.uint64(32)
         table, _ = self._arrays
         if 3 * (self._used + len(slots)) > 2 * len(table):
             table = self._grown(len(slots))

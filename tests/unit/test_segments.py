@@ -70,7 +70,7 @@ def test_nobody_waits_for_a_merge(held):
     held.go_on.release(10)
     assert sizes(settled(index)) == [6]
     assert index.stats()["auto"] | {"bytes": 0} == {
-        "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "atree": 0, "bytes": 0,
+        "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "in atree": 0, "bytes": 0,
     }  # fmt: skip
     assert index.match({"x": 1, "y": 2}) == [4, "new"]
 

@@ -116,6 +116,18 @@ def test_ids_are_found_whatever_came_and_went():
     assert all(again.get(id_) == slot for id_, slot in known.items())
 
 
+@pytest.mark.parametrize("step", [1, 2, 64, 4096, -1, 1 << 32])
+def test_ids_in_a_row_leave_gaps(step):
+    """Who looks for an id that is not there walks to the next gap."""
+    ids = Ids()
+    ids.extend([k * step for k in range(20_000)])
+    slots = SlotsById(ids, np.arange(20_000, dtype=np.int32))
+    table, _ = slots._arrays
+    free = np.flatnonzero(table == 0)
+    assert np.diff(free).max() < 200
+    assert all(slots.get(k * step) == k for k in range(0, 20_000, 97))
+
+
 def test_ids_with_equal_hashes_are_told_apart():
     """hash(-1) is hash(-2), and many numbers are equal in their last 32 bits."""
     index = tw.Index().add(-1, "x = 1").add(-2, "x = 2").add(5, "x = 5").add(5 + (1 << 32), "x = 6").add("5", "x = 7")

@@ -37,7 +37,7 @@ UNCOMPILED_MAX = 2_048
 CHOSEN, COVER, ATREE = range(3)
 """Values of the option `layout`."""
 
-SETTLED_MIN = 4_096
+SETTLED_MIN = 1_024
 """A segment of at least this many slots is worth trying which index is faster."""
 
 REMOVED_MIN = 64
@@ -170,6 +170,8 @@ class Auto(Engine):
             return False
         self._segments = tuple(after if one is before else one for one in self._segments)
         self._removed = self._count_removed()
+        if after.is_graph:
+            self._counted = Counted()  # what was counted before says nothing of the new index
         return True
 
     # reading
@@ -199,7 +201,7 @@ class Auto(Engine):
             "removed": self._removed,
             "pending": self._pending.count,
             "segments": self._sizes,
-            "atree": sum(len(segment.slots) for segment in self._segments if segment.is_graph),
+            "in atree": sum(len(segment.slots) for segment in self._segments if segment.is_graph),
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
@@ -215,10 +217,9 @@ class Auto(Engine):
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
         shared = sum(len(alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
-            shares.append(
-                Share(shared, "are in a graph in which equal parts are one node (atree), which is faster here")
-            )
-        return shares + pending_share(self._pending.count)
+            why = ", which is faster here" if self.option["layout"] == CHOSEN else ""
+            shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
+        return shares + pending_share(len(alive(snapshot, self._pending.view)))
 
     def always(self) -> I32:
         is_absent = self._is_often_absent()

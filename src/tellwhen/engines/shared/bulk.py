@@ -83,7 +83,7 @@ class BulkEngine(Engine):
         """A reader of the index, and of what the refiner knows is pending."""
 
     def shares(self) -> list[Share]:
-        pending = self._pending.count
+        pending = len(self._alive(self._pending.view))
         return [Share(len(self) - pending, "are indexed"), *pending_share(pending)]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -157,11 +157,11 @@ class Call:
     def __call__(self, events: Events) -> Matches:
         """The matches of all events."""
         scratch = self.take(events)
+        if self._counted is not None:
+            scratch.arrays.effort[0] = 0  # who used it before may have counted, too
         matches = self._fill(scratch, events)
         if self._counted is not None:
-            effort = scratch.arrays.effort
-            self._counted.candidates += int(effort[0])
-            effort[0] = 0
+            self._counted.candidates += int(scratch.arrays.effort[0])
         give(scratch)
         return matches
 
