@@ -109,12 +109,12 @@ STEPS = (ALONE, IDENTITY, REORGANISED, "atree")
 
 
 MATCHING_DIFFERS = (
-    "a normal form of three levels is small, and `pstbloom` below `translation` is as fast as A-Tree; from four levels or "
-    "six children on it is over budget. A few thousand expressions take hardly longer than the event itself, so times are "
-    "not linear at the small end. `bop` reads its encoding byte by byte, and evaluates far more expressions than match; "
-    "Interval IDs look at satisfied leaves only, so they win, at any depth. The diagram of `bdd` is climbed from every "
-    "satisfied predicate. The scans stop at the first predicate that decides, so they too gain from absent attributes "
-    "(e, h). Popular attributes (g) satisfy more predicates of the same event"
+    "a normal form of three levels is small, and `pstbloom` below `translation` is as fast as A-Tree; from four "
+    "levels or six children on it is over budget. A few thousand expressions take hardly longer than the event "
+    "itself, so times are not linear at the small end. `bop` reads its encoding byte by byte, and evaluates far more "
+    "expressions than match; Interval IDs look at satisfied leaves only, so they win, at any depth. The diagram of "
+    "`bdd` is climbed from every satisfied predicate. The scans stop at the first predicate that decides, so they too "
+    "gain from absent attributes (e, h). Popular attributes (g) satisfy more predicates of the same event"
 )
 MEMORY_DIFFERS = ""
 BUILDING_DIFFERS = ""
@@ -328,7 +328,8 @@ EXPERIMENTS = [
         claims=_ads_data(),
         more=("build", "index"),
         differs="every engine is compiled here, so bdd, translation and the scans are closer to A-Tree than in the "
-        "paper, and its lead grows with the size. bop evaluates half of its candidates, byte by byte; Interval IDs look "
-        "at satisfied leaves only. Translated rows are arrays, not objects: they take less than what they are indexed by",
+        "paper, and its lead grows with the size. bop evaluates half of its candidates, byte by byte; "
+        "Interval IDs look at satisfied leaves only. Translated rows are arrays, not objects: they take less "
+        "than what they are indexed by",
     ),
 ]
