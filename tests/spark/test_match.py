@@ -153,6 +153,29 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     assert pairs(events.transform(tws.matching(tmp_path / "i"))) == want
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", [*(info.name for info in tw.list_engines()), "auto:layout=2,pending=1"])
+def test_every_engine(spark, tmp_path, spec):
+    """Built, matched and updated there; the oracle says what is right."""
+    rng = random.Random(spec)
+    known = {i: random_expression(rng, depth=3) for i in range(120)}
+    rows = [{n: rng.choice(["a", "ab", "b", "zz"]) for n in ("a", "b", "e f") if rng.random() < 0.7} for _ in range(40)]
+    frame = spark.createDataFrame(list(enumerate(rows)), "event_id int, attributes map<string, string>")
+    path = tmp_path / "i"
+    texts = [(i, str(expression)) for i, expression in known.items()]
+    tws.build(spark.createDataFrame(texts, "id int, expression string"), path, shards=2, engine=spec)
+    for _ in range(2):
+        want = {(e, i) for e, row in enumerate(rows) for i, one in known.items() if one.evaluate(row) is True}
+        assert want
+        for plan in ("local", "routed"):
+            assert pairs(tws.match(frame, path, plan=plan)) == want
+        fresh = {i: random_expression(rng, depth=3) for i in (*range(20), *range(200, 220))}
+        changes = [("add", i, str(expression)) for i, expression in fresh.items()]
+        changes += [("remove", i, None) for i in range(100, 120)]
+        tws.update(spark.createDataFrame(changes, "operation string, id int, expression string"), path)
+        known = {i: one for i, one in known.items() if i < 100} | fresh
+
+
 def test_event_ids_of_any_type(spark, shop):
     paths, wide, _, want, _ = shop
     events = wide.selectExpr("named_struct('k', cast(event_id as string)) as key", "* except (event_id)")
