@@ -5,8 +5,9 @@ from __future__ import annotations
 from tellwhen.errors import LimitError, TellwhenError, shown
 from tellwhen.shard import Shard
 
-INDEX_BYTES = 512
-"""Bytes that a subscription may take in a new index, besides the store. Most take less."""
+INDEX_BYTES, INDEX_SHARE = 512, 2
+"""Bytes that a subscription may take in a new index, besides the store: 512 or, if it is long, twice what it takes in
+the store. Most take less."""
 
 REMOVED_SHARE = 0.05
 """An index that is full is compacted if more than this share of it is removed."""
@@ -42,4 +43,8 @@ class MemoryLimit:
     def has_room_to_build(self, shard: Shard) -> bool:
         """Can a new index be built beside what there is? If not, new subscriptions stay pending, and matching is
         slower."""
-        return self.bytes is None or self.taken(shard) + INDEX_BYTES * len(shard.engines) <= self.bytes
+        if self.bytes is None:
+            return True
+        taken = shard.bytes()
+        needed = max(INDEX_BYTES * len(shard.engines), INDEX_SHARE * taken["store"])
+        return sum(taken.values()) + needed <= self.bytes

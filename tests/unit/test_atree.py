@@ -1,6 +1,7 @@
 """The engine `atree`: the paper's examples, and where implementers usually go wrong."""
 
 import random
+import time
 
 import numpy as np
 import pytest
@@ -333,3 +334,34 @@ def test_memory_falls_as_sharing_grows():
         engine.rebuild()
         sizes.append(engine.stats()["bytes"])
     assert sizes == sorted(sizes, reverse=True)
+
+
+# typical events with several values
+
+
+@pytest.mark.parametrize("engine", ["atree", "auto:layout=2,pending=4"])
+def test_typical_events_may_have_several_values(engine):
+    """Each value counts: a predicate may be true more often than once per event."""
+    rules = {k: f"x <> {k} AND x <> {k + 1000}" for k in range(100)}
+    rules |= {f"or {k}": f"(x <> {k} OR y = 1) AND (x <> {k + 1000} OR y <> 2)" for k in range(100)}
+    index = tw.Index(engine).add_many(rules)
+    index.observe([{"x": [5000, 5001, 5002], "y": [1, 2, 3, 4]}]).rebuild()
+    index._shard.engine.verify()
+    assert len(index.match({"x": 5000})) == 200
+    assert len(index.match({"x": 3})) == 198
+
+
+def test_removing_what_has_the_same_last_atoms_takes_linear_time():
+    """`x = 1 AND y = 1 AND u = k`: the nodes of all are in one chain."""
+
+    def seconds(count):
+        index = tw.Index("atree").add("u", " OR ".join(f"u = {k}" for k in range(count))).rebuild()
+        index.add_many({k: f"x = 1 AND y = 1 AND u = {k}" for k in range(count)})
+        begin = time.perf_counter()
+        index.remove_many(range(count // 2))
+        took = time.perf_counter() - begin
+        assert len(index.match({"x": 1, "y": 1, "u": count - 1})) == 2
+        return took
+
+    seconds(500)
+    assert min(seconds(16_000), seconds(16_000)) < 12 * max(seconds(4_000), 0.01)

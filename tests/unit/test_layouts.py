@@ -1,6 +1,8 @@
 """Does `auto` find the faster index of a segment, and is nothing lost on the way?"""
 
 import itertools
+import pickle
+import random
 
 import numpy as np
 import pytest
@@ -93,6 +95,16 @@ def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
     again._shard.engine.verify()
 
 
+def test_a_copy_knows_what_is_not_settled(monkeypatch):
+    timed(monkeypatch, 1.0, 0.1)
+    index = tw.Index()
+    with monkeypatch.context() as idle:
+        idle.setattr(tw.Index, "_keep_up", lambda self: None)  # it is copied before the background has begun
+        copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
+    assert copied.stats()["auto"]["in atree"] == 0
+    assert settled(copied.add("new", "a = 1")).stats()["auto"]["in atree"] == 12_000
+
+
 def test_typical_events_decide_again(monkeypatch):
     timed(monkeypatch, 1.0, 0.1)
     index = tw.Index().add_many(rules(5_000)).rebuild()
@@ -100,6 +112,21 @@ def test_typical_events_decide_again(monkeypatch):
     timed(monkeypatch, 1.0, 2.0)
     index.observe([{"a": 1, "c": 2}])
     assert index.stats()["auto"]["in atree"] == 0
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_merge_of_long_expressions_keeps_the_memory_limit(layout):
+    rng = random.Random(1)
+
+    def one():
+        return f"(a{rng.randrange(400)} = {rng.randrange(999)} AND b{rng.randrange(40)} > {rng.randrange(999)})"
+
+    long = {k: " OR ".join(one() for _ in range(200)) for k in range(60)}
+    taken = sum(tw.Index("auto:pending=1000").add_many(long).stats()["bytes"].values())
+    limit = taken + 100_000
+    index = tw.Index(f"auto:pending=4,layout={layout}", memory_limit=limit).add_many(long)
+    assert sum(settled(index).stats()["bytes"].values()) <= limit
+    index.add("more", "x = 1")
 
 
 def test_what_a_merge_has_overtaken_is_dropped():

@@ -34,12 +34,13 @@ FREE = -1
     HASH,
     NEXT_EQUAL,
     NEXT_PAIR,
+    BEFORE_PAIR,
     NODE_COLUMNS,
-) = range(12)
+) = range(13)
 """Columns of a node: its kind; how many subscriptions and atoms it is; 1 + the highest level of its children, 1 for an
 l-node; where its atoms begin, and how many they are, ascending (an l-node has its predicate in ATOMS); its first edges
-to children and parents, and the number of the latter; a hash of its atoms; and the next nodes in its two chains. A free
-node has the next free one in NEXT_EQUAL."""
+to children and parents, and the number of the latter; a hash of its atoms; the next nodes in its two chains, and the
+one before it in the second. A free node has the next free one in NEXT_EQUAL."""
 
 CHILD, PARENT, NEXT_CHILD, NEXT_PARENT, BEFORE_PARENT, EDGE_COLUMNS = range(6)
 """Columns of an edge: its ends, the next edges of the same parent and of the same child, and the one before the latter.

@@ -180,7 +180,8 @@ class Auto(Engine):
         return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        named = {"pending": self._pending.view}
+        is_settled = np.array([segment.is_settled for segment in self._segments], dtype=np.uint8)
+        named = {"pending": self._pending.view, "is_settled": is_settled}
         for segment in self._segments:
             named |= segment.arrays()
         return named

@@ -76,12 +76,11 @@ class Segment(NamedTuple):
 
 def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     """The segments whose `arrays` were saved, in the order in which they were saved."""
+    names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.partition("-")[0] in KINDS)
     found = []
-    for name in dict.fromkeys(name.partition(".")[0] for name in arrays):
-        kind = KINDS.get(name.partition("-")[0])
-        if kind is not None:
-            mine = part(arrays, name)
-            found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), is_settled=True))
+    for name, is_settled in zip(names, arrays["is_settled"].tolist(), strict=True):
+        mine, kind = part(arrays, name), KINDS[name.partition("-")[0]]
+        found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), bool(is_settled)))
     return found
 
 

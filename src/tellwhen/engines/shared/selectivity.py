@@ -105,4 +105,7 @@ GUESSED = np.array([0.01, 0.03, 0.1, 0.5, 0.9, 0.95, 1.0])
 
 def chances(predicates: Predicates, marginals: Marginals | None) -> F64:
     """By predicate: the share of the events that satisfy it, or a guess."""
-    return GUESSED[operators(predicates)] if marginals is None else satisfying(predicates, marginals) / UNIT
+    if marginals is None:
+        return GUESSED[operators(predicates)]
+    # An event with several values inside counts several times.
+    return np.minimum(1.0, satisfying(predicates, marginals) / UNIT)

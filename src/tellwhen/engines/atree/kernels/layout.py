@@ -61,7 +61,7 @@ def choose_access(forest, order, number, leaf_chance, chance, draw, access):
         access[i] = NONE
         if nodes[order[i], KIND] != AND_NODE:
             continue
-        count, best = 0, 2.0
+        count, best = 0, np.inf
         edge = np.int64(nodes[order[i], FIRST_CHILD])
         while edge != NONE:
             own = chance_of(nodes, edges[edge, CHILD], leaf_chance, number, chance)
@@ -106,7 +106,7 @@ def find_asked(forest, order, number, leaf_chance, chance, access, is_found, lea
 @inline
 def guard_of(nodes, edges, n, access, leaf_chance, is_stabbed):
     """The least probable predicate among the children of an AND but its access child; NONE without any."""
-    best, guard = 2.0, np.int64(NONE)
+    best, guard = np.inf, np.int64(NONE)
     edge = np.int64(nodes[n, FIRST_CHILD])
     while edge != NONE:
         child = edges[edge, CHILD]

@@ -8,6 +8,7 @@ from tellwhen.engines.atree.arrays import (
     ATOM_COUNT,
     ATOM_END,
     ATOMS,
+    BEFORE_PAIR,
     BEFORE_PARENT,
     CHILD,
     EDGE_END,
@@ -100,7 +101,7 @@ def new_node(forest, kind):
     nodes[n, KIND], nodes[n, USES], nodes[n, LEVEL] = kind, 0, 1
     nodes[n, ATOM_COUNT], nodes[n, PARENT_COUNT] = 0, 0
     nodes[n, FIRST_CHILD] = nodes[n, FIRST_PARENT] = NONE
-    nodes[n, NEXT_EQUAL] = nodes[n, NEXT_PAIR] = NONE
+    nodes[n, NEXT_EQUAL] = nodes[n, NEXT_PAIR] = nodes[n, BEFORE_PAIR] = NONE
     return n
 
 
@@ -123,30 +124,41 @@ def chain(forest, n):
     at = nodes[n, HASH] & (forest.equal.size - 1)
     nodes[n, NEXT_EQUAL], forest.equal[at] = forest.equal[at], n
     at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
-    nodes[n, NEXT_PAIR], forest.pair[at] = forest.pair[at], n
+    head = np.int64(forest.pair[at])
+    if head != NONE:
+        nodes[head, BEFORE_PAIR] = n
+    nodes[n, NEXT_PAIR], nodes[n, BEFORE_PAIR], forest.pair[at] = head, NONE, n
 
 
 @inline
-def unchain(heads, at, nodes, n, column):
-    """Take a node out of a chain, if it is in it."""
+def unchain_equal(forest, n):
+    """Take a node out of the chain of its hash, if it is in it. The chain is short."""
+    heads, nodes = forest.equal, forest.nodes
+    at = nodes[n, HASH] & (heads.size - 1)
     before, current = np.int64(NONE), np.int64(heads[at])
     while current != NONE and current != n:
-        before, current = current, np.int64(nodes[current, column])
+        before, current = current, np.int64(nodes[current, NEXT_EQUAL])
     if current == n:
         if before == NONE:
-            heads[at] = nodes[n, column]
+            heads[at] = nodes[n, NEXT_EQUAL]
         else:
-            nodes[before, column] = nodes[n, column]
+            nodes[before, NEXT_EQUAL] = nodes[n, NEXT_EQUAL]
 
 
 @inline
-def unchain_both(forest, n):
-    """Take a node out of its two chains."""
-    nodes, atoms = forest.nodes, forest.atoms
+def unchain_pair(forest, n):
+    """Take a node out of the chain of its two last atoms, if it is in it. The chain may be long: any number of nodes
+    may have the same two."""
+    heads, nodes, atoms = forest.pair, forest.nodes, forest.atoms
     last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
-    unchain(forest.equal, nodes[n, HASH] & (forest.equal.size - 1), nodes, n, NEXT_EQUAL)
-    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
-    unchain(forest.pair, at, nodes, n, NEXT_PAIR)
+    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (heads.size - 1)
+    before, after = np.int64(nodes[n, BEFORE_PAIR]), np.int64(nodes[n, NEXT_PAIR])
+    if before != NONE:
+        nodes[before, NEXT_PAIR] = after
+    elif heads[at] == n:
+        heads[at] = after
+    if after != NONE:
+        nodes[after, BEFORE_PAIR] = before
 
 
 @inline
@@ -216,7 +228,8 @@ def free_node(forest, n):
     if nodes[n, KIND] == LEAF:
         forest.leaf[nodes[n, ATOMS]] = NONE
     else:
-        unchain_both(forest, n)
+        unchain_equal(forest, n)
+        unchain_pair(forest, n)
         counters[WASTE] += nodes[n, ATOM_COUNT]
     nodes[n, KIND] = FREE
     nodes[n, NEXT_EQUAL] = counters[FREE_NODE]
