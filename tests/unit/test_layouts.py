@@ -37,7 +37,7 @@ def timed(monkeypatch, cover, graph, sample=None):
     def seconds(_, reader):
         index = reader._call.index.arrays
         slots = {*index.words.tolist()} if isinstance(reader, CallReader) else {*index.postings.slot.tolist()}
-        is_sample = sample is not None and len(slots) < 10_000
+        is_sample = sample is not None and len(slots) < 6_000
         asked.append("sample" if is_sample else "all")
         return (sample if is_sample else (cover, graph))[isinstance(reader, CallReader)]
 
@@ -74,9 +74,9 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_trie
     monkeypatch.setattr(choice, "SAMPLE", 1_000)
     asked = timed(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
     # Of this many different slots the sample has less than half.
-    index = settled(tw.Index().add_many(rules(25_000)))
+    index = settled(tw.Index().add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
-    assert index.stats()["auto"]["in atree"] == (25_000 if is_tried else 0)
+    assert index.stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
 
 
 def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):

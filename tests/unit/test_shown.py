@@ -1,15 +1,18 @@
 """Does what a user runs first run?"""
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import tellwhen as tw
 from tellwhen.cli import app
+from tellwhen.demo import example
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,6 +28,13 @@ QUICK_JAVA = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+Use
 """A Java that starts quickly, and does not optimize what runs once."""
 
 
+def test_the_example_of_the_demo():
+    console = Console(width=110, record=True, file=io.StringIO())
+    example.show(console)
+    assert "matches ['mall-42']" in console.export_text()
+
+
+@pytest.mark.slow
 @pytest.mark.spark
 def test_demo(tmp_path):
     """In a process of its own: it ends by stopping Spark."""
