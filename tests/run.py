@@ -72,9 +72,14 @@ def command(name: str, slow: bool, more: list[str]) -> list[str]:
     return [sys.executable, "-m", "pytest", "-o", cache, "-m", marked, *PARTS[name].options, *more]
 
 
+NICENESS = {"spark": 0, "unit": 3}
+"""Spark waits often: when it does not, it goes first. The unit tests are the longest part: two others should be left at
+the end, for two cores."""
+
+
 def beside(name: str) -> list[str]:
-    """How a part is started that runs beside others. Spark waits often: when it does not, it goes first."""
-    return [] if name == "spark" or shutil.which("nice") is None else ["nice", "-n", "5"]
+    """How a part is started that runs beside others."""
+    return [] if shutil.which("nice") is None else ["nice", "-n", str(NICENESS.get(name, 6))]
 
 
 def run(name: str, slow: bool, more: list[str], printing: threading.Lock) -> Result:
