@@ -118,8 +118,8 @@ MATCHING_DIFFERS = (
 )
 MEMORY_DIFFERS = ""
 BUILDING_DIFFERS = (
-    "`bop` and Interval IDs write their annotations in one pass over all expressions, and sort their posting lists once; "
-    "A-Tree looks up every node, and lays out the graph at the end"
+    "`bop` and Interval IDs write their annotations in one pass over all expressions, and sort their posting lists "
+    "once; A-Tree looks up every node, and lays out the graph at the end"
 )
 
 
