@@ -23,7 +23,7 @@ from tellwhen.kernels.arrays import I32, Events, Snapshot
 EVENTS = 64
 """Events that are timed."""
 
-WORTH_SECONDS = 20e-6
+WORTH_SECONDS = 10e-6
 """An event that `cover` matches in less is not worth a second index."""
 
 SAMPLE = 16_384
