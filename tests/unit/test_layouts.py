@@ -12,6 +12,7 @@ import tellwhen as tw
 from support import settled
 from tellwhen.checks import check_engine
 from tellwhen.engines import create
+from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.auto import choice
 from tellwhen.engines.auto.choice import BETTER, HOPELESS, WORTH_SECONDS, Timed
 from tellwhen.engines.auto.engine import SETTLED_MIN
@@ -19,6 +20,12 @@ from tellwhen.engines.auto.guess import guessed
 from tellwhen.engines.shared.calls import CallReader
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.workloads import ABEGen, Targeting
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch):
+    """As if the kernels were compiled, whether they are or not."""
+    monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", SETTLED_MIN)
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
@@ -77,6 +84,14 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_trie
     index = settled(tw.Index().add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
     assert index.stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
+
+
+def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
+    timed(monkeypatch, 1.0, 0.1)
+    monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", 3_000)
+    monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled", lambda kernel: kernel is not match_tree)
+    assert tw.Index().add_many(rules(2_999)).rebuild().stats()["auto"]["in atree"] == 0
+    assert tw.Index().add_many(rules(3_000)).rebuild().stats()["auto"]["in atree"] == 3_000
 
 
 def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):

@@ -14,6 +14,7 @@ from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.atree.build import build as build_graph
+from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
 from tellwhen.engines.auto.choice import EVENTS, Timed
 from tellwhen.engines.auto.guess import guessed
@@ -39,6 +40,9 @@ CHOSEN, COVER, ATREE = range(3)
 
 SETTLED_MIN = 1_024
 """A segment of at least this many slots is worth trying which index is faster."""
+
+UNCOMPILED_SETTLED_MIN = 16_384
+"""The same while the kernels of `atree` are not compiled."""
 
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
@@ -122,7 +126,10 @@ class Auto(Engine):
         """A segment for which the faster index is to be found."""
         if self.option["layout"] == COVER:
             return None
-        least = 1 if self.option["layout"] == ATREE else SETTLED_MIN
+        if self.option["layout"] == ATREE:
+            least = 1
+        else:
+            least = SETTLED_MIN if is_compiled(match_tree) else UNCOMPILED_SETTLED_MIN
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
     def _due(self) -> int | None:
