@@ -64,7 +64,7 @@ class Timed:
         begin = time.perf_counter()
         built = self._create(engine, self._store)
         built.insert(self._slots)
-        while (work := built.upkeep()) is not None:
+        while (work := built.upkeep()) is not None:  # another checkout may not know `keep_up`
             work.run()
             work.finish()
         seconds = time.perf_counter() - begin
