@@ -69,6 +69,7 @@ bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and 
 bench-foundation: $(READY) ## Measure the other figures that the documents quote
 	$(BIN)/python -m bench.foundation
 	$(BIN)/python -m bench.conjunctions
+	$(BIN)/python -m bench.insertion
 	$(BIN)/python -m bench.spark
 
 .PHONY: clean

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
 from tellwhen import background
-from tellwhen.engines.auto.engine import Merge
+from tellwhen.engines.auto.upkeep import Merge
 
 # No database of examples; no deadline, since the first call of a kernel compiles it.
 settings.register_profile("tellwhen", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -257,7 +257,7 @@ def test_contradictions_tautologies_and_what_is_missing():
         check_matches(index, known, [{}, {"x": 1}, {"x": 2}, {"y": 1}, {"x": [1, 2]}, {"x": 1, "y": 1}])
 
 
-OPTIONS = ["share=0", "share=1", "share=2", "binary=1", "zero=0", "demand=0", "zero=0,demand=0", "access=1"]
+OPTIONS = ["share=0", "share=1", "share=2", "binary=1", "zero=0", "demand=0", "zero=0,demand=0", "access=1", "stab=1"]
 
 
 @pytest.mark.parametrize("options", OPTIONS)

@@ -17,8 +17,8 @@ from support import set_thresholds, settled
 from tellwhen import background
 from tellwhen.checks import check_matches, random_event, random_expression
 from tellwhen.compaction import Compaction
-from tellwhen.engines.auto.engine import Merge
 from tellwhen.engines.auto.segments import RATIO, to_merge
+from tellwhen.engines.auto.upkeep import Merge
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.warehouse.opening import copy_subscriptions

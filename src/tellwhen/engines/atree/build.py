@@ -15,5 +15,5 @@ def build(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> ATreeI
     """Everything shared, both optimizations on."""
     grown = Grown(ADJUSTED, is_binary=False)
     roots = grown.add(snapshot, slots)
-    switches = Switches(zero_suppression=True, on_demand=True, random_access=False)
+    switches = Switches(zero_suppression=True, on_demand=True, random_access=False, in_one_tree=False)
     return laid_out(grown, snapshot, slots, roots, chances(snapshot.predicates, marginals), switches)

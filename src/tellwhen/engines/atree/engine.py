@@ -35,6 +35,7 @@ class ATree(BulkEngine):
         "zero": Option(1, 0, 1, "0 propagates false results too: no zero suppression"),
         "demand": Option(1, 0, 1, "0 propagates to an AND from all of its children: not on demand"),
         "access": Option(0, 0, 1, "the child that leads to an AND: 0 the least probable, 1 a random one"),
+        "stab": Option(0, 0, 1, "how values find predicates: 0 sorted ends and segment trees, 1 segment trees alone"),
     }
     index_kind = ATreeIndex
 
@@ -67,7 +68,7 @@ class ATree(BulkEngine):
         assert self._grown is not None
         snapshot, option = self.source.snapshot(), self.option
         marginals = self.source.typical().marginals_if_known(snapshot.domains)
-        switches = Switches(bool(option["zero"]), bool(option["demand"]), bool(option["access"]))
+        switches = Switches(bool(option["zero"]), bool(option["demand"]), bool(option["access"]), bool(option["stab"]))
         chance = chances(snapshot.predicates, marginals)
         self._index = laid_out(self._grown, snapshot, self._built, self._roots, chance, switches)
 

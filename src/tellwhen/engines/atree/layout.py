@@ -44,6 +44,7 @@ class Switches(NamedTuple):
     zero_suppression: bool
     on_demand: bool
     random_access: bool
+    in_one_tree: bool
 
 
 class _Inner(NamedTuple):
@@ -84,7 +85,7 @@ def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: 
         by_domain_start, by_domain = _grouped(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
     levels = nodes[inner.order, LEVEL]
     return ATreeIndex(
-        build_for(snapshot.predicates, snapshot.domains, leaves[is_stabbed[leaves]]),
+        build_for(snapshot.predicates, snapshot.domains, leaves[is_stabbed[leaves]], switches.in_one_tree),
         record_start,
         words,
         slots[roots == ALWAYS],

@@ -10,23 +10,19 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
-from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.memory import give_back
-from tellwhen.engines.atree.build import build as build_graph
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
-from tellwhen.engines.auto.choice import EVENTS, Timed
-from tellwhen.engines.auto.guess import guessed
-from tellwhen.engines.auto.segments import Segment, all_readers, built, ready, restored, to_merge
+from tellwhen.engines.auto.reader import SegmentsReader
+from tellwhen.engines.auto.segments import Segment, restored, to_merge
+from tellwhen.engines.auto.upkeep import Merge, Settling
 from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import ABSENT, one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
-from tellwhen.engines.shared.calls import Packed, Refiner, Union
-from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import I32
 from tellwhen.kernels.jit import is_compiled
 
 PENDING_MAX = 256
@@ -266,83 +262,3 @@ class Auto(Engine):
         for segment in self._segments:
             check = check_graph if segment.is_graph else check_index
             check(segment.packed.arrays, segment.slots, snapshot)
-
-
-class SegmentsReader(Reader):
-    """Reads all segments and the pending slots. It is set up by the first match: most readers are never used."""
-
-    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted) -> None:
-        self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
-        self._reader: Reader | None = None
-
-    def _made(self) -> Reader:
-        snapshot = Packed(self._snapshot)
-        found: list[Reader] = []
-        if self._segments:
-            found += all_readers(self._segments, snapshot, self._counted)
-        if len(self._pending) or not found:
-            found.append(Refiner(self._pending, snapshot))
-        self._reader = found[0] if len(found) == 1 else Union(found)
-        return self._reader
-
-    def match(self, events: Events) -> Matches:
-        counted, count = self._counted, len(events.single_valued)
-        counted.events += count
-        counted.candidates += count * len(self._pending)
-        return (self._reader or self._made()).match(events)
-
-    def candidates(self, events: Events) -> int:
-        return (self._reader or self._made()).candidates(events)
-
-
-class Merge(Upkeep):
-    """Makes one segment of the last segments and the pending slots."""
-
-    def __init__(
-        self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
-    ) -> None:
-        self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
-        self.count = count  # last segments that it replaces
-        self.pending = pending  # first pending slots that it includes
-        self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
-        self.result: Segment
-
-    def run(self) -> None:
-        self.result = built(self._snapshot, self._slots, self._marginals)
-        if len(self._slots) >= INDEX_AT_ONCE:
-            give_back()
-
-    def finish(self) -> bool:
-        return self._engine.adopt(self)
-
-
-class Settling(Upkeep):
-    """Finds the index to keep for a segment: that of `cover`, which it has, or that of `atree`."""
-
-    def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
-        self._engine, self._segment, self._is_graph_wanted = engine, segment, is_graph_wanted
-        self._snapshot = engine.source.snapshot()
-        typical = engine.source.typical()  # which changes with the store: what is needed of it is taken now
-        self._marginals = typical.marginals_if_known(self._snapshot.domains)
-        self._events = between(typical.events, 0, min(EVENTS, len(typical.weight)))
-        self._is_presence = engine.source.is_presence()
-        self.result: Segment
-
-    def run(self) -> None:
-        snapshot, marginals, segment = self._snapshot, self._marginals, self._segment
-        slots = alive(snapshot, segment.slots)
-        graph = None
-        if self._is_graph_wanted:
-            graph = build_graph(snapshot, slots, marginals)
-        elif len(slots):
-            is_known = len(self._events.single_valued) > 0
-            events = self._events if is_known else guessed(snapshot, slots, self._is_presence, EVENTS)
-            graph = Timed(snapshot, marginals, events).faster_graph(slots, segment.packed)
-        if graph is None:
-            self.result = segment._replace(is_settled=True)
-        else:
-            self.result = ready(Segment.of(slots, graph, is_settled=True), snapshot)
-        give_back()
-
-    def finish(self) -> bool:
-        return self._engine.settle(self._segment, self.result)

@@ -21,6 +21,7 @@ from tellwhen.engines.atree.reader import reader
 from tellwhen.engines.base import Counted, Reader
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.build import build
+from tellwhen.engines.cover.build import moved as moved_cuts
 from tellwhen.engines.cover.reader import readers
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.engines.shared.stabbing import moved
@@ -61,12 +62,7 @@ class Segment(NamedTuple):
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):
             return Segment.of(self.slots, index._replace(stabbing=moved(index.stabbing, moves)), self.is_settled)
-        cuts = index.cuts.copy()
-        for domain, relabelled in moves:
-            if domain < len(index.cut_start) - 1:
-                mine = cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
-                mine[:] = relabelled.cuts(mine)
-        return Segment.of(self.slots, index._replace(cuts=cuts), self.is_settled)
+        return Segment.of(self.slots, moved_cuts(index, moves), self.is_settled)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""

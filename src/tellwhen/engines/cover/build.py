@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import extract as extracted
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MIN, CoverIndex, Postings
@@ -68,3 +71,13 @@ def build(
         Postings(np.where(several, -1 - slot, slot).astype(np.int32), program, guard),
         words,
     )
+
+
+def moved(index: CoverIndex, moves: Iterable[tuple[int, Moved]]) -> CoverIndex:
+    """The same index after some domains were relabelled."""
+    cuts = index.cuts.copy()
+    for domain, relabelled in moves:
+        if domain < len(index.cut_start) - 1:
+            mine = cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
+            mine[:] = relabelled.cuts(mine)
+    return index._replace(cuts=cuts)

@@ -29,13 +29,20 @@ def satisfied_sizes(snapshot: Snapshot) -> Any:
     )
 
 
-def build(predicates: Predicates, domains: int, owner_start: I64, owner_code: I32) -> Stabbing:
-    """Owners wait for the intervals of their predicates: o for those of owner_code[owner_start[o]:owner_start[o+1]]."""
+def build(
+    predicates: Predicates, domains: int, owner_start: I64, owner_code: I32, in_one_tree: bool = False
+) -> Stabbing:
+    """Owners wait for the intervals of their predicates: o for those of owner_code[owner_start[o]:owner_start[o+1]].
+
+    In one tree: a segment tree takes points and rays that end as well, as the textbooks have it.
+    """
     if not len(owner_code):
         return nothing(domains)
     used = np.zeros(len(predicates.domain), dtype=bool)
     used[owner_code] = True
     shape = _shapes(predicates, used)
+    if in_one_tree:
+        shape[(shape == kernels.POINT) | (shape == kernels.UPTO)] = kernels.SPAN
     domain = np.repeat(predicates.domain, np.diff(predicates.start))
     first_key, last_key = np.zeros(len(shape), dtype=np.int64), np.zeros(len(shape), dtype=np.int64)
 
@@ -72,12 +79,12 @@ def _shapes(predicates: Predicates, used: np.ndarray) -> U8:
     ).astype(np.uint8)
 
 
-def build_for(predicates: Predicates, domains: int, predicate: I32) -> Stabbing:
+def build_for(predicates: Predicates, domains: int, predicate: I32, in_one_tree: bool = False) -> Stabbing:
     """Whose members are the predicates themselves: those in use, given with repetition."""
     in_use = np.zeros(len(predicates.domain), dtype=bool)
     in_use[predicate] = True
     upto = np.concatenate([[0], np.cumsum(in_use)])
-    return build(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32))
+    return build(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32), in_one_tree)
 
 
 def moved(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:

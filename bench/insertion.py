@@ -1,0 +1,63 @@
+"""`python -m bench.insertion`: does the graph of `atree` grow without a quadratic term?
+
+Expressions of ABE-Gen are inserted in tenths on one core; parsing is not counted. Each tenth should take as long as the
+first, and a million at most 60 seconds together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from bench.loading import stored
+from bench.measure import timed
+from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.kernels.plant import ADJUSTED
+from tellwhen.engines.atree.layout import Switches, laid_out
+from tellwhen.engines.shared.selectivity import chances
+from tellwhen.kernels.arrays import Snapshot
+from tellwhen.workloads import ABEGen
+
+TENTHS = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.insertion", description=__doc__)
+    parser.add_argument("--count", type=int, default=1_000_000, help="expressions; default: a million")
+    count = parser.parse_args().count
+    store, slots = stored(ABEGen(total=count), count)
+    _planted(store.snapshot(), slots[:100])  # compiles the kernels
+    Console(width=100).print(_table(store.snapshot(), slots))
+
+
+def _table(snapshot: Snapshot, slots: np.ndarray) -> Table:
+    grown, roots, seconds = _planted(snapshot, slots)
+    chance = chances(snapshot.predicates, None)
+    switches = Switches(zero_suppression=True, on_demand=True, random_access=False, in_one_tree=False)
+    last = timed(lambda: laid_out(grown, snapshot, slots, roots, chance, switches))
+    first, second = sum(seconds[: TENTHS // 2]), sum(seconds[TENTHS // 2 :])
+    table = Table("what", "seconds", title=f"{len(slots):,} expressions of ABE-Gen, CPU time of one core")
+    for number, tenth in enumerate(seconds, start=1):
+        table.add_row(f"tenth {number}", f"{tenth:.2f}")
+    table.add_row("second half / first half (goal 1.5)", f"{second / first:.2f}")
+    table.add_row("inserted (goal 60)", f"{first + second:.1f}")
+    table.add_row("laid out for matching, elapsed", f"{last:.1f}")
+    return table
+
+
+def _planted(snapshot: Snapshot, slots: np.ndarray) -> tuple[Grown, np.ndarray, list[float]]:
+    """The graph of these expressions, their nodes, and how long each tenth took."""
+    grown, roots, seconds = Grown(ADJUSTED, is_binary=False), [], []
+    for tenth in np.array_split(slots, TENTHS):
+        begin = time.process_time()
+        roots.append(grown.add(snapshot, tenth))
+        seconds.append(time.process_time() - begin)
+    return grown, np.concatenate(roots), seconds
+
+
+if __name__ == "__main__":
+    main()

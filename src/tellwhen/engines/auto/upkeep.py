@@ -1,0 +1,72 @@
+"""What `auto` does in the background: merge segments, and find the faster index for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tellwhen.compile.alive import alive
+from tellwhen.compile.dictionary import Moved
+from tellwhen.containers.batches import Marginals, between
+from tellwhen.containers.memory import give_back
+from tellwhen.engines.atree.build import build as build_graph
+from tellwhen.engines.auto.choice import EVENTS, Timed
+from tellwhen.engines.auto.guess import guessed
+from tellwhen.engines.auto.segments import Segment, built, ready
+from tellwhen.engines.base import INDEX_AT_ONCE, Upkeep
+from tellwhen.kernels.arrays import I32, Snapshot
+
+if TYPE_CHECKING:
+    from tellwhen.engines.auto.engine import Auto
+
+
+class Merge(Upkeep):
+    """Makes one segment of the last segments and the pending slots."""
+
+    def __init__(
+        self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
+    ) -> None:
+        self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
+        self.count = count  # last segments that it replaces
+        self.pending = pending  # first pending slots that it includes
+        self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
+        self.result: Segment
+
+    def run(self) -> None:
+        self.result = built(self._snapshot, self._slots, self._marginals)
+        if len(self._slots) >= INDEX_AT_ONCE:
+            give_back()
+
+    def finish(self) -> bool:
+        return self._engine.adopt(self)
+
+
+class Settling(Upkeep):
+    """Finds the index to keep for a segment: that of `cover`, which it has, or that of `atree`."""
+
+    def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
+        self._engine, self._segment, self._is_graph_wanted = engine, segment, is_graph_wanted
+        self._snapshot = engine.source.snapshot()
+        typical = engine.source.typical()  # which changes with the store: what is needed of it is taken now
+        self._marginals = typical.marginals_if_known(self._snapshot.domains)
+        self._events = between(typical.events, 0, min(EVENTS, len(typical.weight)))
+        self._is_presence = engine.source.is_presence()
+        self.result: Segment
+
+    def run(self) -> None:
+        snapshot, marginals, segment = self._snapshot, self._marginals, self._segment
+        slots = alive(snapshot, segment.slots)
+        graph = None
+        if self._is_graph_wanted:
+            graph = build_graph(snapshot, slots, marginals)
+        elif len(slots):
+            is_known = len(self._events.single_valued) > 0
+            events = self._events if is_known else guessed(snapshot, slots, self._is_presence, EVENTS)
+            graph = Timed(snapshot, marginals, events).faster_graph(slots, segment.packed)
+        if graph is None:
+            self.result = segment._replace(is_settled=True)
+        else:
+            self.result = ready(Segment.of(slots, graph, is_settled=True), snapshot)
+        give_back()
+
+    def finish(self) -> bool:
+        return self._engine.settle(self._segment, self.result)
