@@ -20,6 +20,7 @@ from tellwhen.errors import (
     LimitError,
     ParseError,
     SchemaError,
+    ScoreError,
     TellwhenError,
     UnknownId,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "Profile",
     "Schema",
     "SchemaError",
+    "ScoreError",
     "TellwhenError",
     "UnknownId",
     "col",

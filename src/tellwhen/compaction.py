@@ -7,6 +7,8 @@ few changes are replayed while the index is locked; then the new shard takes the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tellwhen.compile.alive import alive, is_alive
@@ -29,7 +31,8 @@ class Compaction(ShardUpkeep):
         self._copy = shard.copying()
         self._new: Shard | None = None
         self._removed: list[Id] = []  # to be replayed
-        self._added: list[tuple[Id, str]] = []
+        self._added: list[Any] = []
+        self._score_changes = shard.store.scores.changes
 
     def run(self) -> None:
         if self._new is None:
@@ -50,10 +53,18 @@ class Compaction(ShardUpkeep):
         is_kept = is_alive(snapshot, self._known)
         fresh = alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
         self._removed = [old.ids[slot] for slot in self._known[~is_kept].tolist()]
-        self._added = [(old.ids[slot], old.texts[slot]) for slot in fresh.tolist()]
+        scores = old.store.scores
+        self._added = [
+            (old.ids[slot], old.texts[slot], score, scores.weights_of(slot))
+            for slot, score in zip(fresh.tolist(), scores.of(fresh).tolist(), strict=True)
+        ]
         self._known, self._seen = np.concatenate([self._known[is_kept], fresh]), len(old.store)
         if len(self._removed) + len(self._added) > FEW:
             return False
         self._catch_up(new)
+        if scores.changes != self._score_changes:
+            kept = new.store.alive()  # in the order of the known ones
+            new.store.scores.change(kept, scores.of(self._known))
+            new.engines.rescored(kept, new.store.scores.of(kept))
         self.result = new
         return True

@@ -83,6 +83,10 @@ class UnknownId(TellwhenError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class ScoreError(TellwhenError, ValueError):
+    """A score or a weight that is no number, or a weight of an attribute that the expression does not have."""
+
+
 class EngineError(TellwhenError, ValueError):
     """An unknown engine or option, or a capability that the engine does not have."""
 

@@ -26,8 +26,9 @@ from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import cores
 from tellwhen.engines.shared.threads import match as match_in_threads
-from tellwhen.errors import IdError, TellwhenError, UnknownId, shown
+from tellwhen.errors import IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
+from tellwhen.kernels.arrays import Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
@@ -37,11 +38,12 @@ from tellwhen.memory_limit import MemoryLimit
 from tellwhen.persistence import directory
 from tellwhen.plan import Plan, plan
 from tellwhen.profile import Profile
+from tellwhen.ranking import Best, best, best_in_threads
 from tellwhen.recent import Recent
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
-from tellwhen.subscriptions import pairs_of
+from tellwhen.subscriptions import rows_of
 from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
@@ -136,17 +138,44 @@ class Index(Mapping[Id, Expr]):
 
     # changing
 
-    def add(self, id: Id, expression: Given, *, replace: bool = False) -> Index:
-        """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`."""
-        return self.add_many([(id, expression)], replace=replace)
+    def add(
+        self,
+        id: Id,
+        expression: Given,
+        *,
+        score: float = 0.0,
+        weights: Mapping[str, float] | None = None,
+        replace: bool = False,
+    ) -> Index:
+        """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`.
+
+        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes.
+        """
+        return self.add_many([(id, expression, score, weights)], replace=replace)
 
     def add_many(
-        self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Id, Given]], *, replace: bool = False
+        self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Any, ...]], *, replace: bool = False
     ) -> Index:
-        """Add many at once: all of them, or none when one is faulty. They become visible together."""
-        pairs = pairs_of(subscriptions)
+        """Add many at once: all of them, or none when one is faulty. They become visible together.
+
+        Each is a pair of an id and an expression, which its score may follow, and its weights.
+        """
+        rows = rows_of(subscriptions)
         with self._changing() as shard:
-            shard.add(pairs, replace)
+            shard.add(rows, replace)
+        return self
+
+    def set_score(self, id: Id, score: float) -> Index:
+        """Change what a subscription is worth. Nothing is built again."""
+        return self.set_scores({id: score})
+
+    def set_scores(self, scores: Mapping[Id, float]) -> Index:
+        """Change many scores at once: all of them, or none when an id is unknown. They become visible together."""
+        if not isinstance(scores, Mapping):
+            raise ScoreError(f"set_scores takes a mapping from ids to scores, not {shown(scores)}")
+        with self._whole() as shard:
+            shard.rescore(scores)
+        self._keep_up()
         return self
 
     def remove(self, id: Id) -> Index:
@@ -300,12 +329,7 @@ class Index(Mapping[Id, Expr]):
     def match(self, event: Mapping[str, Any]) -> list[Id]:
         """The ids of all subscriptions that are true for the event, in the order they were added."""
         state = self._state
-        encoder = EventEncoder(state.attributes, self._schema)
-        encoder.add(event)
-        self._recent.note(event)
-        if encoder.mismatches:
-            self._count(encoder.mismatches)
-        slots = state.reader.match(encoder.finish()).slot
+        slots = state.reader.match(self._encoded(event, state)).slot
         if len(slots) > 1:
             slots.sort()
         return state.ids.of(slots, state.id_type)
@@ -317,9 +341,7 @@ class Index(Mapping[Id, Expr]):
         column per attribute, or a single map column. The matches of an event come in no particular order. It uses all
         processors, or at most as many as there may be `threads`.
         """
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
-        threads = cores() if threads is None else threads
+        threads = _checked_threads(threads)
         events = as_table_or_dicts(events)
         state = self._state
         numbers, ids = [], []
@@ -335,6 +357,88 @@ class Index(Mapping[Id, Expr]):
         if not ids:
             numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
         return pa.table({"event_id": pa.chunked_array(numbers), "subscription_id": pa.chunked_array(ids)})
+
+    def count(self, event: Mapping[str, Any]) -> int:
+        """How many subscriptions are true for the event."""
+        state = self._state
+        return len(state.reader.match(self._encoded(event, state)).slot)
+
+    def any(self, event: Mapping[str, Any]) -> bool:
+        """Is any subscription true for the event? Ends at the first one that is found."""
+        state = self._state
+        encoded = self._encoded(event, state)
+        blocks = state.reader.blocks(state.shard.store.scores.changes)
+        return any(len(block.reader.match(encoded).slot) for block in blocks)
+
+    def _encoded(self, event: Mapping[str, Any], state: _State) -> Events:
+        encoder = EventEncoder(state.attributes, self._schema)
+        encoder.add(event)
+        self._recent.note(event)
+        if encoder.mismatches:
+            self._count(encoder.mismatches)
+        return encoder.finish()
+
+    # ranking
+
+    def top_k(self, event: Mapping[str, Any], k: int = 10) -> list[tuple[Id, float]]:
+        """The k best subscriptions that are true for the event, with their scores: the highest first and, of equal
+        ones, the one that was added first.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x > 1", score=2).add("b", "x > 2", score=3.5).add("c", "x > 9", score=7)
+        >>> index.top_k({"x": 5}, k=1)
+        [('b', 3.5)]
+        >>> index.set_score("a", 4).top_k({"x": 5})
+        [('a', 4.0), ('b', 3.5)]
+        """
+        state, k = self._state, _checked_k(k)
+        found = self._best(state, self._encoded(event, state), k)
+        return list(zip(state.ids.of(found.slot, state.id_type), found.score.tolist(), strict=True))
+
+    def _best(self, state: _State, events: Events, k: int) -> Best:
+        scores, k = state.shard.store.scores, min(k, max(1, state.length))
+        before = scores.changes
+        if not before & 1:
+            found = best(state.reader.blocks(before), events, k, scores.score)
+            if scores.changes == before:
+                return found
+        with self._lock:  # no score changes now
+            return best(state.reader.blocks(scores.changes), events, k, scores.score)
+
+    def top_k_many(self, events: Any, k: int = 10, *, threads: int | None = None) -> pa.Table:
+        """The k best of each of many events, as a table of `event_id` (its position), `rank` (from 1 on),
+        `subscription_id` and `score`. Events and `threads` as in `match_many`."""
+        threads, k = _checked_threads(threads), _checked_k(k)
+        events = as_table_or_dicts(events)
+        state = self._state
+        with self._lock:  # no score changes now
+            scores = state.shard.store.scores.score.copy()
+            blocks = state.reader.blocks(state.shard.store.scores.changes)
+        k, parts, offset = min(k, max(1, state.length)), [], 0
+        for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
+            if mismatches:
+                self._count(mismatches)
+            found = best_in_threads(blocks, encoded, k, scores, threads)
+            count = len(found.start) - 1
+            number = np.repeat(np.arange(count), np.diff(found.start))
+            rank = np.arange(1, len(number) + 1) - found.start[number]
+            parts.append((number + offset, rank, state.ids.column(found.slot, state.id_type), found.score))
+            offset += count
+        self._recent.note_many(events)  # none is faulty
+        nothing = np.zeros(0, dtype=np.int64)
+        parts = parts or [(nothing, nothing, state.ids.column(nothing.astype(np.int32), state.id_type), np.zeros(0))]
+        columns = [pa.chunked_array([pa.array(part[column]) for part in parts]) for column in range(4)]
+        return pa.table(columns, names=["event_id", "rank", "subscription_id", "score"])
+
+    def score(self, id: Id) -> float:
+        """What a subscription is worth."""
+        shard, slot = self._located(id)
+        return float(shard.store.scores.of(np.array([slot]))[0])
+
+    def weights(self, id: Id) -> dict[str, float]:
+        """The weights that a subscription was given."""
+        shard, slot = self._located(id)
+        return shard.store.scores.weights_of(slot)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
         # A lock of its own: a match never waits for a change.
@@ -357,11 +461,15 @@ class Index(Mapping[Id, Expr]):
             return False
 
     def __getitem__(self, id: Id) -> Expr:
+        shard, slot = self._located(id)
+        return _parsed(shard.texts[slot])
+
+    def _located(self, id: Id) -> tuple[Shard, int]:
         shard = self._shard
         slot = self._slots(shard).get(checked(id))
         if slot is None:
             raise UnknownId(f"there is no subscription {id!r}")
-        return _parsed(shard.texts[slot])
+        return shard, slot
 
     def get(self, id: Id, default: Any = None) -> Any:
         """The expression, or the default where there is no subscription of that id."""
@@ -475,6 +583,22 @@ class Index(Mapping[Id, Expr]):
         self._memory_limit = MemoryLimit(state["memory_limit"])
         self._open(Shard.of_parts(state["arrays"], state["meta"]))
         self._mismatches = state["mismatches"]
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is not None and not _is_count(threads):
+        raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
+    return cores() if threads is None else threads
+
+
+def _checked_k(k: int) -> int:
+    if not _is_count(k):
+        raise TellwhenError(f"k is a whole number from 1 on, not {shown(k)}")
+    return int(k)
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool) and bool(number >= 1)
 
 
 _all: weakref.WeakSet[Index] = weakref.WeakSet()

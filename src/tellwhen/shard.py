@@ -15,6 +15,7 @@ import numpy as np
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.normal_form import OVER_BUDGET
+from tellwhen.compile.scores import Worth, checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
@@ -23,12 +24,11 @@ from tellwhen.errors import BudgetError, DuplicateId, UnknownId
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.read import Given
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
-from tellwhen.subscriptions import as_pair, read_subscription
+from tellwhen.subscriptions import as_subscription, check_weights, read_subscription
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -69,13 +69,13 @@ class Shard:
         self.profile = profile
         self.store.expect(TypicalEvents(profile, self.store))
 
-    def add(self, pairs: Iterator[tuple[Id, Given]], replace: bool) -> None:
-        """Store all, then index all. Of an id that comes twice, the last one counts."""
+    def add(self, rows: Iterator[Any], replace: bool) -> None:
+        """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`."""
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
         moves: list[tuple[int, Moved]] = []
-        while block := list(islice(pairs, COMPILE_BATCH)):
+        while block := list(islice(rows, COMPILE_BATCH)):
             moves += self._store_block(block, fresh, replaced, replace)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
@@ -112,16 +112,17 @@ class Shard:
             )
 
     def _store_block(
-        self, block: list[tuple[Id, Given]], fresh: dict[Id, int], replaced: set[int], replace: bool
+        self, block: list[Any], fresh: dict[Id, int], replaced: set[int], replace: bool
     ) -> list[tuple[int, Moved]]:
         """Parse and store one block; returns the domains on which stored points have moved."""
         ids: list[Id] = []
         texts: list[str] = []
         expressions: list[Expr] = []
+        worths: list[Worth] = []
         known = self.slots
         first = len(self.store)
-        for pair in block:
-            id_, given = as_pair(pair)
+        for row in block:
+            id_, given, worth = as_subscription(row)
             if id_ in known or id_ in fresh:
                 if not replace:
                     found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
@@ -130,11 +131,14 @@ class Shard:
                 if slot is not None:
                     replaced.add(slot)
             expression, text = read_subscription(id_, given, self.store.schema)
+            check_weights(id_, expression, worth.weights)
             fresh[id_] = first + len(ids)
             ids.append(id_)
             expressions.append(expression)
             texts.append(text)
+            worths.append(worth)
         _, moves = self.store.append(self.store.compile(expressions))
+        self.store.scores.extend(first, worths)
         self.ids.extend(ids)
         self.texts.extend(texts)
         return moves
@@ -153,6 +157,19 @@ class Shard:
             gone = np.array(slots, dtype=np.int32)
             self._delete(gone)
             known.remove(gone)
+
+    def rescore(self, scores: Mapping[Id, float]) -> None:
+        """New scores: all of them, or none if an id is unknown."""
+        slots = np.empty(len(scores), dtype=np.int32)
+        known = self.slots
+        for place, id_ in enumerate(scores):
+            slot = known.get(checked(id_))
+            if slot is None:
+                raise UnknownId(f"there is no subscription {id_!r}")
+            slots[place] = slot
+        numbers = np.array([checked_score(score) for score in scores.values()])
+        self.store.scores.change(slots, numbers)
+        self.engines.rescored(slots, numbers)
 
     def rebuild(self) -> None:
         self._is_engine_touched = True

@@ -1,19 +1,24 @@
-"""What does a user give as subscriptions? Pairs of an id and an expression, or errors that say what is wrong."""
+"""What does a user give as subscriptions? Ids with expressions, perhaps scores, or errors that say what is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
-from tellwhen.errors import ExpressionError, LimitError, ParseError, SchemaError, shown
+from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
+from tellwhen.errors import ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
 from tellwhen.ids import Id, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.read import Given, read
 from tellwhen.schema import Schema
 
+DEFAULTS: list[Any] = [0.0, None]
+"""The score and the weights of a subscription that is given without."""
 
-def pairs_of(subscriptions: Any) -> Iterator[tuple[Id, Given]]:
-    """The pairs that a user gives, one by one; an error for what cannot hold any."""
+
+def rows_of(subscriptions: Any) -> Iterator[Any]:
+    """The subscriptions that a user gives, one by one; an error for what cannot hold any."""
     if isinstance(subscriptions, Mapping):
         return iter(subscriptions.items())
     if hasattr(subscriptions, "columns"):  # a table or a frame; iterating over one gives its columns
@@ -28,13 +33,34 @@ def pairs_of(subscriptions: Any) -> Iterator[tuple[Id, Given]]:
     return iter(subscriptions)
 
 
-def as_pair(pair: Any) -> tuple[Id, Given]:
-    """One of them, its id checked."""
+def as_subscription(row: Any) -> tuple[Id, Given, Worth]:
+    """One of them, its id and its score checked."""
     try:
-        id_, given = pair
+        values = list(row)
+        id_, given, score, weights = values + DEFAULTS[len(values) - 2 :]
     except (TypeError, ValueError):
-        raise ExpressionError(f"a subscription is a pair of an id and an expression, not {shown(pair)}") from None
-    return checked(id_), given
+        raise ExpressionError(
+            f"a subscription is a pair of an id and an expression, perhaps followed by its score and its weights, "
+            f"not {shown(row)}"
+        ) from None
+    id_ = checked(id_)
+    if len(values) == 2:
+        return id_, given, WORTHLESS
+    try:
+        return id_, given, Worth(checked_score(score), checked_weights(weights))
+    except ScoreError as error:
+        raise ScoreError(f"subscription {id_!r}: {error}") from None
+
+
+def check_weights(id_: Id, expression: Expr, weights: Mapping[str, float] | None) -> None:
+    """Raises ScoreError for a weight of an attribute that the expression does not have."""
+    if weights:
+        names = dict.fromkeys(predicate.attribute for predicate in expression.predicates())
+        for name in weights:
+            if name not in names:
+                near = get_close_matches(name, names, 1)
+                hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'none'}"
+                raise ScoreError(f"subscription {id_!r}: its expression has no attribute {name} to weigh{hint}")
 
 
 def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]:

@@ -18,9 +18,10 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
+from tellwhen.compile.scores import Scores
 from tellwhen.containers.batches import Typical
 from tellwhen.containers.growing import Growing, growing, views
-from tellwhen.containers.named import flatten, unflatten
+from tellwhen.containers.named import flatten, part, unflatten
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
 from tellwhen.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
 from tellwhen.lang.ast import Expr
@@ -72,6 +73,7 @@ class Store:
         self._predicates: Any = growing(NO_PREDICATES)
         self._subscriptions: Any = growing(NO_SUBSCRIPTIONS)
         self._table = np.zeros(64, dtype=np.int32)
+        self.scores = Scores()
         self._touched = False  # since the mark: the hash table and the dictionaries may be half changed
         self.registers = 0  # that the largest program needs
         self.version = 0
@@ -193,7 +195,7 @@ class Store:
 
     @property
     def _arrays(self) -> tuple[Growing, ...]:
-        return (*self._predicates, *self._subscriptions)
+        return (*self._predicates, *self._subscriptions, *self.scores.growing)
 
     def mark(self) -> StoreMark:
         """Where `rewind` comes back to."""
@@ -229,17 +231,20 @@ class Store:
         after = Store(self.schema)
         after.attributes, literals = attributes.trimmed(kept.literals)
         after.adopt(kept._replace(literals=literals))
+        after.scores.adopt(self.scores, 0, alive)
         return after
 
     # saving
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays by name."""
-        return flatten(StoreArrays(views(self._predicates), views(self._subscriptions), self._table))
+        arrays = flatten(StoreArrays(views(self._predicates), views(self._subscriptions), self._table))
+        return arrays | {f"scores.{name}": array for name, array in self.scores.arrays().items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray], attributes: Attributes, registers: int, version: int) -> None:
         """Take over saved arrays."""
         self.attributes, self.registers, self.version = attributes, registers, version
         predicates, subscriptions, self._table = unflatten(StoreArrays, arrays)
         self._predicates, self._subscriptions = growing(predicates), growing(subscriptions)
+        self.scores = Scores.restored(part(arrays, "scores"))
         self.removed = int(np.count_nonzero(subscriptions.died <= version))

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.scores import Scores
 from tellwhen.containers.batches import Typical
-from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
+from tellwhen.kernels.arrays import F64, I32, U8, Events, Matches, Snapshot
 
 INDEX_AT_ONCE = 10_000
 """Batches of at least this many subscriptions are indexed immediately; smaller ones may stay pending."""
@@ -40,6 +41,10 @@ class Source(Protocol):
     def is_presence(self) -> NDArray[np.bool_]:
         """By domain: does it tell only whether an attribute is there?"""
 
+    @property
+    def scores(self) -> Scores:
+        """What the subscriptions are worth."""
+
 
 class Option(NamedTuple):
     """A number that an engine takes: `tw.Index("betree", max_cap=5)`."""
@@ -54,6 +59,19 @@ STRICT = Option(0, 0, 1, "1 refuses an expression that is over budget; 0 gives i
 """An option of every engine that does not take any expression."""
 
 
+NO_BITS = np.zeros(0, dtype=np.uint8)
+
+
+class Block(NamedTuple):
+    """Some of the slots of a reader. None of them has a better rank than this score and slot, except for those that
+    have a bit in `elsewhere`: these are in another block, too."""
+
+    reader: Reader
+    score: float
+    slot: int
+    elsewhere: U8 = NO_BITS
+
+
 class Reader(ABC):
     """An engine at one moment."""
 
@@ -64,6 +82,11 @@ class Reader(ABC):
     @abstractmethod
     def candidates(self, events: Events) -> int:
         """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
+
+    def blocks(self, changes: int) -> list[Block]:
+        """The same in blocks of slots by what they are worth, the best first. `changes` is how often scores
+        have changed so far: a reader may know bounds from before."""
+        return [Block(self, np.inf, 0)]
 
 
 class Share(NamedTuple):
@@ -143,6 +166,9 @@ class Engine(ABC):
     @abstractmethod
     def delete(self, slots: I32) -> None:
         """Forget slots that the store has just marked as removed."""
+
+    def rescored(self, slots: I32, scores: F64) -> None:  # noqa: B027  most engines know no scores
+        """The store has just changed the scores of these slots."""
 
     @abstractmethod
     def rebuild(self) -> None:

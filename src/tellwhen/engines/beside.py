@@ -14,7 +14,7 @@ from tellwhen.engines.auto.engine import Auto
 from tellwhen.engines.base import Counted, Engine, Reader, Share, Source, Upkeep
 from tellwhen.engines.registry import create
 from tellwhen.engines.shared.calls import Union
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import F64, I32
 
 
 def complete(spec: str, source: Source) -> Engine:
@@ -58,6 +58,10 @@ class Beside(Engine):
         for engine, mine in (self.named, slots[~is_other]), (self.other, slots[is_other]):
             if len(mine):
                 engine.delete(mine)
+
+    def rescored(self, slots: I32, scores: F64) -> None:
+        self.named.rescored(slots, scores)
+        self.other.rescored(slots, scores)
 
     def rebuild(self) -> None:
         self.named.rebuild()

@@ -100,6 +100,7 @@ def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None
         if source.store.attributes is not target.store.attributes:
             literals = translated(extracted.literals, source.store.attributes, target.store.attributes)
             extracted = extracted._replace(literals=literals)
+        target.store.scores.adopt(source.store.scores, len(target.store), slots)
         target.store.adopt(extracted)
         target.ids.adopt(source.ids, slots)
         target.texts.adopt(source.texts, slots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
+from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.reader import SegmentsReader
 from tellwhen.engines.auto.segments import Segment, restored, to_merge
 from tellwhen.engines.auto.upkeep import Merge, Settling
@@ -22,7 +24,7 @@ from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import ABSENT, one_by_one, slots_by_domain, together
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import F64, I32
 from tellwhen.kernels.jit import is_compiled
 
 PENDING_MAX = 256
@@ -39,6 +41,9 @@ SETTLED_MIN = 1_024
 
 UNCOMPILED_SETTLED_MIN = 16_384
 """The same while the kernels of `atree` are not compiled."""
+
+REST = 10
+"""Where scores change all the time, bands are not cut anew for more than a tenth of the time."""
 
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
@@ -64,6 +69,8 @@ class Auto(Engine):
         self._merge: Merge | None = None  # under way
         self._is_outdated = False  # were the segments built for other events?
         self._counted = Counted()
+        self._bounds = Bounds((), source.scores)
+        self._rests_until = 0.0
 
     def __len__(self) -> int:
         return sum(self._sizes) + self._pending.count - self._removed
@@ -83,6 +90,11 @@ class Auto(Engine):
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
 
+    def rescored(self, slots: I32, scores: F64) -> None:
+        self._bounds.rescored(slots, scores, self.source.scores.changes)
+        if self._bounds.is_disordered and time.monotonic() > self._rests_until:
+            self._is_outdated = True
+
     def rebuild(self) -> None:
         self._counted = Counted()  # perhaps for other events than those that were counted
         if self._segments or self._pending.count > self._pending_max():
@@ -91,16 +103,19 @@ class Auto(Engine):
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
         self._segments = tuple(segment.moved(moves) for segment in self._segments)
+        self._bounds = Bounds(self._segments, self.source.scores)
         if self._merge is not None:
             self._merge.moves.extend(moves)
 
     def mark(self) -> Undo:
         segments, pending, removed, is_outdated = self._segments, self._pending, self._removed, self._is_outdated
+        bounds = self._bounds
         pending_count = pending.count
 
         def undo() -> None:
             self._segments, self._pending, self._removed, self._is_outdated = segments, pending, removed, is_outdated
             pending.count = pending_count
+            self._bounds = bounds
             self._merge = None  # it may have been told of moves that are undone now
 
         return undo
@@ -159,12 +174,15 @@ class Auto(Engine):
         if self._merge is not merge:
             return False
         self._merge = None
-        segment = merge.result.moved(merge.moves) if merge.moves else merge.result
         kept = self._segments[: len(self._segments) - merge.count]
-        self._segments = (*kept, segment) if len(segment.slots) else kept
+        made = [segment.moved(merge.moves) if merge.moves else segment for segment in merge.result]
+        self._segments = (*kept, *made)
         self._pending = Growing(np.int32, self._pending.view[merge.pending :].copy())
         self._removed = self._count_removed()
         self._is_outdated = self._is_outdated and bool(kept)
+        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
+        if not kept:
+            self._rests_until = time.monotonic() + REST * merge.seconds
         return True
 
     def settle(self, before: Segment, after: Segment) -> bool:
@@ -172,6 +190,7 @@ class Auto(Engine):
         if not any(one is before for one in self._segments):
             return False
         self._segments = tuple(after if one is before else one for one in self._segments)
+        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         self._removed = self._count_removed()
         if after.is_graph:
             self._counted = Counted()  # what was counted before says nothing of the new index
@@ -180,7 +199,7 @@ class Auto(Engine):
     # reading
 
     def reader(self) -> Reader:
-        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted)
+        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted, self._bounds)
 
     def arrays(self) -> dict[str, np.ndarray]:
         is_settled = np.array([segment.is_settled for segment in self._segments], dtype=np.uint8)
@@ -192,6 +211,7 @@ class Auto(Engine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._segments = tuple(sorted(restored(arrays), key=lambda segment: -len(segment.slots)))
         self._pending = Growing(np.int32, arrays["pending"])
+        self._bounds = Bounds(self._segments, self.source.scores)
         self._removed = self._count_removed()
 
     def _count_removed(self) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.segments import Segment, all_readers
-from tellwhen.engines.base import Counted, Reader
+from tellwhen.engines.base import Block, Counted, Reader
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
@@ -11,17 +14,22 @@ from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 class SegmentsReader(Reader):
     """Reads all segments and the pending slots. It is set up by the first match: most readers are never used."""
 
-    def __init__(self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted) -> None:
+    def __init__(
+        self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted, bounds: Bounds
+    ) -> None:
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
+        self._bounds = bounds
         self._reader: Reader | None = None
+        self._parts: list[Reader]  # of the segments
+        self._ranked: tuple[int, list[Block]] = -1, []  # the blocks, and after how many changes of scores
 
     def _made(self) -> Reader:
         snapshot = Packed(self._snapshot)
-        found: list[Reader] = []
-        if self._segments:
-            found += all_readers(self._segments, snapshot, self._counted)
+        parts = all_readers(self._segments, snapshot, self._counted) if self._segments else []
+        found = [*parts]
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
+        self._parts = parts
         self._reader = found[0] if len(found) == 1 else Union(found)
         return self._reader
 
@@ -33,3 +41,22 @@ class SegmentsReader(Reader):
 
     def candidates(self, events: Events) -> int:
         return (self._reader or self._made()).candidates(events)
+
+    def blocks(self, changes: int) -> list[Block]:
+        bounds = self._bounds
+        if bounds.changes != changes:  # those of a later reader were changed instead
+            return super().blocks(changes)
+        known, found = self._ranked
+        if known == changes:
+            return found
+        if self._reader is None:
+            self._made()
+        found = []
+        apart = np.concatenate([self._pending, bounds.raised.view])
+        if len(apart):
+            found.append(Block(Refiner(apart, self._snapshot), np.inf, 0))
+        for place in bounds.order():
+            score, slot = float(bounds.score[place]), int(bounds.slot[place])
+            found.append(Block(self._parts[place], score, slot, bounds.is_raised))
+        self._ranked = changes, found
+        return found

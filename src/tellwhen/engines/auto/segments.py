@@ -6,13 +6,13 @@ larger ones. No change has to wait for a merge, which can be made in the backgro
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.containers.named import flatten, part, unflatten
@@ -45,12 +45,16 @@ class Segment(NamedTuple):
     """Its `CoverIndex`, or its `ATreeIndex`."""
     is_settled: bool
     """Is it the index to keep, or was the other one not tried yet?"""
+    worth: float
+    """The highest score of its slots when they were chosen; not a number if nobody knows."""
 
     @classmethod
-    def of(cls, slots: I32, index: CoverIndex | ATreeIndex, is_settled: bool = False) -> Segment:
+    def of(
+        cls, slots: I32, index: CoverIndex | ATreeIndex, is_settled: bool = False, worth: float = math.nan
+    ) -> Segment:
         """A new one."""
         kind = "cover" if isinstance(index, CoverIndex) else "atree"
-        return cls(f"{kind}-{uuid.uuid4().hex}", slots, Packed(index), is_settled)
+        return cls(f"{kind}-{uuid.uuid4().hex}", slots, Packed(index), is_settled, worth)
 
     @property
     def is_graph(self) -> bool:
@@ -61,8 +65,10 @@ class Segment(NamedTuple):
         """The same after some domains were relabelled."""
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):
-            return Segment.of(self.slots, index._replace(stabbing=moved(index.stabbing, moves)), self.is_settled)
-        return Segment.of(self.slots, moved_cuts(index, moves), self.is_settled)
+            index = index._replace(stabbing=moved(index.stabbing, moves))
+        else:
+            index = moved_cuts(index, moves)
+        return Segment.of(self.slots, index, self.is_settled, self.worth)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
@@ -76,15 +82,15 @@ def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     found = []
     for name, is_settled in zip(names, arrays["is_settled"].tolist(), strict=True):
         mine, kind = part(arrays, name), KINDS[name.partition("-")[0]]
-        found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), bool(is_settled)))
+        found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), bool(is_settled), math.nan))
     return found
 
 
 def all_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
-    """A reader of each."""
+    """A reader of each, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
-    graphs = [reader(segment.packed, snapshot, counted) for segment in segments if segment.is_graph]
-    return [*(readers(covers, snapshot, counted) if covers else []), *graphs]
+    of_covers = iter(readers(covers, snapshot, counted) if covers else [])
+    return [reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]
 
 
 def to_merge(sizes: list[int], fresh: int) -> int:
@@ -96,10 +102,9 @@ def to_merge(sizes: list[int], fresh: int) -> int:
     return merged
 
 
-def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
-    """A segment of the live ones of the slots, ready to be matched with."""
-    kept = np.sort(alive(snapshot, slots))
-    return ready(Segment.of(kept, build(snapshot, kept, marginals)), snapshot)
+def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None, worth: float) -> Segment:
+    """A segment of the slots, ready to be matched with."""
+    return ready(Segment.of(slots, build(snapshot, slots, marginals), worth=worth), snapshot)
 
 
 def ready(segment: Segment, snapshot: Snapshot) -> Segment:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.atree.build import build as build_graph
+from tellwhen.engines.auto.bands import banded
 from tellwhen.engines.auto.choice import EVENTS, Timed
 from tellwhen.engines.auto.guess import guessed
 from tellwhen.engines.auto.segments import Segment, built, ready
@@ -20,19 +24,25 @@ if TYPE_CHECKING:
 
 
 class Merge(Upkeep):
-    """Makes one segment of the last segments and the pending slots."""
+    """Makes one segment of the last segments and the pending slots, or several bands (`bands.py`)."""
 
     def __init__(
         self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
     ) -> None:
         self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
+        self._scores = engine.source.scores  # which may change meanwhile: they only say where to cut
         self.count = count  # last segments that it replaces
         self.pending = pending  # first pending slots that it includes
         self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
-        self.result: Segment
+        self.result: list[Segment]
+        self.seconds: float  # that it took
 
     def run(self) -> None:
-        self.result = built(self._snapshot, self._slots, self._marginals)
+        kept = np.sort(alive(self._snapshot, self._slots))
+        begin = time.monotonic()
+        bands = banded(kept, self._scores)
+        self.result = [built(self._snapshot, band.slots, self._marginals, band.worth) for band in bands]
+        self.seconds = time.monotonic() - begin
         if len(self._slots) >= INDEX_AT_ONCE:
             give_back()
 
@@ -65,7 +75,7 @@ class Settling(Upkeep):
         if graph is None:
             self.result = segment._replace(is_settled=True)
         else:
-            self.result = ready(Segment.of(slots, graph, is_settled=True), snapshot)
+            self.result = ready(Segment.of(slots, graph, is_settled=True, worth=segment.worth), snapshot)
         give_back()
 
     def finish(self) -> bool:

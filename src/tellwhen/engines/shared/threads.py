@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
 from tellwhen.containers.batches import between
 from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import Events, Matches
+
+Found = TypeVar("Found")
 
 EVENTS_PER_THREAD = 64
 """Fewer events are not worth another thread."""
@@ -23,12 +27,19 @@ def cores() -> int:
 
 def match(reader: Reader, events: Events, threads: int) -> Matches:
     """The matches of all events, by at most so many threads."""
+    found = in_threads(reader.match, events, threads)
+    if len(found) == 1:
+        return found[0]
+    lengths = np.concatenate([np.diff(matches.start) for matches in found])
+    return Matches(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([matches.slot for matches in found]))
+
+
+def in_threads(run: Callable[[Events], Found], events: Events, threads: int) -> list[Found]:
+    """What comes of parts of the events, in order, by at most so many threads."""
     count = len(events.single_valued)
     parts = max(1, min(threads, count // EVENTS_PER_THREAD))
     if parts == 1:
-        return reader.match(events)
+        return [run(events)]
     bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
     with ThreadPoolExecutor(parts) as pool:
-        found = list(pool.map(reader.match, (between(events, *ends) for ends in itertools.pairwise(bounds))))
-    lengths = np.concatenate([np.diff(matches.start) for matches in found])
-    return Matches(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([matches.slot for matches in found]))
+        return list(pool.map(run, (between(events, *ends) for ends in itertools.pairwise(bounds))))

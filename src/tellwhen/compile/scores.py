@@ -1,0 +1,172 @@
+"""What is a subscription worth? By slot its score, and the weights of its attributes.
+
+Most indexes have neither: what is zero takes no room. Scores change in place, while other threads read them. A reader
+notes `changes` before and after: if it is the same even number, nothing has changed in between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tellwhen.containers.growing import Growing
+from tellwhen.containers.texts import Texts
+from tellwhen.errors import ScoreError, shown
+from tellwhen.kernels.arrays import F64, I32
+
+
+class Worth(NamedTuple):
+    """What a user says of one subscription."""
+
+    score: float = 0.0
+    weights: Mapping[str, float] | None = None
+
+
+WORTHLESS = Worth()
+
+
+class Weights(NamedTuple):
+    """The weights of all slots that have some, by slot ascending."""
+
+    slot: I32  # |3 3|8|
+    name: I32  # |0 1|0|
+    weight: F64
+
+
+class Scores:
+    """By slot; a slot beyond the end of the array has a score of 0."""
+
+    def __init__(self) -> None:
+        self._score = Growing(np.float64)
+        self._slot, self._name, self._weight = Growing(np.int32), Growing(np.int32), Growing(np.float64)
+        self._names: dict[str, int] = {}
+        self.changes = 0  # odd while they change
+
+    @property
+    def growing(self) -> tuple[Growing, ...]:
+        """The arrays, for whoever marks and rewinds them. A name that is left over does no harm."""
+        return self._score, self._slot, self._name, self._weight
+
+    @property
+    def score(self) -> F64:
+        """By slot, as far as there are any."""
+        return self._score.view
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(self._slot.view, self._name.view, self._weight.view)
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes that have weights, by number."""
+        return list(self._names)
+
+    def of(self, slots: I32) -> F64:
+        """The scores of some slots."""
+        known = self._score.view
+        found = np.zeros(len(slots))
+        is_known = slots < len(known)
+        found[is_known] = known[slots[is_known]]
+        return found
+
+    def extend(self, first: int, worths: Sequence[Worth]) -> None:
+        """Those of new slots, the first of which is given."""
+        if any(worth.score for worth in worths):
+            self._fill(first)
+            self._score.extend(np.array([worth.score for worth in worths]))
+        for slot, worth in enumerate(worths, start=first):
+            for name, weight in (worth.weights or {}).items():
+                self._slot.append(slot)
+                self._name.append(self._names.setdefault(name, len(self._names)))
+                self._weight.append(weight)
+
+    def _fill(self, slots: int) -> None:
+        """Zeros for all slots before this one that have no score yet."""
+        self._score.extend(np.zeros(max(0, slots - self._score.count)))
+
+    def change(self, slots: I32, scores: F64) -> None:
+        """New scores of slots that there are."""
+        if len(slots) and slots.max() >= self._score.count:
+            self._fill(int(slots.max()) + 1)
+        self.changes |= 1
+        self._score.data[slots] = scores
+        self.changes += 1
+
+    def adopt(self, other: Scores, first: int, slots: I32) -> None:
+        """Append those of some slots of another, the first of which becomes slot `first`."""
+        scores = other.of(slots)
+        if scores.any():
+            self._fill(first)
+            self._score.extend(scores)
+        theirs = other.weights
+        place = np.full(int(theirs.slot[-1]) + 1 if len(theirs.slot) else 0, -1, dtype=np.int64)
+        is_known = slots < len(place)
+        place[slots[is_known]] = np.flatnonzero(is_known) + first
+        mine = np.flatnonzero(place[theirs.slot] >= 0)
+        mine = mine[np.argsort(place[theirs.slot[mine]], kind="stable")]
+        numbers = np.array([self._names.setdefault(name, len(self._names)) for name in other.names], dtype=np.int32)
+        self._slot.extend(place[theirs.slot[mine]].astype(np.int32))
+        self._name.extend(numbers[theirs.name[mine]] if len(mine) else theirs.name[mine])
+        self._weight.extend(theirs.weight[mine])
+
+    def weights_of(self, slot: int) -> dict[str, float]:
+        """The weights that were given for a slot."""
+        begin, end = np.searchsorted(self._slot.view, [slot, slot + 1]).tolist()
+        names = self.names
+        return {
+            names[name]: weight
+            for name, weight in zip(
+                self._name.view[begin:end].tolist(), self._weight.view[begin:end].tolist(), strict=True
+            )
+        }
+
+    # saving
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        start, text = Texts.of(self.names).arrays()
+        weights = {"slot": self._slot.view, "name": self._name.view, "weight": self._weight.view}
+        return {"score": self.score, **weights, "names_start": start, "names": text}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Scores:
+        """From saved arrays. The scores are copied: they may change, and a mapped file may not."""
+        found = cls()
+        found._score = Growing(np.float64, np.array(arrays["score"]))
+        found._slot, found._name = Growing(np.int32, arrays["slot"]), Growing(np.int32, arrays["name"])
+        found._weight = Growing(np.float64, arrays["weight"])
+        names = Texts(arrays["names_start"], arrays["names"])
+        found._names = {names[number]: number for number in range(len(names))}
+        return found
+
+
+def checked_score(given: Any) -> float:
+    """A score as a float; raises ScoreError for what is none."""
+    return _number(given, "a score", is_infinite_allowed=True)
+
+
+def checked_weights(given: Any) -> dict[str, float] | None:
+    """Weights by the names of attributes; raises ScoreError for what is none."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise ScoreError(f"weights are a mapping from attributes to numbers, not {shown(given)}")
+    for name in given:
+        if not isinstance(name, str):
+            raise ScoreError(f"weights are by the names of attributes, not by {shown(name)}")
+    return {name: _number(weight, f"the weight of {name}", False) for name, weight in given.items()}
+
+
+def _number(given: Any, what: str, is_infinite_allowed: bool) -> float:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.integer | np.floating):
+        raise ScoreError(f"{what} is a number, not {shown(given)}")
+    try:
+        number = float(given)
+    except OverflowError:
+        raise ScoreError(f"{what} is a number that a double can hold, unlike {shown(given)}") from None
+    if math.isnan(number) or not (is_infinite_allowed or math.isfinite(number)):
+        raise ScoreError(f"{what} is a number that can be compared and added, not {shown(given)}")
+    return number

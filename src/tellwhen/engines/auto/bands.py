@@ -1,0 +1,164 @@
+"""Which subscriptions are worth most? A merge puts the best ones into small segments of their own, *bands*.
+
+The best k of an event are then found in the small bands at the top, mostly, and the large ones at the bottom are not
+matched at all. `Bounds` says what the best slot of each band is worth. Scores may change at any time:
+
+    up to the bound of its band                 nothing to do
+    up to the bound of the next better band     the bound rises: a little more is matched than need be
+    beyond                                      the slot is *raised*: tested by itself, besides being in its band
+
+Once many are out of place, all segments are merged, and the bands are cut anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.scores import Scores
+from tellwhen.containers.growing import Growing
+from tellwhen.engines.auto.segments import RATIO, Segment
+from tellwhen.engines.base import NO_BITS
+from tellwhen.kernels.arrays import F64, I32, I64, U8
+
+BAND_MIN = 1_024
+"""The fewest slots of a band: matching a smaller one would not take less time."""
+
+RAISED_MAX = 1_024
+"""The most slots that are raised. Further ones raise the bound of their band, however much that is."""
+
+OUT_OF_PLACE_SHARE = 16
+"""Bands are cut anew once more than a 16th of all slots were raised, and more than RAISED_MAX / 4."""
+
+
+class Band(NamedTuple):
+    """Some slots, ascending, and their highest score."""
+
+    slots: I32
+    worth: float
+
+
+def banded(slots: I32, scores: Scores) -> list[Band]:
+    """The slots, ascending, in bands; the largest first, which has the lowest scores."""
+    if not len(slots):
+        return []
+    worth = scores.of(slots)
+    if len(slots) < RATIO * BAND_MIN or (worth == worth[0]).all():
+        return [Band(slots, float(worth.max()))]
+    order = np.lexsort((slots, -worth))
+    bands, end = [], len(order)
+    while end:
+        begin = end // RATIO if end // RATIO >= BAND_MIN else 0
+        bands.append(Band(np.sort(slots[order[begin:end]]), float(worth[order[begin]])))
+        end = begin
+    return bands
+
+
+class Bounds:
+    """By segment: the best rank of its slots that are not raised."""
+
+    def __init__(self, segments: Sequence[Segment], scores: Scores, before: Bounds | None = None) -> None:
+        self._segments = tuple(segments)
+        self.changes = scores.changes  # of the scores that it knows
+        self.score, self.slot = np.empty(len(segments)), np.empty(len(segments), dtype=np.int64)
+        self.raised = Growing(np.int32)
+        self._is_raised: U8 = NO_BITS
+        self.out_of_place = 0  # how often a slot was raised
+        known = {} if before is None else {segment.name: place for place, segment in enumerate(before._segments)}
+        risen = []
+        for place, segment in enumerate(segments):
+            if before is not None and segment.name in known:
+                at = known[segment.name]
+                self.score[place], self.slot[place] = before.score[at], before.slot[at]
+            else:
+                now = scores.of(segment.slots)
+                is_risen = now > segment.worth
+                self.score[place], self.slot[place] = best_rank(segment.slots[~is_risen], now[~is_risen])
+                risen.append((place, segment.slots[is_risen], now[is_risen]))
+        ordered = np.sort(self.score)
+        above = np.searchsorted(ordered, self.score, side="right")
+        self._limit = np.append(ordered, np.inf)[above]  # the bound of the next better segment
+        if before is not None and len(risen) < len(segments):
+            self.out_of_place = before.out_of_place
+            gone = [segments[place].slots for place, *_ in risen]  # the raised ones of new segments are below
+            kept = before.raised.view
+            self._raise(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
+        for change in risen:
+            self._rise(*change)
+
+    @property
+    def is_raised(self) -> U8:
+        """A bit for every slot."""
+        return self._is_raised
+
+    @property
+    def is_disordered(self) -> bool:
+        """Are many out of place?"""
+        total = sum(len(segment.slots) for segment in self._segments)
+        return self.out_of_place > max(RAISED_MAX // 4, total // OUT_OF_PLACE_SHARE)
+
+    def order(self) -> list[int]:
+        """The segments, that with the best bound first."""
+        found: list[int] = np.lexsort((self.slot, -self.score)).tolist()
+        return found
+
+    def rescored(self, slots: I32, scores: F64, changes: int) -> None:
+        """These slots have new scores."""
+        highest = scores.max(initial=-np.inf)
+        for place, bound in enumerate(self.score.tolist()):
+            if highest >= bound:
+                mine = self._above(place, slots, scores) if len(slots) > 1 else _member(self._segments[place], slots)
+                if len(mine):
+                    self._rise(place, slots[mine], scores[mine])
+        self.changes = changes
+
+    def _above(self, place: int, slots: I32, scores: F64) -> I64:
+        """Which of the slots are in a segment, and have a better rank than its bound?"""
+        score, slot, known = self.score[place], self.slot[place], self._segments[place].slots
+        mine = ((scores > score) | ((scores == score) & (slots < slot))).nonzero()[0]
+        at = known.searchsorted(slots[mine])
+        at[at == len(known)] = 0
+        return mine[known[at] == slots[mine]]
+
+    def _rise(self, place: int, slots: I32, scores: F64) -> None:
+        """Slots of a segment, whose ranks are better than its bound, or not worse."""
+        if not len(slots):
+            return
+        is_far = scores > self._limit[place]
+        self.out_of_place += int(is_far.sum())
+        if self.raised.count + int(is_far.sum()) > RAISED_MAX:
+            is_far[:] = False
+        self._raise(slots[is_far])
+        if not is_far.all():
+            score, slot = best_rank(slots[~is_far], scores[~is_far])
+            if (score, -slot) > (self.score[place], -self.slot[place]):
+                self.score[place], self.slot[place] = score, slot
+
+    def _raise(self, slots: I32) -> None:
+        if not len(slots):
+            return
+        needed = (int(slots.max()) >> 3) + 1
+        # A new array, since readers may hold the old one.
+        bits = np.zeros(max(needed, len(self._is_raised)), dtype=np.uint8)
+        bits[: len(self._is_raised)] = self._is_raised
+        slots = slots[bits[slots >> 3] >> (slots & 7) & 1 == 0]
+        np.bitwise_or.at(bits, slots >> 3, np.left_shift(1, slots & 7).astype(np.uint8))
+        self._is_raised = bits
+        self.raised.extend(slots)
+
+
+def _member(segment: Segment, slots: I32) -> list[int]:
+    """[0] if the first of the slots is in a segment. A fifth of the time that arrays would take."""
+    known = segment.slots
+    at = known.searchsorted(slots[0])
+    return [0] if at < len(known) and known[at] == slots[0] else []
+
+
+def best_rank(slots: I32, scores: F64) -> tuple[float, int]:
+    """The highest of the scores, and the lowest slot that has it."""
+    if not len(slots):
+        return -np.inf, 0
+    highest = scores.max()
+    return float(highest), int(slots[scores == highest].min())

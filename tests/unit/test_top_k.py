@@ -1,0 +1,326 @@
+"""Are the best k found, whatever the order of blocks, the changes of scores, and who else is at work?"""
+
+import copy
+import math
+import pickle
+import random
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+from support import settled
+from tellwhen.checks import random_event, random_expression
+from tellwhen.engines.auto import bands
+from tellwhen.kernels.best import keep_best, sort_best
+
+
+class Known:
+    """What an index should hold."""
+
+    def __init__(self):
+        self.expressions, self.scores, self.order = {}, {}, {}
+
+    def add(self, id_, expression, score=0.0):
+        self.expressions[id_], self.scores[id_] = expression, float(score)
+        self.order[id_] = max(self.order.values(), default=-1) + 1
+
+    def remove(self, id_):
+        for known in (self.expressions, self.scores, self.order):
+            del known[id_]
+
+    def best(self, event, k):
+        true = [i for i, expression in self.expressions.items() if expression.evaluate(event) is True]
+        return [(i, self.scores[i]) for i in sorted(true, key=lambda i: (-self.scores[i], self.order[i]))[:k]]
+
+
+@pytest.fixture
+def small_bands(monkeypatch):
+    """Bands of a few slots, and few raised ones."""
+    monkeypatch.setattr(bands, "BAND_MIN", 4)
+    monkeypatch.setattr(bands, "RAISED_MAX", 8)
+
+
+SCORES = [
+    lambda rng: 0.0, lambda rng: rng.choice([-1.5, 0.0, 2.0]), lambda rng: rng.uniform(-5, 5),
+    lambda rng: rng.choice([-math.inf, math.inf, 0.0, 1.0]),
+]  # fmt: skip
+
+
+def filled(rng, count, draw, engine="auto", **options):
+    index, known = tw.Index(engine, **options), Known()
+    rows = [(i, random_expression(rng, depth=2), draw(rng)) for i in range(count)]
+    for row in rows:
+        known.add(*row)
+    return index.add_many(rows), known
+
+
+def check(index, known, events):
+    for event in events:
+        for k in (1, 3, 1000):
+            assert index.top_k(event, k) == known.best(event, k)
+        wanted = known.best(event, 10**9)
+        assert (index.count(event), index.any(event)) == (len(wanted), bool(wanted))
+    found = index.top_k_many(events, 3).to_pylist()
+    assert found == [
+        {"event_id": number, "rank": rank, "subscription_id": id_, "score": score}
+        for number, event in enumerate(events)
+        for rank, (id_, score) in enumerate(known.best(event, 3), start=1)
+    ]
+
+
+@pytest.mark.parametrize("draw", SCORES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_bands_change_no_answer(small_bands, seed, draw):
+    rng = random.Random(seed)
+    index, known = filled(rng, 200, draw, pending=10)
+    index.rebuild()
+    events = [random_event(rng) for _ in range(15)]
+    check(index, known, events)
+    for step in range(60):
+        action = rng.random()
+        if action < 0.2:
+            known.add(1000 + step, expression := random_expression(rng, depth=2), score := draw(rng))
+            index.add(1000 + step, expression, score=score)
+        elif action < 0.35:
+            known.remove(gone := rng.choice(list(known.scores)))
+            index.remove(gone)
+        else:
+            changed = {id_: float(draw(rng)) * rng.choice([1, 1, 3]) for id_ in rng.sample(list(known.scores), 3)}
+            changed = {id_: 0.0 if math.isnan(score) else score for id_, score in changed.items()}
+            known.scores.update(changed)
+            index.set_scores(changed)
+        if step % 6 == 0:
+            check(settled(index) if rng.random() < 0.5 else index, known, rng.sample(events, 4))
+    index._shard.engine.verify()
+    for other in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
+        check(other, known, events[:4])
+
+
+@pytest.mark.parametrize("engine", ["scan", "counting", "betree", "atree"])
+def test_every_engine_ranks(engine):
+    rng = random.Random(5)
+    index, known = filled(rng, 60, SCORES[1], engine)
+    check(index, known, [random_event(rng) for _ in range(8)])
+    index.set_score(7, 99)
+    known.scores[7] = 99.0
+    check(index, known, [random_event(rng) for _ in range(8)])
+
+
+def segments(index):
+    return index.stats()["auto"]["segments"]
+
+
+def test_the_best_are_in_small_segments(small_bands):
+    index = tw.Index(pending=4).add_many((i, f"x > {i % 7}", i % 50) for i in range(256)).rebuild()
+    assert segments(index) == [192, 48, 12, 4]
+    assert settled(tw.Index(pending=4).add_many((i, "x > 1") for i in range(256)).rebuild()) is not None
+    assert segments(tw.Index(pending=4).add_many((i, "x > 1", 3) for i in range(256)).rebuild()) == [256]
+
+
+class Watched:
+    """A reader that notes what is read."""
+
+    def __init__(self, reader, read):
+        self._reader, self._read = reader, read
+
+    def match(self, events):
+        self._read.append(self._reader)
+        return self._reader.match(events)
+
+
+def blocks_read(index, event, k):
+    """How many blocks `top_k` has matched."""
+    state, read = index._state, []
+    changes = state.shard.store.scores.changes
+    found = [block._replace(reader=Watched(block.reader, read)) for block in state.reader.blocks(changes)]
+    state.reader._ranked = changes, found
+    index.top_k(event, k)
+    return len(read), len(found)
+
+
+def test_what_cannot_be_better_is_not_matched(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
+    assert blocks_read(index, {"x": 2}, 5) == (2, 4)
+    assert blocks_read(index, {"x": 2}, 256) == (4, 4)
+    assert blocks_read(index, {"x": 0}, 1) == (4, 4)
+
+
+def test_equal_scores_are_in_the_order_of_insertion_and_still_cut_short(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", float(i < 200)) for i in range(256)).rebuild()
+    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
+    assert index.top_k({"x": 2}, 3) == [(0, 1.0), (1, 1.0), (2, 1.0)]
+
+
+def test_a_raised_score_is_found_at_once_and_costs_no_band(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index.set_score(255, 5000)
+    assert index.top_k({"x": 2}, 2) == [(255, 5000.0), (0, 1000.0)]
+    # It is a block of its own, before the four bands.
+    assert blocks_read(index, {"x": 2}, 4) == (2, 5)
+    index.set_score(255, 1)
+    assert index.top_k({"x": 2}, 256)[-1] == (255, 1.0)
+    # Up to the next better band, the bound of its own rises.
+    index.set_score(100, 990)
+    assert index.top_k({"x": 2}, 12)[10:] == [(10, 990.0), (100, 990.0)]
+
+
+def test_many_raised_scores_cut_the_bands_anew(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    index._shard.engine._rests_until = 0.0
+    before = segments(index)
+    index.set_scores({i: 2000 + i for i in range(100, 130)})
+    assert index.top_k({"x": 2}, 2) == [(129, 2129.0), (128, 2128.0)]
+    settled(index)
+    assert segments(index) == before and not index._shard.engine._bounds.raised.count
+    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
+
+
+def test_an_old_reader_does_not_trust_its_bounds(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    old = index._state
+    index.add_many((300 + i, "x > 1", 0) for i in range(20))
+    index.set_score(255, 5000)
+    current, index._state = index._state, old
+    assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
+    index._state = current
+
+
+def test_threads_see_scores_of_one_moment():
+    """Two subscriptions swap their scores all the time: together they always have the same."""
+    index = tw.Index().add_many((i, "x > 1", i % 100) for i in range(3000)).rebuild()
+    index.set_scores({1: 500.0, 2: 600.0})
+    wrong, is_over = [], threading.Event()
+
+    def rank():
+        while not is_over.is_set():
+            found = index.top_k({"x": 2}, 2)
+            if {score for _, score in found} != {500.0, 600.0}:
+                wrong.append(found)
+            table = index.top_k_many([{"x": 2}], 2)["score"].to_pylist()
+            if table != [600.0, 500.0]:
+                wrong.append(table)
+
+    threads = [threading.Thread(target=rank) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for step in range(3000):
+        index.set_scores({1: 500.0 + 100 * (step % 2), 2: 600.0 - 100 * (step % 2)})
+        if step % 300 == 0:
+            index.add(10_000 + step, "x > 1", score=1).remove(step + 5)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_scores_and_weights_are_kept(tmp_path):
+    index = tw.Index().add("a", "x > 1 AND y = 2", score=-2.5, weights={"x": 0.25, "y": 3}).add("b", "x > 1")
+    index.set_score("b", 7)
+    index.save(tmp_path / "saved")
+    loaded = tw.Index.load(tmp_path / "saved")
+    for found in (index, loaded, copy.copy(index)):
+        assert found.top_k({"x": 2, "y": 2}) == [("b", 7.0), ("a", -2.5)]
+        assert (found.score("a"), found.weights("a"), found.weights("b")) == (-2.5, {"x": 0.25, "y": 3.0}, {})
+    loaded.set_score("a", 8)  # what is mapped from a file stays as it is
+    assert tw.Index.load(tmp_path / "saved").score("a") == -2.5
+
+
+def test_a_replaced_subscription_has_the_new_score():
+    index = tw.Index().add("a", "x > 1", score=3, weights={"x": 2}).add("b", "x > 1", score=2)
+    index.add("a", "x > 0", replace=True)
+    assert index.top_k({"x": 2}) == [("b", 2.0), ("a", 0.0)] and index.weights("a") == {}
+
+
+@pytest.mark.parametrize("is_background", [False, True])
+def test_compaction_keeps_scores(is_background, monkeypatch):
+    if is_background:
+        monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 0)
+    index, known = tw.Index(), Known()
+    for i in range(9000):
+        known.add(i, tw.parse(f"x > {i % 10}"), i % 13)
+    index.add_many((i, e, known.scores[i], {"x": i}) for i, e in known.expressions.items())
+    gone = [i for i in range(9000) if i % 10 < 6]
+    index.remove_many(gone)
+    index.set_score(9, 77)
+    for i in gone:
+        known.remove(i)
+    known.scores[9] = 77.0
+    settled(index)
+    assert len(index._shard.store) < 9000
+    assert index.top_k({"x": 9.5}, 30) == known.best({"x": 9.5}, 30)
+    assert index.weights(17) == {"x": 17.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda i: i.add("b", "x > 1", score=math.nan), "subscription 'b': a score is a number that can be compared"),
+        (lambda i: i.add("b", "x > 1", score="3"), "subscription 'b': a score is a number, not '3'"),
+        (lambda i: i.add("b", "x > 1", score=True), "subscription 'b': a score is a number, not True"),
+        (lambda i: i.add("b", "x > 1", score=10**400), "that a double can hold"),
+        (lambda i: i.add("b", "price > 1", weights={"prize": 1}), "no attribute prize to weigh; did you mean price"),
+        (lambda i: i.add("b", "x > 1", weights={"long": 1}), "no attribute long to weigh; it has x"),
+        (lambda i: i.add("b", "x > 1", weights={"x": math.inf}), "the weight of x is a number that can be compared"),
+        (lambda i: i.add("b", "x > 1", weights=[1]), "weights are a mapping"),
+        (lambda i: i.add("b", "x > 1", weights={1: 1}), "by the names of attributes, not by 1"),
+        (lambda i: i.add_many([("b", "x > 1", 1, None, 5)]), "perhaps followed by its score and its weights"),
+        (lambda i: i.set_score("b", 1), "there is no subscription 'b'"),
+        (lambda i: i.set_scores({"a": 1, "b": 2}), "there is no subscription 'b'"),
+        (lambda i: i.set_scores({"a": math.nan}), "a score is a number that can be compared"),
+        (lambda i: i.set_scores([("a", 1)]), "set_scores takes a mapping"),
+        (lambda i: i.top_k({"x": 2}, 0), "k is a whole number from 1 on, not 0"),
+        (lambda i: i.top_k({"x": 2}, 2.0), "k is a whole number from 1 on, not 2.0"),
+        (lambda i: i.top_k({"x": 2}, True), "k is a whole number from 1 on, not True"),
+        (lambda i: i.top_k_many([{"x": 2}], -1), "k is a whole number"),
+        (lambda i: i.score("b"), "there is no subscription 'b'"),
+    ],
+)
+def test_what_is_wrong_is_told_and_changes_nothing(call, message):
+    index = tw.Index().add("a", "x > 1", score=5)
+    with pytest.raises(tw.TellwhenError, match=message):
+        call(index)
+    assert index.top_k({"x": 2}) == [("a", 5.0)] and len(index) == 1
+
+
+def test_a_faulty_batch_leaves_no_scores():
+    index = tw.Index().add("a", "x > 1", score=5)
+    with pytest.raises(tw.ParseError):
+        index.add_many([("b", "x > 1", 9, {"x": 3}), ("c", "x >", 1)])
+    index.add("d", "x > 1")
+    assert index.top_k({"x": 2}) == [("a", 5.0), ("d", 0.0)] and index.weights("d") == {}
+
+
+def test_no_subscriptions_no_events():
+    index = tw.Index()
+    assert index.top_k({"x": 1}) == [] and index.count({"x": 1}) == 0 and not index.any({"x": 1})
+    assert index.top_k_many([]).num_rows == 0
+    assert index.top_k_many([]).column_names == ["event_id", "rank", "subscription_id", "score"]
+    index.add(1, "x = 1", score=np.float32(2)).set_scores({})
+    assert index.top_k_many(pa.table({"x": [1, 2, 1]})).to_pydict() == {
+        "event_id": [0, 2], "rank": [1, 1], "subscription_id": [1, 1], "score": [2.0, 2.0]
+    }  # fmt: skip
+
+
+def test_several_values_and_intervals():
+    index = tw.Index().add_many([(1, "x BETWEEN 2 AND 4", 1), (2, "x > 3", 2), (3, "NOT x IN (9)", 3)])
+    assert index.top_k({"x": [2, 9]}) == [(2, 2.0), (1, 1.0)]
+    assert index.top_k({"x": tw.Interval(0, 3)}) == [(3, 3.0), (1, 1.0)]
+
+
+def test_heaps():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        count, k = int(rng.integers(0, 50)), int(rng.integers(1, 12))
+        slots, scores = rng.permutation(60)[:count].astype(np.int32), rng.integers(0, 5, 55).astype(float)
+        elsewhere = np.packbits(rng.random(40) < 0.2, bitorder="little")
+        heap, slot_heap, found = np.empty((1, k)), np.empty((1, k), dtype=np.int32), np.zeros(1, dtype=np.int64)
+        keep_best(np.array([0, count]), slots, np.zeros(1, dtype=np.int64), scores, elsewhere, heap, slot_heap, found)
+        sort_best(heap, slot_heap, found)
+        bits = np.unpackbits(elsewhere, bitorder="little")
+        offered = [s for s in slots.tolist() if s >= 40 or not bits[s]]
+        wanted = sorted((-(scores[s] if s < 55 else 0.0), s) for s in offered)[:k]
+        assert [(-a, b) for a, b in zip(heap[0, : found[0]], slot_heap[0, : found[0]], strict=True)] == wanted
