@@ -28,7 +28,7 @@ from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, 
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
-from tellwhen.subscriptions import as_subscription, check_weights, read_subscription
+from tellwhen.subscriptions import as_subscription, read_subscription
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -130,8 +130,7 @@ class Shard:
                 slot = known.get(id_)
                 if slot is not None:
                     replaced.add(slot)
-            expression, text = read_subscription(id_, given, self.store.schema)
-            check_weights(id_, expression, worth.weights)
+            expression, text = read_subscription(id_, given, self.store.schema, worth)
             fresh[id_] = first + len(ids)
             ids.append(id_)
             expressions.append(expression)

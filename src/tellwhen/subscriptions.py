@@ -52,7 +52,7 @@ def as_subscription(row: Any) -> tuple[Id, Given, Worth]:
         raise ScoreError(f"subscription {id_!r}: {error}") from None
 
 
-def check_weights(id_: Id, expression: Expr, weights: Mapping[str, float] | None) -> None:
+def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None:
     """Raises ScoreError for a weight of an attribute that the expression does not have."""
     if weights:
         names = dict.fromkeys(predicate.attribute for predicate in expression.predicates())
@@ -60,18 +60,19 @@ def check_weights(id_: Id, expression: Expr, weights: Mapping[str, float] | None
             if name not in names:
                 near = get_close_matches(name, names, 1)
                 hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'none'}"
-                raise ScoreError(f"subscription {id_!r}: its expression has no attribute {name} to weigh{hint}")
+                raise ScoreError(f"its expression has no attribute {name} to weigh{hint}")
 
 
-def read_subscription(id_: Id, given: Given, schema: Schema) -> tuple[Expr, str]:
+def read_subscription(id_: Id, given: Given, schema: Schema, worth: Worth = WORTHLESS) -> tuple[Expr, str]:
     """Its expression and text; whatever is wrong with it is told with the id."""
     try:
         expression, text = read(given)
         schema.check(expression)
+        check_weights(expression, worth.weights)
         return expression, text
     except ParseError as error:
         raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
-    except (SchemaError, LimitError) as error:
+    except (SchemaError, ScoreError, LimitError) as error:
         raise type(error)(f"subscription {id_!r}: {error}") from None
     except ExpressionError as error:
         raise ExpressionError(f"subscription {id_!r}: {error}") from None

@@ -175,7 +175,8 @@ def test_many_raised_scores_cut_the_bands_anew(small_bands):
     index.set_scores({i: 2000 + i for i in range(100, 130)})
     assert index.top_k({"x": 2}, 2) == [(129, 2129.0), (128, 2128.0)]
     settled(index)
-    assert segments(index) == before and not index._shard.engine._bounds.raised.count
+    assert segments(index) == before
+    assert not index._shard.engine._bounds.raised.count
     assert blocks_read(index, {"x": 2}, 4) == (1, 4)
 
 
@@ -232,7 +233,8 @@ def test_scores_and_weights_are_kept(tmp_path):
 def test_a_replaced_subscription_has_the_new_score():
     index = tw.Index().add("a", "x > 1", score=3, weights={"x": 2}).add("b", "x > 1", score=2)
     index.add("a", "x > 0", replace=True)
-    assert index.top_k({"x": 2}) == [("b", 2.0), ("a", 0.0)] and index.weights("a") == {}
+    assert index.top_k({"x": 2}) == [("b", 2.0), ("a", 0.0)]
+    assert index.weights("a") == {}
 
 
 @pytest.mark.parametrize("is_background", [False, True])
@@ -283,7 +285,8 @@ def test_what_is_wrong_is_told_and_changes_nothing(call, message):
     index = tw.Index().add("a", "x > 1", score=5)
     with pytest.raises(tw.TellwhenError, match=message):
         call(index)
-    assert index.top_k({"x": 2}) == [("a", 5.0)] and len(index) == 1
+    assert index.top_k({"x": 2}) == [("a", 5.0)]
+    assert len(index) == 1
 
 
 def test_a_faulty_batch_leaves_no_scores():
@@ -291,12 +294,15 @@ def test_a_faulty_batch_leaves_no_scores():
     with pytest.raises(tw.ParseError):
         index.add_many([("b", "x > 1", 9, {"x": 3}), ("c", "x >", 1)])
     index.add("d", "x > 1")
-    assert index.top_k({"x": 2}) == [("a", 5.0), ("d", 0.0)] and index.weights("d") == {}
+    assert index.top_k({"x": 2}) == [("a", 5.0), ("d", 0.0)]
+    assert index.weights("d") == {}
 
 
 def test_no_subscriptions_no_events():
     index = tw.Index()
-    assert index.top_k({"x": 1}) == [] and index.count({"x": 1}) == 0 and not index.any({"x": 1})
+    assert index.top_k({"x": 1}) == []
+    assert index.count({"x": 1}) == 0
+    assert not index.any({"x": 1})
     assert index.top_k_many([]).num_rows == 0
     assert index.top_k_many([]).column_names == ["event_id", "rank", "subscription_id", "score"]
     index.add(1, "x = 1", score=np.float32(2)).set_scores({})

@@ -169,4 +169,4 @@ def _number(given: Any, what: str, is_infinite_allowed: bool) -> float:
         raise ScoreError(f"{what} is a number that a double can hold, unlike {shown(given)}") from None
     if math.isnan(number) or not (is_infinite_allowed or math.isfinite(number)):
         raise ScoreError(f"{what} is a number that can be compared and added, not {shown(given)}")
-    return number
+    return number + 0.0  # which makes 0 of -0

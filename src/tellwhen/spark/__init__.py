@@ -23,6 +23,7 @@ from tellwhen.spark.generating import generate
 from tellwhen.spark.ingesting import ingest
 from tellwhen.spark.matcher import explain, match, matching
 from tellwhen.spark.profiling import frames, profile
+from tellwhen.spark.ranking import top_k
 from tellwhen.spark.sessions import session
 from tellwhen.spark.sql import register
 from tellwhen.spark.stream import follow
@@ -45,6 +46,7 @@ __all__ = [
     "register",
     "rollback",
     "session",
+    "top_k",
     "update",
     "versions",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +17,19 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import ExpressionError, SchemaError
+from tellwhen.errors import ExpressionError, SchemaError, ScoreError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.schema import Schema
-from tellwhen.spark.columns import id_type, parsed_column, subscription_columns
+from tellwhen.spark.columns import id_type, parsed_column, subscription_columns, worth_columns
 from tellwhen.spark.parsed import decode
 from tellwhen.spark.tasks import mapped, partitions, rows
-from tellwhen.subscriptions import read_subscription
+from tellwhen.subscriptions import check_weights, read_subscription
 from tellwhen.warehouse.commits import fresh
 
 MAX_SUBSCRIPTIONS = 250_000
@@ -36,8 +37,8 @@ MAX_SUBSCRIPTIONS = 250_000
 
 BLOCK = "part int, number int, name string, subscriptions long, entries long"
 
-Row = tuple[Id, str | None, bytes | None]
-"""Id, expression, and the parsed expression where there is one."""
+Row = tuple[Id, str | None, bytes | None, float | None, Any]
+"""Id, expression, the parsed expression where there is one, the score and the weights."""
 
 
 class Block(NamedTuple):
@@ -66,9 +67,10 @@ class Blocks:
 
 
 def compiled(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
-    """Compile the subscriptions (id, expression) in parallel; what `ingest` has parsed is not parsed again."""
+    """Compile the subscriptions (id, expression[, score, weights]) in parallel; what `ingest` has parsed is not parsed
+    again."""
     ids = id_type(subscription_columns(subs))
-    chosen = subs.select(F.col("id").cast(ids), "expression", parsed_column(subs))
+    chosen = subs.select(F.col("id").cast(ids), "expression", parsed_column(subs), *worth_columns(subs))
     # Many small partitions would make many small blocks.
     few = chosen.coalesce(partitions(subs.sparkSession))
     found = sorted(mapped(few, _Compiling(staged, schema), BLOCK).collect())
@@ -101,8 +103,11 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
     store, ids, texts = Store(schema), Ids(), Texts()
     subscriptions = iter(subscriptions)
     while few := list(islice(subscriptions, COMPILE_BATCH)):
-        expressions, plain = zip(*[_read(*row, schema) for row in few], strict=True)
+        expressions, plain = zip(*[_read(*row[:3], schema) for row in few], strict=True)
+        first = len(store)
         store.append(store.compile(expressions))
+        worths = [_worth(row[0], tree, *row[3:]) for row, tree in zip(few, expressions, strict=True)]
+        store.scores.extend(first, worths)
         ids.extend([id_ for id_, *_ in few])
         texts.extend(plain)
     attributes = store.attributes
@@ -136,6 +141,18 @@ def _read(id_: Id, text: str | None, parsed: bytes | None, schema: Schema) -> tu
     except SchemaError as error:
         raise SchemaError(f"subscription {id_!r}: {error}") from None
     return expression, text
+
+
+def _worth(id_: Id, expression: Expr, score: float | None, weights: Any) -> Worth:
+    """Of a subscription as Spark gives it: weights are a list of pairs."""
+    if score is None and weights is None:
+        return WORTHLESS
+    try:
+        worth = Worth(checked_score(score or 0.0), checked_weights(None if weights is None else dict(weights)))
+        check_weights(expression, worth.weights)
+    except ScoreError as error:
+        raise ScoreError(f"subscription {id_!r}: {error}") from None
+    return worth
 
 
 def read_block(folder: Path) -> Block:

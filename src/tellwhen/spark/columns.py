@@ -8,7 +8,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
-from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, ShortType, StringType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    NumericType,
+    ShortType,
+    StringType,
+)
 
 from tellwhen.errors import SchemaError
 from tellwhen.ids import Ids, IdType
@@ -17,6 +26,11 @@ from tellwhen.schema import Schema
 
 INTEGERS = (ShortType, IntegerType, LongType)
 ADD, REMOVE = "add", "remove"
+
+SCORE, WEIGHTS_OF = "score", "weights"
+"""The columns in which `ingest` leaves what subscriptions are worth, and `build` finds it."""
+
+WEIGHTS = "map<string,double>"
 
 PARSED = "parsed"
 """The column in which `ingest` leaves the parsed expressions, as `parsed.encode` writes them."""
@@ -53,6 +67,29 @@ def parsed_column(frame: DataFrame) -> Column:
     if PARSED in frame.columns and isinstance(frame.schema[PARSED].dataType, BinaryType):
         return F.col(PARSED)
     return F.lit(None).cast(BinaryType()).alias(PARSED)
+
+
+def weights_column(frame: DataFrame, name: str, mode: str = "PERMISSIVE") -> Column:
+    """The weights in a column: a map from attributes to numbers, or the same as JSON, null where it is none."""
+    kind = frame.schema[name].dataType
+    if isinstance(kind, StringType):
+        return F.from_json(column(name), WEIGHTS, {"mode": mode})
+    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType) and isinstance(kind.valueType, NumericType):
+        return column(name).cast(WEIGHTS)
+    raise SchemaError(f"the weights in {name!r} are {kind.simpleString()}; they must be map<string,double>, or JSON")
+
+
+def worth_columns(frame: DataFrame) -> tuple[Column, Column]:
+    """The columns score and weights of subscriptions; null where the DataFrame has none."""
+    score, weights = F.lit(None), F.lit(None)
+    if SCORE in frame.columns:
+        kind = frame.schema[SCORE].dataType
+        if not isinstance(kind, NumericType):
+            raise SchemaError(f"the scores in {SCORE!r} are {kind.simpleString()}, not numbers; ingest() reads them")
+        score = F.col(SCORE)
+    if WEIGHTS_OF in frame.columns:
+        weights = weights_column(frame, WEIGHTS_OF, "FAILFAST")
+    return score.cast("double").alias(SCORE), weights.cast(WEIGHTS).alias(WEIGHTS_OF)
 
 
 def declared_schema(frame: DataFrame, given: Schema | dict[str, Any] | None) -> Schema:

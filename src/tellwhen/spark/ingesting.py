@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from tellwhen.compile.normal_form import OVER_BUDGET
+from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import complete, create
-from tellwhen.errors import ParseError, TellwhenError, shown
+from tellwhen.errors import ParseError, ScoreError, TellwhenError, shown
 from tellwhen.ids import checked
 from tellwhen.lang.read import read
 from tellwhen.schema import Schema
@@ -23,17 +24,21 @@ from tellwhen.spark.columns import (
     DECLARED,
     PARSED,
     REMOVE,
+    SCORE,
+    WEIGHTS_OF,
     column,
     id_type,
     operation_column,
     parsed_column,
     require,
     subscription_columns,
+    weights_column,
 )
 from tellwhen.spark.parsed import decode, encode, read_parsed
 from tellwhen.spark.tasks import mapped, partitions
+from tellwhen.subscriptions import check_weights
 
-PREFER, GIVEN, RANK = "_prefer", "_given", "_rank"
+PREFER, GIVEN, RANK, BAD = "_prefer", "_given", "_rank", "_bad_"
 
 
 def ingest(
@@ -41,17 +46,21 @@ def ingest(
     id: str = "id",
     expression: str = "expression",
     score: str | None = None,
+    weights: str | None = None,
     *,
     operation: str | None = None,
     prefer: str | None = None,
     schema: Schema | dict[str, str] | None = None,
     engine: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """Subscriptions (id, expression[, score], parsed), and the quarantine (id, expression, position, reason).
+    """Subscriptions (id, expression[, score, weights], parsed), and the quarantine (id, expression, position, reason).
 
     Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
     the column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
     quarantine. So do expressions that contradict the `schema`, or are too complex for a strict `engine`.
+
+    `score` and `weights` name columns with numbers, and with maps from attributes to numbers, or JSON: what `top_k`
+    ranks by. None is 0. What is no number goes to the quarantine.
 
     With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs no
     expression. Both results then begin with this column.
@@ -65,9 +74,11 @@ def ingest(
     if engine is not None and "expressions" in complete(engine, Store(types)).supports:
         engine = None  # it takes any expression
     ids = subscription_columns(raw, id, expression)
-    require(raw, score, operation, prefer)
+    require(raw, score, weights, operation, prefer)
+    worth = [*([] if score is None else [SCORE]), *([] if weights is None else [WEIGHTS_OF])]
     more = [
-        *([] if score is None else [column(score).try_cast("double").alias("score")]),
+        *([] if score is None else _read_as(SCORE, column(score), column(score).try_cast("double"))),
+        *([] if weights is None else _read_as(WEIGHTS_OF, column(weights), weights_column(raw, weights))),
         *([] if prefer is None else [column(prefer).alias(PREFER)]),
     ]
     chosen = raw.select(
@@ -85,7 +96,7 @@ def ingest(
         *first,
         "id",
         text.alias("expression", metadata={DECLARED: types.types}),
-        *([] if score is None else ["score"]),
+        *worth,
         PARSED,
     )
     quarantined = judged.where(F.col("reason").isNotNull()).select(
@@ -105,7 +116,8 @@ def _one_of_each(judged: DataFrame, has_preference: bool) -> DataFrame:
     together = judged.repartition(partitions(judged.sparkSession), "id")
     is_extra = is_good & (F.col(RANK) > 1)
     reason = F.when(is_extra, F.lit("another subscription with this id is taken")).otherwise(F.col("reason"))
-    return together.withColumn(RANK, F.row_number().over(by_id)).withColumn("reason", reason).drop(RANK, PREFER)
+    ranked = together.withColumn(RANK, F.row_number().over(by_id)).withColumn("reason", reason)
+    return ranked.drop(RANK, PREFER, BAD + SCORE, BAD + WEIGHTS_OF)
 
 
 def _free_with(frame: DataFrame, cached: DataFrame) -> None:
@@ -155,6 +167,7 @@ class _Reading:
             ids, texts, operations, trees = (batch.column(i).to_pylist() for i in range(4))
             given = zip(ids, texts, operations, trees, strict=True)
             verdicts = [_verdict(id_, text, operation, tree, schema) for id_, text, operation, tree in given]
+            _refuse_worth(verdicts, batch)
             if self._engine is not None:
                 _refuse_too_complex(verdicts, self._engine, schema)
             columns = list(zip(*verdicts, strict=True)) or [()] * len(ARROW)
@@ -188,6 +201,38 @@ def _verdict(
         return _Verdict(given=text, position=error.position, reason=error.message)
     except TellwhenError as error:
         return _Verdict(given=text, reason=str(error))
+
+
+def _read_as(name: str, given: Column, read: Column) -> list[Column]:
+    """What is read of a column, and whether there is something else in it."""
+    return [read.alias(name), (given.isNotNull() & read.isNull()).alias(BAD + name)]
+
+
+def _refuse_worth(verdicts: list[_Verdict], batch: pa.RecordBatch) -> None:
+    """Give a reason to every good expression whose score or weights are none."""
+    if not {SCORE, WEIGHTS_OF} & set(batch.schema.names):
+        return
+    nothing: list[Any] = [None] * len(verdicts)
+    columns = [
+        batch.column(name).to_pylist() if name in batch.schema.names else nothing
+        for name in (SCORE, BAD + SCORE, WEIGHTS_OF, BAD + WEIGHTS_OF)
+    ]
+    for number, (verdict, *given) in enumerate(zip(verdicts, *columns, strict=True)):
+        if verdict.expression is not None:
+            try:
+                _check_worth(verdict, *given)
+            except ScoreError as error:
+                verdicts[number] = _Verdict(given=verdict.given or verdict.expression, reason=str(error))
+
+
+def _check_worth(verdict: _Verdict, score: Any, bad_score: bool, weights: Any, bad_weights: bool) -> None:
+    if bad_score:
+        raise ScoreError("the score is not a number")
+    if bad_weights:
+        raise ScoreError("the weights are not a map from attributes to numbers")
+    checked_score(score or 0.0)
+    if weights is not None:
+        check_weights(read_parsed(verdict.parsed, verdict.expression), checked_weights(dict(weights)))
 
 
 def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -> None:

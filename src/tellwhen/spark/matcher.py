@@ -13,24 +13,22 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegerType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
 
-from tellwhen.containers.batches import chosen, single_valued
 from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import column, id_type
-from tellwhen.spark.events import Form, encoded, prepare
-from tellwhen.spark.serving import Served, serve, task_version
+from tellwhen.spark.events import prepare
+from tellwhen.spark.serving import Served
 from tellwhen.spark.tasks import cores, mapped
+from tellwhen.spark.workers import UNDEFINED, Arriving, Finder, Local, Sending, packed_event
 from tellwhen.warehouse.leases import lease
 from tellwhen.warehouse.versions import Version, located, read_version
 
@@ -42,15 +40,7 @@ LOCAL_MAX_BYTES = 8 << 30
 MATCHES_PER_BATCH = 1 << 20
 """Matches handed to Spark at a time, or those of a single event if it has more."""
 
-ENTRIES_PER_BATCH = 1 << 22
-"""Entries of events sent at a time: the bytes of one Arrow column must stay below 2 GiB."""
-
-ENTRY = np.dtype([("domain", "<i4"), ("point", "<i8")])
-"""An entry of an event on its way to a shard. DataFrames have no intervals, so a point is all there is."""
-
-SUBSCRIPTIONS, UNDEFINED = "_subscriptions", "_undefined"
-
-PACKED = ["shard", "event", "entries", UNDEFINED]
+SUBSCRIPTIONS = "_subscriptions"
 
 log = logging.getLogger("tellwhen.spark")
 
@@ -72,27 +62,50 @@ def match(
     metric `undefined`, under the name `observe` ("tellwhen" for a stream). The plan and why it was chosen are logged;
     `explain` returns them.
     """
-    root = located(path)
-    found = read_version(root, version)
-    name, why = choose(found, plan)
-    log.info("%s", _told(found, name, why))
-    frame, form = prepare(events, event_id, attributes, found.schema)
-    number = None if events.isStreaming and version is None else found.version
-    if number is not None:
-        lease(root, number)  # until the first task renews it
-    if observe is None:  # a name may occur once in a query, which may match several times
-        observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
-    kind = frame.schema[0].dataType
-    worker = root, number, form, event_id
-    schema = _matched(event_id, kind, found)
-    if name == "local":
-        matched = mapped(frame, _Local(*worker), schema)
-    else:
-        count = max(len(found.shards), cores(events.sparkSession))
-        sent = mapped(frame, _Sending(*worker), _packed_event(kind)).repartition(count, "shard")
-        matched = mapped(sent, _Arriving(*worker), schema)
-    counted = matched.observe(observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
-    return counted.select(column(event_id), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
+    query = Query(events, path, event_id, attributes, plan, version, observe)
+    matched = query.run(_Local, _Arriving, _matched(event_id, query.kind, query.version))
+    return matched.select(column(event_id), F.explode(SUBSCRIPTIONS).alias("subscription_id"))
+
+
+class Query:
+    """Events and the version to find their subscriptions in, by one of the plans."""
+
+    def __init__(
+        self,
+        events: DataFrame,
+        path: str | os.PathLike[str],
+        event_id: str,
+        attributes: str | Sequence[str] | None,
+        plan: Plan,
+        version: int | None,
+        observe: str | Observation | None,
+    ) -> None:
+        root = located(path)
+        self.version = read_version(root, version)
+        self.plan, why = choose(self.version, plan)
+        log.info("%s", _told(self.version, self.plan, why))
+        self.frame, form = prepare(events, event_id, attributes, self.version.schema)
+        number = None if events.isStreaming and version is None else self.version.version
+        if number is not None:
+            lease(root, number)  # until the first task renews it
+        if observe is None:  # a name may occur once in a query, which may match several times
+            observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
+        self._observe, self._worker = observe, (root, number, form, event_id)
+
+    @property
+    def kind(self) -> DataType:
+        """The type of the ids of events."""
+        return self.frame.schema[0].dataType
+
+    def run(self, local: Callable[..., Finder], arriving: Callable[..., Finder], schema: StructType) -> DataFrame:
+        """What one of the finders finds, with the undefined values counted."""
+        if self.plan == "local":
+            found = mapped(self.frame, local(*self._worker), schema)
+        else:
+            count = max(len(self.version.shards), cores(self.frame.sparkSession))
+            sent = mapped(self.frame, Sending(*self._worker), packed_event(self.kind)).repartition(count, "shard")
+            found = mapped(sent, arriving(*self._worker), schema)
+        return found.observe(self._observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
 
 
 def _matched(event_id: str, kind: DataType, version: Version) -> StructType:
@@ -102,11 +115,6 @@ def _matched(event_id: str, kind: DataType, version: Version) -> StructType:
         StructField(SUBSCRIPTIONS, ArrayType(id_type(version.ids))),
         StructField(UNDEFINED, IntegerType()),
     ])  # fmt: skip
-
-
-def _packed_event(kind: DataType) -> StructType:
-    kinds = [IntegerType(), kind, BinaryType(), IntegerType()]
-    return StructType([StructField(name, type_) for name, type_ in zip(PACKED, kinds, strict=True)])
 
 
 def matching(path: str | os.PathLike[str], **options: object) -> Callable[[DataFrame], DataFrame]:
@@ -146,87 +154,36 @@ def _told(version: Version, plan: str, why: str) -> str:
     return f"{plan} plan, {why}: {described(version)}"
 
 
-class _Worker(ABC):
-    """A function for `mapped` that has the index open."""
+class _Matching(Finder):
+    """All that is satisfied."""
 
-    def __init__(self, root: Path, number: int | None, form: Form, event_id: str) -> None:
-        self._root, self._number = root, number
-        self._form, self._event_id = form, event_id
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        served = None
-        for batch in batches:
-            if served is None:
-                served = serve(self._root, task_version(self._root) if self._number is None else self._number)
-            served.renew()
-            yield from self.run(served, batch)
-
-    @abstractmethod
-    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows that come of a batch."""
-
-    def undefined(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
-        """A row without a match that carries the count of undefined values; exploding it leaves nothing."""
+    def noted(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
+        # Without a list: exploding it leaves nothing.
         lists = pa.nulls(1, pa.list_(pa.string() if served.version.ids == "str" else pa.int64()))
         columns = [pa.nulls(1, kind), lists, pa.array([count], pa.int32())]
         return pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
 
-    def matches(self, served: Served, shard: int, events: Events, ids: pa.Array) -> Iterator[pa.RecordBatch]:
+    def found(
+        self, served: Served, shards: Iterator[tuple[int, Events, I64]], ids: pa.Array
+    ) -> Iterator[pa.RecordBatch]:
         """The events that match anything in a shard, each with all its matches there."""
-        start, slots = served.match(shard, events)
-        for first, last in pieces(start):
-            some = first + np.flatnonzero(np.diff(start[first : last + 1]))
-            bounds = np.append(start[some], start[last]) - start[first]
-            subscriptions = served.ids(shard, slots[start[first] : start[last]])
-            lists = pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), subscriptions)
-            columns = [ids.take(pa.array(some)), lists, pa.nulls(len(some), pa.int32())]
-            yield pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
+        for shard, events, positions in shards:
+            start, slots = served.match(shard, events)
+            for first, last in pieces(start):
+                some = first + np.flatnonzero(np.diff(start[first : last + 1]))
+                bounds = np.append(start[some], start[last]) - start[first]
+                subscriptions = served.ids(shard, slots[start[first] : start[last]])
+                lists = pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), subscriptions)
+                columns = [ids.take(pa.array(positions[some])), lists, pa.nulls(len(some), pa.int32())]
+                yield pa.RecordBatch.from_arrays(columns, [self._event_id, SUBSCRIPTIONS, UNDEFINED])
 
 
-class _Local(_Worker):
-    """Events matched with all shards they concern."""
-
-    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
-        ids = batch.column(0)
-        if mismatches:
-            yield self.undefined(sum(mismatches.values()), ids.type, served)
-        for shard, positions in served.concerned(events):
-            mine = events if len(positions) == len(ids) else chosen(events, positions)
-            yield from self.matches(served, shard, mine, ids.take(pa.array(positions)))
+class _Local(_Matching, Local):
+    """In all shards."""
 
 
-class _Sending(_Worker):
-    """Events packed for the shards they concern."""
-
-    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
-        if mismatches:
-            note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
-            note.append(pa.array([sum(mismatches.values())], pa.int32()))
-            yield pa.RecordBatch.from_arrays(note, PACKED)
-        positions, shards = served.routed(events)
-        total = np.cumsum(np.diff(events.start)[positions])
-        cuts = np.searchsorted(total, np.arange(ENTRIES_PER_BATCH, total[-1] if len(total) else 0, ENTRIES_PER_BATCH))
-        for mine, numbers in zip(np.split(positions, cuts), np.split(shards, cuts), strict=True):
-            columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
-            columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
-            yield pa.RecordBatch.from_arrays(columns, PACKED)
-
-
-class _Arriving(_Worker):
-    """Packed events matched with the shards they were sent to."""
-
-    def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        shards = batch.column(0).to_numpy()
-        noted = sum(batch.column(3).to_pylist())
-        if noted:
-            yield self.undefined(noted, batch.column(1).type, served)
-        for shard in np.unique(shards).tolist():
-            # The row that carries the count has no entries.
-            mine = pa.array(np.flatnonzero((shards == shard) & batch.column(2).is_valid().to_numpy(False)))
-            events = unpacked(batch.column(2).take(mine))
-            yield from self.matches(served, shard, events, batch.column(1).take(mine))
+class _Arriving(_Matching, Arriving):
+    """In the shards that events were sent to."""
 
 
 def pieces(start: I64) -> Iterator[tuple[int, int]]:
@@ -244,24 +201,3 @@ def pieces(start: I64) -> Iterator[tuple[int, int]]:
         if start[last] > start[first]:
             yield first, last
         first = last
-
-
-def packed(events: Events, positions: I64) -> pa.Array:
-    """The entries of the events at these positions, as bytes."""
-    start, domain, point, _, _ = chosen(events, positions)
-    entries = np.empty(len(domain), dtype=ENTRY)
-    entries["domain"], entries["point"] = domain, point
-    offsets = (start * ENTRY.itemsize).astype(np.int32)
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(positions), [None, pa.py_buffer(offsets), pa.py_buffer(entries.tobytes())]
-    )
-
-
-def unpacked(column: pa.BinaryArray) -> Events:
-    """The events that `packed` made these bytes of."""
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
-    entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)
-    start = (bounds - bounds[0]) // ENTRY.itemsize
-    domain, point = (np.ascontiguousarray(entries[name]) for name in ("domain", "point"))
-    return Events(start, domain, point, point, single_valued(start, domain))

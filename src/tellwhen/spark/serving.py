@@ -15,10 +15,12 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.scores import Scores
 from tellwhen.engines.base import Reader
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
+from tellwhen.ranking import Best, best
 from tellwhen.schema import Schema
 from tellwhen.spark.columns import id_column
 from tellwhen.warehouse.leases import QUERY, lease, pin
@@ -33,6 +35,7 @@ MAX_OPEN = 2
 class _Opened(NamedTuple):
     reader: Reader
     ids: Ids
+    scores: Scores
 
 
 class Served:
@@ -46,13 +49,23 @@ class Served:
 
     def match(self, shard: int, events: Events) -> Matches:
         """The slots of all subscriptions in a shard that each event satisfies."""
+        return self._opened(shard).reader.match(events)
+
+    def best(self, shard: int, events: Events, k: int) -> Best:
+        """The k best of them."""
+        reader, _, scores = self._opened(shard)
+        return best(
+            reader.blocks(scores.changes), events, min(k, self.version.shards[shard].subscriptions), scores.score
+        )
+
+    def _opened(self, shard: int) -> _Opened:
         if shard not in self._shards:
             name = self.version.shards[shard].name
             found = read_shard(self.root / name, self.attributes)
             if found.ids.type != self.version.ids and len(found.ids):
                 raise FormatError(f"the ids of {name} are not of the index's type")
-            self._shards[shard] = _Opened(found.engines.reader(), found.ids)
-        return self._shards[shard].reader.match(events)
+            self._shards[shard] = _Opened(found.engines.reader(), found.ids, found.store.scores)
+        return self._shards[shard]
 
     def ids(self, shard: int, slots: I32) -> pa.Array:
         """The ids of slots that `match` found in the shard."""

@@ -1,4 +1,4 @@
-"""Matching in SQL: `SELECT * FROM tellwhen_match(TABLE(events), 'warehouse/index')`."""
+"""Matching in SQL: `SELECT * FROM tellwhen_match(TABLE(events), 'warehouse/index')`, and `tellwhen_top_k(..., k)`."""
 
 from __future__ import annotations
 
@@ -14,39 +14,35 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from tellwhen.containers.batches import chosen
 from tellwhen.errors import EventError, FormatError
+from tellwhen.kernels.arrays import Events
 from tellwhen.spark.events import Form, encoded, refuse_clashes
 from tellwhen.spark.matcher import pieces
-from tellwhen.spark.serving import serve, task_version
+from tellwhen.spark.ranking import best_of, checked_k
+from tellwhen.spark.serving import Served, serve, task_version
 from tellwhen.warehouse.versions import located
 
-NAME = "tellwhen_match"
+NAME, TOP_K = "tellwhen_match", "tellwhen_top_k"
 
 
-def register(spark: SparkSession, name: str = NAME) -> None:
-    """Make the table function known to the session.
+def register(spark: SparkSession, name: str = NAME, top_k: str = TOP_K) -> None:
+    """Make the table functions known to the session: `match`, and `top_k`, which takes k as well.
 
-    It takes a table with a column `event_id`, and either a column `attributes` (a map, a struct or JSON) or a column
+    Each takes a table with a column `event_id`, and either a column `attributes` (a map, a struct or JSON) or a column
     for each attribute; and the path of an index, an absolute one on a cluster. Both ids are returned as strings,
     because a table function has one result type. Values of a wrong type are undefined; a table function cannot report
     how many there were.
     """
     function: Any = arrow_udtf(_Match, returnType="event_id string, subscription_id string")
     spark.udtf.register(name, function)
+    ranked: Any = arrow_udtf(_TopK, returnType="event_id string, rank int, subscription_id string, score double")
+    spark.udtf.register(top_k, ranked)
 
 
 class _Match:
     """The table function: Spark calls `eval` with batches of the table."""
 
     def eval(self, events: pa.RecordBatch, path: Any) -> Iterator[pa.Table]:
-        given = path[0].as_py() if isinstance(path, pa.Array | pa.ChunkedArray) else path
-        if not isinstance(given, str):
-            raise FormatError(f"the path of an index is a string, not {given}")
-        root = located(given)
-        served = serve(root, task_version(root))
-        served.renew()
-        batch, form = _selected(events, served.version.schema)
-        arrays, _ = encoded(batch, form, served.attributes, served.schema)
-        ids = batch.column(0).cast(pa.string())
+        served, arrays, ids = _opened(events, path)
         for shard, positions in served.concerned(arrays):
             start, slots = served.match(shard, chosen(arrays, positions))
             for first, last in pieces(start):
@@ -55,6 +51,36 @@ class _Match:
                 yield pa.table({
                     "event_id": ids.take(pa.array(found)), "subscription_id": subscriptions.cast(pa.string()),
                 })  # fmt: skip
+
+
+class _TopK:
+    """The same for the best k."""
+
+    def eval(self, events: pa.RecordBatch, path: Any, k: Any) -> Iterator[pa.Table]:
+        count = checked_k(_constant(k))
+        served, arrays, ids = _opened(events, path)
+        shards = ((shard, chosen(arrays, positions), positions) for shard, positions in served.concerned(arrays))
+        for position, rank, subscriptions, score, _, _ in best_of(served, shards, count):
+            columns = [ids.take(pa.array(position)), pa.array(rank.astype(np.int32)), subscriptions.cast(pa.string())]
+            yield pa.table([*columns, pa.array(score)], names=["event_id", "rank", "subscription_id", "score"])
+
+
+def _constant(given: Any) -> Any:
+    """An argument that is the same for all rows."""
+    return given[0].as_py() if isinstance(given, pa.Array | pa.ChunkedArray) else given
+
+
+def _opened(events: pa.RecordBatch, path: Any) -> tuple[Served, Events, pa.Array]:
+    """The index, the events as it knows them, and their ids as strings."""
+    given = _constant(path)
+    if not isinstance(given, str):
+        raise FormatError(f"the path of an index is a string, not {given}")
+    root = located(given)
+    served = serve(root, task_version(root))
+    served.renew()
+    batch, form = _selected(events, served.version.schema)
+    arrays, _ = encoded(batch, form, served.attributes, served.schema)
+    return served, arrays, batch.column(0).cast(pa.string())
 
 
 def _selected(events: pa.RecordBatch, types: Mapping[str, Any]) -> tuple[pa.RecordBatch, Form]:

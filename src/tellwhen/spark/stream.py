@@ -25,6 +25,8 @@ def follow(
     id: str = "id",
     expression: str = "expression",
     operation: str = "operation",
+    score: str | None = None,
+    weights: str | None = None,
     prefer: str,
     keep: int = KEEP,
     trigger: dict[str, Any] | None = None,
@@ -48,8 +50,8 @@ def follow(
                 return
             try:
                 update(
-                    batch, root, id=id, expression=expression, operation=operation, prefer=prefer, keep=keep,
-                    applied={stream: number},
+                    batch, root, id=id, expression=expression, operation=operation, score=score, weights=weights,
+                    prefer=prefer, keep=keep, applied={stream: number},
                 )  # fmt: skip
                 return
             except ConflictError:

@@ -43,11 +43,13 @@ def update(
     id: str = "id",
     expression: str = "expression",
     operation: str = "operation",
+    score: str | None = None,
+    weights: str | None = None,
     prefer: str | None = None,
     keep: int = KEEP,
     applied: Mapping[str, int] | None = None,
 ) -> Version:
-    """Apply changes (operation, id, expression) and make the result the current version.
+    """Apply changes (operation, id, expression[, score, weights]) and make the result the current version.
 
     "add" adds a subscription, or replaces the one with its id; "remove" removes it, if there is one. Rows that cannot
     be applied are sorted out as by `ingest`, which also says which of several changes of one id counts. They change
@@ -61,8 +63,9 @@ def update(
     _check(changes, base, id, expression, operation)
     with staging(path) as staged, own_errors():
         taken, bad = ingest(
-            changes, id, expression, operation=operation, prefer=prefer, schema=Schema(base.schema), engine=base.engine
-        )
+            changes, id, expression, score, weights,
+            operation=operation, prefer=prefer, schema=Schema(base.schema), engine=base.engine,
+        )  # fmt: skip
         try:
             quarantined = _quarantine(bad, staged)
             gone = [row.file for row in mapped(taken.select("id"), _WritingIds(staged), FILE).collect()]

@@ -1,0 +1,127 @@
+"""Does Spark rank as one process does, whatever the plan, and does it carry scores from raw rows to the result?"""
+
+import json
+import math
+import random
+
+import pytest
+
+import tellwhen as tw
+from tellwhen import spark as tws
+from tellwhen.checks import random_event, random_expression
+
+pytestmark = pytest.mark.spark
+
+RAW = "id string, expression string, price string, boost string"
+
+
+@pytest.fixture(scope="module")
+def ranked(spark, tmp_path_factory):
+    """A few hundred subscriptions with scores, many of them equal, in three shards; and events, two of one id."""
+    rng = random.Random(3)
+    rows = [(f"s{i}", str(random_expression(rng, depth=2)), rng.choice([-1.0, 0.0, 2.5, 2.5, 9.0])) for i in range(300)]
+    path = str(tmp_path_factory.mktemp("ranked") / "index")
+    frame = spark.createDataFrame(rows, "id string, expression string, score double").repartition(2)
+    tws.build(frame, path, shards=3)
+    events = [
+        {name: value for name, value in random_event(rng).items() if isinstance(value, bool | int | str)}
+        for _ in range(60)
+    ]
+    given = [(min(number, 58), json.dumps(event)) for number, event in enumerate(events)]
+    return path, events, spark.createDataFrame(given, "event_id bigint, attributes string")
+
+
+def wanted(index, events, k):
+    found = []
+    for number, event in enumerate(events):
+        for rank, (id_, score) in enumerate(index.top_k(event, k), start=1):
+            found.append((min(number, 58), rank, id_, score))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("plan", ["local", "routed"])
+@pytest.mark.parametrize("k", [1, 7, 1000])
+def test_as_in_one_process(ranked, plan, k):
+    path, events, frame = ranked
+    found = tws.top_k(frame, path, k, plan=plan)
+    assert found.columns == ["event_id", "rank", "subscription_id", "score"]
+    assert sorted(tuple(row) for row in found.collect()) == wanted(tw.Index.load(path), events, k)
+
+
+def test_in_sql(spark, ranked):
+    path, events, frame = ranked
+    tws.register(spark)
+    frame.createOrReplaceTempView("ranked_events")
+    found = spark.sql(f"SELECT * FROM tellwhen_top_k(TABLE(ranked_events), '{path}', 4)").collect()
+    expected = sorted((str(e), *rest) for e, *rest in wanted(tw.Index.load(path), events, 4))
+    assert sorted(tuple(row) for row in found) == expected
+
+
+def test_on_a_stream(spark, ranked, tmp_path):
+    path, events, frame = ranked
+    frame.write.parquet(str(tmp_path / "events"))
+    stream = spark.readStream.schema(frame.schema).parquet(str(tmp_path / "events"))
+    query = tws.top_k(stream, path, 3).writeStream.format("memory").queryName("ranked_stream").start()
+    query.processAllAvailable()
+    query.stop()
+    assert sorted(tuple(row) for row in spark.table("ranked_stream").collect()) == wanted(
+        tw.Index.load(path), events, 3
+    )
+    with pytest.raises(tw.TellwhenError, match="foreachBatch"):
+        tws.top_k(stream, path, 3, plan="routed")
+
+
+def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path):
+    raw = [
+        ("a", "x > 1 AND y = 'b'", "2.5", '{"x": 0.5, "y": 2}'),
+        ("b", "x > 1", None, None),
+        ("c", "x > 1", "dear", None),
+        ("d", "x > 1", "NaN", None),
+        ("e", "x > 1", "1", '{"z": 1}'),
+        ("f", "x > 1", "1", "[]"),
+        ("g", "x > 1", "-1e3", None),
+    ]
+    subs, bad = tws.ingest(spark.createDataFrame(raw, RAW), score="price", weights="boost")
+    reasons = {row.id: row.reason for row in bad.collect()}
+    assert reasons.keys() == {"c", "d", "e", "f"}
+    assert reasons["c"] == "the score is not a number"
+    assert "can be compared" in reasons["d"]
+    assert "no attribute z to weigh" in reasons["e"]
+    assert reasons["f"] == "the weights are not a map from attributes to numbers"
+    path = str(tmp_path / "index")
+    tws.build(subs, path)
+    index = tw.Index.load(path)
+    assert index.top_k({"x": 2, "y": "b"}) == [("a", 2.5), ("b", 0.0), ("g", -1000.0)]
+    assert index.weights("a") == {"x": 0.5, "y": 2.0}
+    changes = [
+        ("add", "b", "x > 1", "7", None),
+        ("add", "h", "x > 0", "8", '{"x": 3}'),
+        ("remove", "g", None, None, None),
+    ]
+    frame = spark.createDataFrame(changes, f"operation string, {RAW}")
+    tws.update(frame, path, score="price", weights="boost")
+    index = tw.Index.load(path)
+    assert index.top_k({"x": 2, "y": "b"}) == [("h", 8.0), ("b", 7.0), ("a", 2.5)]
+    assert (index.weights("a"), index.weights("h")) == ({"x": 0.5, "y": 2.0}, {"x": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("score double", math.nan, "subscription 'a': a score is a number that can be compared"),
+        ("score string", "1", "not numbers; ingest"),
+        ("weights int", 1, "must be map<string,double>"),
+        ("weights map<string,double>", {"y": 1.0}, "no attribute y to weigh"),
+    ],
+)
+def test_bad_scores_stop_a_build(spark, tmp_path, kind, value, message):
+    frame = spark.createDataFrame([("a", "x > 1", value)], f"id string, expression string, {kind}")
+    with pytest.raises(tw.TellwhenError, match=message):
+        tws.build(frame, str(tmp_path / "index"))
+    assert not (tmp_path / "index" / "current").exists()
+
+
+def test_k_is_checked(ranked):
+    path, _, frame = ranked
+    with pytest.raises(tw.TellwhenError, match="k is a whole number from 1 on, not 0"):
+        tws.top_k(frame, path, 0)
