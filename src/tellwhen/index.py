@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from tellwhen.encode.events import EventEncoder
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.threads import cores
+from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
@@ -38,8 +38,9 @@ from tellwhen.memory_limit import MemoryLimit
 from tellwhen.persistence import directory
 from tellwhen.plan import Plan, plan
 from tellwhen.profile import Profile
-from tellwhen.ranking import Best, best, best_in_threads
+from tellwhen.ranking import Best, best, checked_factors, checked_k, joined
 from tellwhen.recent import Recent
+from tellwhen.relaxed.index import View
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
@@ -66,6 +67,7 @@ class _State(NamedTuple):
     length: int
     slots: int
     version: int
+    view: View
 
     def alive(self) -> list[int]:
         """The slots that are not removed."""
@@ -75,7 +77,8 @@ class _State(NamedTuple):
 def _state(shard: Shard) -> _State:
     ids, engine = shard.ids, shard.engines
     store = shard.store
-    return _State(shard, engine.reader(), store.attributes, ids, ids.type, len(engine), len(store), store.version)
+    facts = ids, ids.type, len(engine), len(store), store.version
+    return _State(shard, engine.reader(), store.attributes, *facts, View.of(store))
 
 
 PARSED_MAX = 8_192
@@ -380,7 +383,14 @@ class Index(Mapping[Id, Expr]):
 
     # ranking
 
-    def top_k(self, event: Mapping[str, Any], k: int = 10) -> list[tuple[Id, float]]:
+    def top_k(
+        self,
+        event: Mapping[str, Any],
+        k: int = 10,
+        *,
+        relaxed: bool = False,
+        weights: Mapping[str, float] | None = None,
+    ) -> list[tuple[Id, float]]:
         """The k best subscriptions that are true for the event, with their scores: the highest first and, of equal
         ones, the one that was added first.
 
@@ -390,13 +400,26 @@ class Index(Mapping[Id, Expr]):
         [('b', 3.5)]
         >>> index.set_score("a", 4).top_k({"x": 5})
         [('a', 4.0), ('b', 3.5)]
+
+        With `relaxed` not all of a subscription need be true. Each of its attributes counts by itself, with everything
+        else left out of the expression, and the score is the sum of the weights of those that are true: the weights
+        that the subscription was added with, or 1 each. `weights` are the event's: they multiply those of the same
+        attributes. See LANGUAGE.md.
+
+        >>> index = tw.Index().add("a", "age > 20 AND income > 50", weights={"age": 0.3, "income": 0.7})
+        >>> index.top_k({"age": 30, "income": 10}, relaxed=True)
+        [('a', 0.3)]
+        >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
+        [('a', 3.0)]
         """
-        state, k = self._state, _checked_k(k)
-        found = self._best(state, self._encoded(event, state), k)
+        state, k, factors = self._state, checked_k(k), checked_factors(weights, relaxed)
+        found = self._best(state, self._encoded(event, state), k, relaxed, factors)
         return list(zip(state.ids.of(found.slot, state.id_type), found.score.tolist(), strict=True))
 
-    def _best(self, state: _State, events: Events, k: int) -> Best:
+    def _best(self, state: _State, events: Events, k: int, relaxed: bool, factors: Mapping[str, float]) -> Best:
         scores, k = state.shard.store.scores, min(k, max(1, state.length))
+        if relaxed:
+            return state.shard.relaxed.best(state.view, events, k, factors)
         before = scores.changes
         if not before & 1:
             found = best(state.reader.blocks(before), events, k, scores.score)
@@ -405,20 +428,26 @@ class Index(Mapping[Id, Expr]):
         with self._lock:  # no score changes now
             return best(state.reader.blocks(scores.changes), events, k, scores.score)
 
-    def top_k_many(self, events: Any, k: int = 10, *, threads: int | None = None) -> pa.Table:
+    def top_k_many(
+        self,
+        events: Any,
+        k: int = 10,
+        *,
+        relaxed: bool = False,
+        weights: Mapping[str, float] | None = None,
+        threads: int | None = None,
+    ) -> pa.Table:
         """The k best of each of many events, as a table of `event_id` (its position), `rank` (from 1 on),
-        `subscription_id` and `score`. Events and `threads` as in `match_many`."""
-        threads, k = _checked_threads(threads), _checked_k(k)
+        `subscription_id` and `score`. Events and `threads` as in `match_many`, all else as in `top_k`."""
+        threads, k, factors = _checked_threads(threads), checked_k(k), checked_factors(weights, relaxed)
         events = as_table_or_dicts(events)
         state = self._state
-        with self._lock:  # no score changes now
-            scores = state.shard.store.scores.score.copy()
-            blocks = state.reader.blocks(state.shard.store.scores.changes)
-        k, parts, offset = min(k, max(1, state.length)), [], 0
+        run = self._ranking(state, min(k, max(1, state.length)), relaxed, factors)
+        parts, offset = [], 0
         for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
             if mismatches:
                 self._count(mismatches)
-            found = best_in_threads(blocks, encoded, k, scores, threads)
+            found = joined(in_threads(run, encoded, threads))
             count = len(found.start) - 1
             number = np.repeat(np.arange(count), np.diff(found.start))
             rank = np.arange(1, len(number) + 1) - found.start[number]
@@ -429,6 +458,15 @@ class Index(Mapping[Id, Expr]):
         parts = parts or [(nothing, nothing, state.ids.column(nothing.astype(np.int32), state.id_type), np.zeros(0))]
         columns = [pa.chunked_array([pa.array(part[column]) for part in parts]) for column in range(4)]
         return pa.table(columns, names=["event_id", "rank", "subscription_id", "score"])
+
+    def _ranking(self, state: _State, k: int, relaxed: bool, factors: Mapping[str, float]) -> Callable[[Events], Best]:
+        """What ranks events, all by the scores of this moment."""
+        if relaxed:
+            return lambda some: state.shard.relaxed.best(state.view, some, k, factors)
+        with self._lock:  # no score changes now
+            scores = state.shard.store.scores.score.copy()
+            blocks = state.reader.blocks(state.shard.store.scores.changes)
+        return lambda some: best(blocks, some, k, scores)
 
     def score(self, id: Id) -> float:
         """What a subscription is worth."""
@@ -586,19 +624,9 @@ class Index(Mapping[Id, Expr]):
 
 
 def _checked_threads(threads: int | None) -> int:
-    if threads is not None and not _is_count(threads):
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
     return cores() if threads is None else threads
-
-
-def _checked_k(k: int) -> int:
-    if not _is_count(k):
-        raise TellwhenError(f"k is a whole number from 1 on, not {shown(k)}")
-    return int(k)
-
-
-def _is_count(number: object) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool) and bool(number >= 1)
 
 
 _all: weakref.WeakSet[Index] = weakref.WeakSet()

@@ -7,13 +7,14 @@ the k best so far                          7.3       ^ none of these has more: a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.scores import checked_weights
 from tellwhen.containers.batches import between, chosen
 from tellwhen.engines.base import Block
-from tellwhen.engines.shared.threads import in_threads
+from tellwhen.errors import ScoreError, TellwhenError, shown
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.kernels.best import keep_best, sort_best
 
@@ -36,18 +37,14 @@ def best(blocks: Sequence[Block], events: Events, k: int, scores: F64) -> Best:
         return _ranked_one(blocks, events, k, scores)
     step = max(1, HEAPED_MAX // k)
     parts = [_ranked(blocks, between(events, at, min(at + step, count)), k, scores) for at in range(0, count, step)]
-    return parts[0] if len(parts) == 1 else _joined(parts)
-
-
-def best_in_threads(blocks: Sequence[Block], events: Events, k: int, scores: F64, threads: int) -> Best:
-    """The same, by at most so many threads."""
-    return _joined(in_threads(lambda some: best(blocks, some, k, scores), events, threads))
+    return parts[0] if len(parts) == 1 else joined(parts)
 
 
 NOTHING = Best(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
 
 
-def _joined(parts: list[Best]) -> Best:
+def joined(parts: list[Best]) -> Best:
+    """Those of several parts of the events."""
     parts = [NOTHING, *parts]
     lengths = np.concatenate([np.diff(part.start) for part in parts])
     slots, scores = np.concatenate([part.slot for part in parts]), np.concatenate([part.score for part in parts])
@@ -91,3 +88,20 @@ def _is_open(block: Block, found: I64, score: F64, slot: I32, k: int) -> np.ndar
     """By event, given the worst that it has kept: may the block have a better one?"""
     is_worse = (score < block.score) | ((score == block.score) & (slot > block.slot))
     return (found < k) | is_worse
+
+
+# what a user asks for
+
+
+def checked_k(k: Any) -> int:
+    """How many of the best are wanted."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise TellwhenError(f"k is a whole number from 1 on, not {shown(k)}")
+    return int(k)
+
+
+def checked_factors(weights: Any, relaxed: bool) -> dict[str, float]:
+    """What the weights of attributes are multiplied by."""
+    if weights is not None and not relaxed:
+        raise ScoreError("the weights of an event are for relaxed=True: otherwise the score of a subscription is given")
+    return checked_weights(weights) or {}

@@ -7,6 +7,7 @@ A change starts at a `mark()`. Whatever stops it, an error in the input or an in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from tellwhen.kernels.arrays import I32
 from tellwhen.lang.ast import Expr
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
+from tellwhen.relaxed.index import Relaxed
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
 from tellwhen.subscriptions import as_subscription, read_subscription
@@ -210,6 +212,11 @@ class Shard:
     def known_slots(self) -> SlotsById | None:
         """The map from ids to slots, if it was made."""
         return self._slots
+
+    @cached_property
+    def relaxed(self) -> Relaxed:
+        """Its index for relaxed matching, which is built as it is needed."""
+        return Relaxed(self.store.scores)
 
     # whole or not at all
 

@@ -48,6 +48,21 @@ def test_as_in_one_process(ranked, plan, k):
     assert sorted(tuple(row) for row in found.collect()) == wanted(tw.Index.load(path), events, k)
 
 
+@pytest.mark.parametrize("plan", ["local", "routed"])
+def test_relaxed(ranked, plan):
+    path, events, frame = ranked
+    index, factors = tw.Index.load(path), {"a": 0.3, "b": 7.0}
+    found = tws.top_k(frame, path, 5, plan=plan, relaxed=True, weights=factors).collect()
+    expected = [
+        (min(number, 58), rank, *row)
+        for number, event in enumerate(events)
+        for rank, row in enumerate(index.top_k(event, 5, relaxed=True, weights=factors), start=1)
+    ]
+    assert sorted(tuple(row) for row in found) == sorted(expected)
+    with pytest.raises(tw.ScoreError, match="are for relaxed=True"):
+        tws.top_k(frame, path, 5, weights=factors)
+
+
 def test_in_sql(spark, ranked):
     path, events, frame = ranked
     tws.register(spark)

@@ -57,7 +57,8 @@ class Scores:
 
     @property
     def weights(self) -> Weights:
-        return Weights(self._slot.view, self._name.view, self._weight.view)
+        count = self._weight.count  # which is extended last: another thread may be about it
+        return Weights(self._slot.data[:count], self._name.data[:count], self._weight.data[:count])
 
     @property
     def names(self) -> list[str]:

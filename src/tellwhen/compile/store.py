@@ -78,6 +78,7 @@ class Store:
         self.registers = 0  # that the largest program needs
         self.version = 0
         self.removed = 0  # slots, ever
+        self.moves = 0  # how often points have moved
         self._typical = Typical()
 
     def __len__(self) -> int:
@@ -180,6 +181,7 @@ class Store:
 
     def move(self, domain: int, moves: Moved) -> None:
         """Map the stored points of a relabelled domain, in new arrays: readers keep the old points and labels."""
+        self.moves += 1
         known = self._predicates
         mine = np.repeat(known.domain.view, np.diff(known.start.view)) == domain
         for ends in (known.low, known.high):

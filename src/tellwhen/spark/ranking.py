@@ -10,7 +10,7 @@ which `Index.load` has them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,8 +20,9 @@ from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StructField, StructType
 
-from tellwhen.errors import TellwhenError, shown
+from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import F64, I32, I64, Events
+from tellwhen.ranking import checked_factors, checked_k
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.matcher import Plan, Query
 from tellwhen.spark.serving import Served
@@ -39,6 +40,8 @@ def top_k(
     path: str | os.PathLike[str],
     k: int = 10,
     *,
+    relaxed: bool = False,
+    weights: Mapping[str, float] | None = None,
     event_id: str = "event_id",
     attributes: str | Sequence[str] | None = "attributes",
     plan: Plan = "auto",
@@ -47,13 +50,16 @@ def top_k(
 ) -> DataFrame:
     """The best k subscriptions of each event, as (event_id, rank, subscription_id, score); all else as in `match`.
 
-    The highest score has rank 1. A stream is ranked by the local plan only.
+    The highest score has rank 1. `relaxed` and `weights` are those of `Index.top_k`; every worker builds an index for
+    relaxed matching when it needs one. A stream is ranked by the local plan only.
     """
-    checked_k(k)
+    given, k = checked_factors(weights, relaxed), checked_k(k)
+    factors = given if relaxed else None
+    finders = partial(_Local, k=k, factors=factors), partial(_Arriving, k=k, factors=factors)
     query = Query(events, path, event_id, attributes, plan, version, observe)
     columns = column(event_id), "rank", "subscription_id", "score"
     if query.plan == "local":
-        found = query.run(partial(_Local, k=k), partial(_Arriving, k=k), _ranked(event_id, query.kind, query.version))
+        found = query.run(*finders, _ranked(event_id, query.kind, query.version))
         return found.where(F.col("rank").isNotNull()).select(*columns)
     if events.isStreaming:
         raise TellwhenError(
@@ -63,18 +69,11 @@ def top_k(
     first = query.frame.columns[0]
     key = F.struct(F.monotonically_increasing_id().alias(KEY), F.col(first).alias(ID))
     query.frame = query.frame.withColumn(first, key)
-    found = query.run(partial(_Local, k=k), partial(_Arriving, k=k), _ranked(event_id, query.kind, query.version))
+    found = query.run(*finders, _ranked(event_id, query.kind, query.version))
     event = column(event_id)
     best = Window.partitionBy(event[KEY]).orderBy(F.col("score").desc(), SHARD, SLOT)
     met = found.where(F.col("rank").isNotNull()).withColumn("rank", F.row_number().over(best)).where(F.col("rank") <= k)
     return met.withColumn(event_id, event[ID]).select(*columns)
-
-
-def checked_k(k: Any) -> int:
-    """k, if it is a number of results."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise TellwhenError(f"k is a whole number from 1 on, not {shown(k)}")
-    return k
 
 
 def _ranked(event_id: str, kind: DataType, version: Version) -> StructType:
@@ -92,9 +91,9 @@ def _ranked(event_id: str, kind: DataType, version: Version) -> StructType:
 class _Ranking(Finder):
     """The best k."""
 
-    def __init__(self, *given: Any, k: int) -> None:
+    def __init__(self, *given: Any, k: int, factors: Mapping[str, float] | None) -> None:
         super().__init__(*given)
-        self._k = k
+        self._k, self._factors = k, factors
 
     @property
     def _names(self) -> list[str]:
@@ -109,7 +108,7 @@ class _Ranking(Finder):
     def found(
         self, served: Served, shards: Iterator[tuple[int, Events, I64]], ids: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        for position, rank, subscriptions, score, shard, slot in best_of(served, shards, self._k):
+        for position, rank, subscriptions, score, shard, slot in best_of(served, shards, self._k, self._factors):
             yield pa.RecordBatch.from_arrays(
                 [
                     ids.take(pa.array(position)),
@@ -133,13 +132,13 @@ class _Arriving(_Ranking, Arriving):
 
 
 def best_of(
-    served: Served, shards: Iterator[tuple[int, Events, I64]], k: int
+    served: Served, shards: Iterator[tuple[int, Events, I64]], k: int, factors: Mapping[str, float] | None = None
 ) -> Iterator[tuple[I64, I64, pa.Array, F64, I64, I32]]:
     """The best k of each event in some shards, if there are any: the positions of events, the ranks, the ids of
     subscriptions, their scores, shards and slots."""
     parts = []
     for number, events, positions in shards:
-        found = served.best(number, events, k)
+        found = served.best(number, events, k, factors)
         where, numbers = np.repeat(positions, np.diff(found.start)), np.full(len(found.slot), number)
         parts.append((where, found.score, numbers, found.slot, served.ids(number, found.slot)))
     if not parts:

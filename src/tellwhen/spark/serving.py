@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -15,13 +15,13 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.scores import Scores
 from tellwhen.engines.base import Reader
 from tellwhen.errors import FormatError
-from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.ranking import Best, best
+from tellwhen.relaxed.index import View
 from tellwhen.schema import Schema
+from tellwhen.shard import Shard
 from tellwhen.spark.columns import id_column
 from tellwhen.warehouse.leases import QUERY, lease, pin
 from tellwhen.warehouse.opening import read_dictionary, read_shard
@@ -33,9 +33,8 @@ MAX_OPEN = 2
 
 
 class _Opened(NamedTuple):
+    shard: Shard
     reader: Reader
-    ids: Ids
-    scores: Scores
 
 
 class Served:
@@ -51,12 +50,14 @@ class Served:
         """The slots of all subscriptions in a shard that each event satisfies."""
         return self._opened(shard).reader.match(events)
 
-    def best(self, shard: int, events: Events, k: int) -> Best:
-        """The k best of them."""
-        reader, _, scores = self._opened(shard)
-        return best(
-            reader.blocks(scores.changes), events, min(k, self.version.shards[shard].subscriptions), scores.score
-        )
+    def best(self, shard: int, events: Events, k: int, factors: Mapping[str, float] | None = None) -> Best:
+        """The k best of them; with factors, by relaxed matching."""
+        found, reader = self._opened(shard)
+        k = min(k, max(1, self.version.shards[shard].subscriptions))
+        if factors is not None:
+            return found.relaxed.best(View.of(found.store), events, k, factors)
+        scores = found.store.scores
+        return best(reader.blocks(scores.changes), events, k, scores.score)
 
     def _opened(self, shard: int) -> _Opened:
         if shard not in self._shards:
@@ -64,12 +65,12 @@ class Served:
             found = read_shard(self.root / name, self.attributes)
             if found.ids.type != self.version.ids and len(found.ids):
                 raise FormatError(f"the ids of {name} are not of the index's type")
-            self._shards[shard] = _Opened(found.engines.reader(), found.ids, found.store.scores)
+            self._shards[shard] = _Opened(found, found.engines.reader())
         return self._shards[shard]
 
     def ids(self, shard: int, slots: I32) -> pa.Array:
         """The ids of slots that `match` found in the shard."""
-        return id_column(self._shards[shard].ids, self.version.ids, slots)
+        return id_column(self._shards[shard].shard.ids, self.version.ids, slots)
 
     def concerned(self, events: Events) -> Iterator[tuple[int, I64]]:
         """The shards that events meet, each with the positions of these events."""

@@ -15,9 +15,10 @@ from pyspark.sql.pandas.types import from_arrow_type
 from tellwhen.containers.batches import chosen
 from tellwhen.errors import EventError, FormatError
 from tellwhen.kernels.arrays import Events
+from tellwhen.ranking import checked_k
 from tellwhen.spark.events import Form, encoded, refuse_clashes
 from tellwhen.spark.matcher import pieces
-from tellwhen.spark.ranking import best_of, checked_k
+from tellwhen.spark.ranking import best_of
 from tellwhen.spark.serving import Served, serve, task_version
 from tellwhen.warehouse.versions import located
 

@@ -1,0 +1,140 @@
+"""A relaxed index of a store that grows: one of most slots, and a small one of those that came since."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.scores import Scores
+from tellwhen.compile.store import Store
+from tellwhen.containers.batches import between
+from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
+from tellwhen.engines.shared.stabbing import satisfied_sizes
+from tellwhen.kernels.arrays import F64, I32, I64, Events, Snapshot
+from tellwhen.kernels.best import sort_best
+from tellwhen.ranking import HEAPED_MAX, Best, joined
+from tellwhen.relaxed.arrays import RelaxedScratch
+from tellwhen.relaxed.build import build
+from tellwhen.relaxed.kernels.match import rank_relaxed
+
+FRESH_MIN, FRESH_SHARE = 1_024, 8
+"""New slots are indexed by themselves until there are more than 1,024, and more than an eighth of the others."""
+
+
+class _Built(NamedTuple):
+    """An index of the slots first:last, and the snapshot that it was made of."""
+
+    first: int
+    last: int
+    packed: Packed
+    snapshot: Packed
+    names: dict[str, int]  # the rank of each attribute
+
+
+class View(NamedTuple):
+    """A store as a reader sees it."""
+
+    snapshot: Snapshot
+    moves: int
+    """How often its points have moved: an index from before knows others."""
+    attributes: Attributes
+
+    @classmethod
+    def of(cls, store: Store) -> View:
+        """The store as it is now."""
+        return cls(store.snapshot(), store.moves, store.attributes)
+
+
+class Relaxed:
+    """What is indexed of one store so far. Any thread may rank."""
+
+    def __init__(self, scores: Scores) -> None:
+        self._scores = scores
+        self._lock = threading.Lock()  # one thread builds
+        self._moves = -1
+        self._main: _Built | None = None
+        self._fresh: _Built | None = None
+
+    def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+        """The k best of each event."""
+        indexes = self._indexes(view)
+        count = len(events.single_valued)
+        step = max(1, HEAPED_MAX // k)
+        parts = [
+            _ranked(indexes, view.snapshot, between(events, at, min(at + step, count)), k, factors)
+            for at in range(0, count, step)
+        ]
+        return parts[0] if len(parts) == 1 else joined(parts)
+
+    def _indexes(self, view: View) -> list[_Built]:
+        with self._lock:
+            slots = len(view.snapshot.subscriptions.kind)
+            main, fresh = self._main, self._fresh
+            if view.moves < self._moves:  # an old reader: what is indexed has points that it does not know
+                return [self._built(view, 0, slots)]
+            if main is None or view.moves > self._moves:
+                main, fresh = self._built(view, 0, slots), None
+            elif slots > (fresh or main).last:
+                if slots - main.last > max(FRESH_MIN, main.last // FRESH_SHARE):
+                    main, fresh = self._built(view, 0, slots), None
+                else:
+                    fresh = self._built(view, main.last, slots)
+            self._main, self._fresh, self._moves = main, fresh, view.moves
+            return [main] if fresh is None else [main, fresh]
+
+    def _built(self, view: View, first: int, last: int) -> _Built:
+        snapshot = view.snapshot
+        attributes = [domain.attribute for domain in view.attributes.domains[: snapshot.domains]]
+        ranks = {name: rank for rank, name in enumerate(sorted(set(attributes)))}
+        rank_of = np.array([ranks[name] for name in attributes], dtype=np.int32)
+        slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them
+        names = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
+        index = build(snapshot, slots, rank_of, self._scores.weights, names)
+        return _Built(first, last, Packed(index), Packed(snapshot), ranks)
+
+
+def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
+    total = len(events.single_valued)
+    best_score, best_slot = np.empty((total, k)), np.empty((total, k), dtype=np.int32)
+    found: I64 = np.zeros(total, dtype=np.int64)
+    packed = Packed(snapshot)
+    for built in indexes:
+        scratch = take(_sizes(built))
+        arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
+        rank_relaxed(*arguments, _factors(factors, built.names), best_score, best_slot, found)
+        give(scratch)
+    sort_best(best_score, best_slot, found)
+    is_used = np.arange(k) < found[:, None]
+    slots: I32 = best_slot[is_used]
+    return Best(np.concatenate([[0], np.cumsum(found)]), slots, best_score[is_used])
+
+
+def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
+    """By attribute; empty if there are none."""
+    if not given:
+        return np.zeros(0)
+    found = np.ones(len(ranks))
+    for name, factor in given.items():
+        if name in ranks:
+            found[ranks[name]] = factor
+    return found
+
+
+def _sizes(built: _Built) -> RelaxedScratch:
+    index = built.packed.arrays
+    parts, places = len(index.part_slot), len(index.first_part) - 1
+    longest = int(np.diff(index.code_start).max(initial=0))
+    sizes: RelaxedScratch = sizes_of(
+        RelaxedScratch,
+        found=satisfied_sizes(built.snapshot.arrays),
+        hit=parts + places + 1,
+        holds=parts + 1,
+        touched=places + 1,
+        stack=longest + 1,
+        registers=built.snapshot.arrays.registers + 1,
+    )
+    return sizes

@@ -1,0 +1,1 @@
+"""Hot loops of relaxed matching."""
