@@ -188,7 +188,7 @@ def test_while_subscriptions_come_and_go(monkeypatch):
             index.remove(gone)
         if step % 4 == 0:
             check(index, known, rng.sample(events, 3))
-    assert len(index._shard.relaxed._main.packed.arrays.part_slot) > 40
+    assert len(index._shard.relaxed._main.packed.arrays.slot) > 40
 
 
 def test_an_old_reader_sees_what_it_saw():

@@ -1,9 +1,9 @@
 """The arrays of relaxed matching, drawn.
 
-    event ──> satisfied predicates ──> parts that ask for them ──> true parts of every slot ──> sum of their weights
+    event ──> satisfied predicates ──> parts that ask for them ──> sums of the weights of slots
 
-Parts are numbered slot by slot and, within a slot, in the order of their attributes' names: so that the same weights
-are always added in the same order.
+Sums of floats depend on their order, so predicates are taken in the order of their attributes' names: the weights of a
+slot are always added in the same order, wherever the event and the index come from.
 """
 
 from __future__ import annotations
@@ -30,27 +30,32 @@ class Parts(NamedTuple):
 
 
 class RelaxedIndex(NamedTuple):
-    """The parts, and by predicate those that ask for it."""
+    """By predicate, who asks for it: slots of which it is a part by itself, and parts of several predicates."""
 
     stabbing: Stabbing  # whose members are predicates
-    posting_start: I64  # |0|2|2|5|       postings of predicate p are posting_start[p]:posting_start[p+1]
-    posting: I32  # |0 4|1 3 4|       parts
-    part_slot: I32
-    part_attribute: I32
+    attribute: I32  # |2|2|0|             by domain: the rank of its attribute among all names
+    start: I64  # |0|2|2|5|           postings of predicate p are start[p]:start[p+1]
+    posting: I32  # |0 4|-1 3 -2|       the number of a slot, or -1 - that of a part
+    weight: F64  # by posting of a slot: that of the attribute
+    slot: I32  # |7|8|12|            by number: ascending
+    part_number: I32  # by part: the number of its slot
     part_weight: F64
-    code_start: I64
+    code_start: I64  # |0|3|8|            code of part p is code[code_start[p]:code_start[p+1]]
     code: I32
-    first_part: I64  # |0|3|4|         parts of the k-th slot that has any are first_part[k]:first_part[k+1]
-    place: I32  # by part: the k of its slot
 
 
-@keeps("hit")
+STAMP, SUM, TALLY_COLUMNS = range(3)
+"""Columns of a tally: when its slot was last met, and the sum of the weights of its true parts."""
+
+
+@keeps("tally", "seen")
 class RelaxedScratch(NamedTuple):
     """Working arrays of a match."""
 
     found: Satisfied
-    hit: I64  # by part: when it was last asked for; then by slot with parts; the last element is the clock
-    holds: U8  # by part that was asked for: is it true?
-    touched: I32  # slots with parts that were asked for, as numbered in `first_part`
+    runs: I64  # attributes, and where the satisfied predicates on them begin and end
+    tally: F64  # by slot, TALLY_COLUMNS each; the last element is the clock
+    seen: I64  # by part: when it was last asked for; the last element is the clock
+    touched: I32  # numbers of slots with a true part
     stack: U8
     registers: U8

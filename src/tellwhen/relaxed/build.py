@@ -17,21 +17,26 @@ def build(snapshot: Snapshot, slots: I32, rank_of: I32, weights: Weights, name_r
     """The index of some slots, ascending. rank_of[d] is the rank of domain d's attribute, name_rank[n] that of name n
     among the weights."""
     parts = _joined(_of_conjunctions(snapshot, slots, rank_of), _of_programs(snapshot, slots, rank_of))
-    many = np.bincount(parts.asked_predicate, minlength=len(snapshot.predicates.domain))
-    posting = parts.asked_part[np.argsort(parts.asked_predicate, kind="stable")]
     is_first = np.ones(len(parts.slot), dtype=bool)
     is_first[1:] = parts.slot[1:] != parts.slot[:-1]
+    number = (np.cumsum(is_first) - 1).astype(np.int32)
+    weight = _weights(parts, weights, name_rank)
+    is_single = np.diff(parts.start) == 0
+    part = np.where(is_single, number, -np.cumsum(~is_single)).astype(np.int32)  # as postings name them
+    order = np.argsort(parts.asked_predicate, kind="stable")
+    asked = parts.asked_part[order]
+    many = np.bincount(parts.asked_predicate, minlength=len(snapshot.predicates.domain))
     return RelaxedIndex(
         stabbing=build_for(snapshot.predicates, snapshot.domains, parts.asked_predicate),
-        posting_start=np.concatenate([[0], np.cumsum(many)]),
-        posting=posting,
-        part_slot=parts.slot,
-        part_attribute=parts.attribute,
-        part_weight=_weights(parts, weights, name_rank),
-        code_start=parts.start,
+        attribute=rank_of,
+        start=np.concatenate([[0], np.cumsum(many)]),
+        posting=part[asked],
+        weight=weight[asked],
+        slot=parts.slot[is_first],
+        part_number=number[~is_single],
+        part_weight=weight[~is_single],
+        code_start=np.append(parts.start[:-1][~is_single], parts.start[-1]),
         code=parts.code,
-        first_part=np.append(np.flatnonzero(is_first), len(parts.slot)),
-        place=(np.cumsum(is_first) - 1).astype(np.int32),
     )
 
 

@@ -17,9 +17,9 @@ from tellwhen.engines.shared.stabbing import satisfied_sizes
 from tellwhen.kernels.arrays import F64, I32, I64, Events, Snapshot
 from tellwhen.kernels.best import sort_best
 from tellwhen.ranking import HEAPED_MAX, Best, joined
-from tellwhen.relaxed.arrays import RelaxedScratch
+from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
-from tellwhen.relaxed.kernels.match import rank_relaxed
+from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
 
 FRESH_MIN, FRESH_SHARE = 1_024, 8
 """New slots are indexed by themselves until there are more than 1,024, and more than an eighth of the others."""
@@ -33,6 +33,7 @@ class _Built(NamedTuple):
     packed: Packed
     snapshot: Packed
     names: dict[str, int]  # the rank of each attribute
+    sizes: RelaxedScratch
 
 
 class View(NamedTuple):
@@ -94,7 +95,7 @@ class Relaxed:
         slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them
         names = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
         index = build(snapshot, slots, rank_of, self._scores.weights, names)
-        return _Built(first, last, Packed(index), Packed(snapshot), ranks)
+        return _Built(first, last, Packed(index), Packed(snapshot), ranks, _sizes(index, snapshot))
 
 
 def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
@@ -103,7 +104,7 @@ def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, f
     found: I64 = np.zeros(total, dtype=np.int64)
     packed = Packed(snapshot)
     for built in indexes:
-        scratch = take(_sizes(built))
+        scratch = take(built.sizes)
         arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
         rank_relaxed(*arguments, _factors(factors, built.names), best_score, best_slot, found)
         give(scratch)
@@ -124,17 +125,15 @@ def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
     return found
 
 
-def _sizes(built: _Built) -> RelaxedScratch:
-    index = built.packed.arrays
-    parts, places = len(index.part_slot), len(index.first_part) - 1
-    longest = int(np.diff(index.code_start).max(initial=0))
+def _sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
     sizes: RelaxedScratch = sizes_of(
         RelaxedScratch,
-        found=satisfied_sizes(built.snapshot.arrays),
-        hit=parts + places + 1,
-        holds=parts + 1,
-        touched=places + 1,
-        stack=longest + 1,
-        registers=built.snapshot.arrays.registers + 1,
+        found=satisfied_sizes(snapshot),
+        runs=RUN_COLUMNS * (len(index.attribute) + 1),
+        tally=TALLY_COLUMNS * len(index.slot) + 1,
+        seen=len(index.part_number) + 1,
+        touched=len(index.slot) + 1,
+        stack=int(np.diff(index.code_start).max(initial=0)) + 1,
+        registers=snapshot.registers + 1,
     )
     return sizes

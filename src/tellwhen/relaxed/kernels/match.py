@@ -1,4 +1,4 @@
-"""Match: satisfied predicates, the parts that ask for them, and the sums of the weights of those that are true."""
+"""Match: satisfied predicates, the slots and parts that ask for them, and the sums of the weights of what is true."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from tellwhen.kernels.best import keep
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import forget_true, is_true
-from tellwhen.relaxed.arrays import ALL, KEEP, OPERATIONS, RECALL, RelaxedIndex, RelaxedScratch
+from tellwhen.relaxed.arrays import (
+    ALL,
+    KEEP,
+    OPERATIONS,
+    RECALL,
+    STAMP,
+    SUM,
+    TALLY_COLUMNS,
+    RelaxedIndex,
+    RelaxedScratch,
+)
+
+RANK, BEGIN, END, RUN_COLUMNS = range(4)
+"""Columns of a run of satisfied predicates on one attribute."""
 
 
 @inline
@@ -41,52 +54,78 @@ def is_part_true(index, part, scratch):
 
 
 @inline
-def find_parts(index, true, scratch):
-    """Find the true parts, and list the slots that have any; returns how many slots."""
-    hit, parts, count = scratch.hit, index.part_slot.size, 0
-    hit[-1] += 1
-    clock = hit[-1]
-    for t in range(true):
-        p = scratch.found.listed[t]
-        for i in range(index.posting_start[p], index.posting_start[p + 1]):
-            part = index.posting[i]
-            if hit[part] == clock:
-                continue
-            hit[part] = clock
-            is_single = index.code_start[part] == index.code_start[part + 1]
-            scratch.holds[part] = is_single or is_part_true(index, part, scratch)
-            place = index.place[part]
-            if scratch.holds[part] and hit[parts + place] != clock:
-                hit[parts + place] = clock
-                scratch.touched[count] = place
-                count += 1
+def sort_runs(index, predicates, true, scratch):
+    """The satisfied predicates in runs of one attribute, in the order of the attributes; returns how many runs."""
+    runs, listed, count = scratch.runs, scratch.found.listed, 0
+    begin = 0
+    while begin < true:
+        rank = index.attribute[predicates.domain[listed[begin]]]
+        end = begin + 1
+        while end < true and index.attribute[predicates.domain[listed[end]]] == rank:
+            end += 1
+        at = RUN_COLUMNS * count
+        while at > 0 and runs[at - RUN_COLUMNS + RANK] > rank:
+            for column in range(RUN_COLUMNS):
+                runs[at + column] = runs[at - RUN_COLUMNS + column]
+            at -= RUN_COLUMNS
+        runs[at + RANK], runs[at + BEGIN], runs[at + END] = rank, begin, end
+        count += 1
+        begin = end
+    return count
+
+
+@inline
+def add_weight(scratch, number, weight, count):
+    """Add to the sum of a slot; returns how many slots were met."""
+    tally, at = scratch.tally, np.uint64(TALLY_COLUMNS) * np.uint64(number)
+    if tally[at + np.uint64(STAMP)] == tally[-1]:
+        tally[at + np.uint64(SUM)] += weight
+        return count
+    tally[at + np.uint64(STAMP)], tally[at + np.uint64(SUM)] = tally[-1], weight
+    scratch.touched[np.uint64(count)] = number
+    return count + 1
+
+
+@inline
+def add_weights(index, predicates, true, factor, scratch):
+    """Add up the weights of all slots with a true part, and list these slots; returns how many."""
+    seen, count = scratch.seen, 0
+    scratch.tally[-1] += 1
+    seen[-1] += 1
+    for r in range(sort_runs(index, predicates, true, scratch)):
+        rank = scratch.runs[RUN_COLUMNS * r + RANK]
+        times = factor[rank] if rank < factor.size else 1.0
+        for t in range(scratch.runs[RUN_COLUMNS * r + BEGIN], scratch.runs[RUN_COLUMNS * r + END]):
+            p = scratch.found.listed[t]
+            for i in range(np.uint64(index.start[p]), np.uint64(index.start[p + 1])):
+                number = index.posting[i]
+                if number >= 0:
+                    count = add_weight(scratch, number, times * index.weight[i], count)
+                    continue
+                part = -1 - number
+                if seen[part] != seen[-1]:
+                    seen[part] = seen[-1]
+                    if is_part_true(index, part, scratch):
+                        count = add_weight(scratch, index.part_number[part], times * index.part_weight[part], count)
     return count
 
 
 @kernel
-def rank_relaxed(index, predicates_of, snapshot, scratch, events, factor, best_score, best_slot, found):
+def rank_relaxed(index, known, snapshot, scratch, events, factor, best_score, best_slot, found):
     """Offer all slots with a true part to the heap of each event. factor[a] multiplies the weights of attribute a.
 
-    `predicates_of` is the snapshot that the index was made of; slots are alive or not by the other one.
+    `known` is the snapshot that the index was made of; slots are alive or not by the other one.
     """
-    index, known = unpack(index, RelaxedIndex), unpack(predicates_of, Snapshot)
-    snapshot, scratch, events = unpack(snapshot, Snapshot), unpack(scratch, RelaxedScratch), borrow(events, Events)
+    index, known, snapshot = unpack(index, RelaxedIndex), unpack(known, Snapshot), unpack(snapshot, Snapshot)
+    scratch, events = unpack(scratch, RelaxedScratch), borrow(events, Events)
     died = snapshot.subscriptions.died
     for e in range(events.single_valued.size):
         true = find_satisfied(index.stabbing, known.predicates, events, e, scratch.found)
         scores, slots, kept = best_score[e], best_slot[e], found[e]
-        for t in range(find_parts(index, true, scratch)):
-            place = scratch.touched[t]
-            first = index.first_part[place]
-            slot = index.part_slot[first]
-            if slot >= died.size or died[slot] <= snapshot.version:
-                continue
-            score = 0.0
-            for part in range(first, index.first_part[place + 1]):
-                if scratch.hit[part] == scratch.hit[-1] and scratch.holds[part]:
-                    attribute = index.part_attribute[part]
-                    weight = index.part_weight[part]
-                    score += weight * factor[attribute] if attribute < factor.size else weight
-            kept = keep(scores, slots, kept, score, np.int64(slot))
+        for t in range(add_weights(index, known.predicates, true, factor, scratch)):
+            number = scratch.touched[t]
+            slot = np.int64(index.slot[number])
+            if slot < died.size and (snapshot.removed == 0 or died[slot] > snapshot.version):
+                kept = keep(scores, slots, kept, scratch.tally[TALLY_COLUMNS * number + SUM] + 0.0, slot)
         found[e] = kept
         forget_true(scratch.found.truth, scratch.found.listed, true)
