@@ -56,9 +56,9 @@ def test_the_preferred_of_several(spark):
     scored = spark.createDataFrame(
         [("a", "x = 1", "hi"), ("b", "x = 1", "2")], "id string, expression string, score string"
     )
-    assert sorted(tuple(row) for row in tws.ingest(scored, score="score")[0].drop("parsed").collect()) == [
-        ("a", "x = 1", None), ("b", "x = 1", 2.0),
-    ]  # fmt: skip
+    subs, quarantined = tws.ingest(scored, score="score")
+    assert [tuple(row) for row in subs.drop("parsed").collect()] == [("b", "x = 1", 2.0)]
+    assert [(row.id, row.reason) for row in quarantined.collect()] == [("a", "the score is not a number")]
     rows = [("a", "x = 1", 1), ("a", "x = 3", 3), ("a", "x = ", 9), ("a", "x = 2", 2)]
     subs, quarantined = tws.ingest(spark.createDataFrame(rows, "id string, expression string, at int"), prefer="at")
     assert [tuple(row) for row in subs.drop("parsed").collect()] == [("a", "x = 3")]

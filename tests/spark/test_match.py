@@ -251,7 +251,7 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
             return pa.array(slots + 100)
 
     worker = matcher._Local(None, 1, None, "event_id")
-    batches = list(worker.matches(Shard(), 0, None, pa.array(list("abcdef"))))
+    batches = list(worker.found(Shard(), iter([(0, None, np.arange(6))]), pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
         "a": [100, 101, 102], "c": [103], "d": list(range(104, 113)), "f": [113, 114],

@@ -23,7 +23,7 @@ from tellwhen.engines.auto.segments import RATIO, Segment
 from tellwhen.engines.base import NO_BITS
 from tellwhen.kernels.arrays import F64, I32, I64, U8
 
-BAND_MIN = 1_024
+BAND_MIN = 2_048
 """The fewest slots of a band: matching a smaller one would not take less time."""
 
 RAISED_MAX = 1_024
