@@ -258,7 +258,7 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
     }  # fmt: skip
     assert [len(batch) for batch in batches] == [2, 1, 1]
     Shard.start = np.array([0, 0])
-    assert list(worker.matches(Shard(), 0, None, pa.array(["a"]))) == []
+    assert list(worker.found(Shard(), iter([(0, None, np.arange(1))]), pa.array(["a"]))) == []
 
 
 def test_presence_decides_where_an_event_goes(spark, tmp_path):
