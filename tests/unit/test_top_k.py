@@ -72,7 +72,7 @@ def check(index, known, events):
 
 
 @pytest.mark.parametrize("draw", SCORES)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 def test_bands_change_no_answer(small_bands, seed, draw):
     rng = random.Random(seed)
     index, known = filled(rng, 200, draw, pending=10)
