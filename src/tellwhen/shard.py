@@ -262,12 +262,13 @@ class Shard:
         return copy
 
     def bytes(self) -> dict[str, int]:
-        """What it takes: the engine, the store, ids and texts."""
+        """What it takes: the engine, the store, ids and texts, and the index for relaxed matching if there is one."""
         held = [*self.texts.arrays().values(), *self.ids.arrays().values()]
         return {
             "engine": self.engines.stats()["bytes"],
             "store": sum(array.nbytes for array in self.store.arrays().values()),
             "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
+            **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
         }
 
     # arrays

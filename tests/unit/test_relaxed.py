@@ -267,6 +267,13 @@ def test_bad_weights_of_events(given, message):
         index.top_k_many([{"x": 1}], **given)
 
 
+def test_its_memory_is_counted():
+    index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
+    assert "relaxed" not in index.stats()["bytes"]
+    index.top_k({"x": 1}, relaxed=True)
+    assert index.stats()["bytes"]["relaxed"] > 1000
+
+
 def test_numpy_weights():
     index = tw.Index().add(1, "x = 1", weights={"x": np.float32(0.5)})
     assert index.top_k({"x": 1}, relaxed=True) == [(1, 0.5)]

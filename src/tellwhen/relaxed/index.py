@@ -12,6 +12,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import between
+from tellwhen.containers.named import flatten
 from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
 from tellwhen.engines.shared.stabbing import satisfied_sizes
 from tellwhen.kernels.arrays import F64, I32, I64, Events, Snapshot
@@ -59,6 +60,12 @@ class Relaxed:
         self._moves = -1
         self._main: _Built | None = None
         self._fresh: _Built | None = None
+
+    @property
+    def bytes(self) -> int:
+        """What the arrays take."""
+        built = [one for one in (self._main, self._fresh) if one is not None]
+        return sum(array.nbytes for one in built for array in flatten(one.packed.arrays).values())
 
     def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
         """The k best of each event."""
