@@ -1,0 +1,139 @@
+"""How does a kernel get intervals in score order, from any structure? Through a cursor: one int64 array.
+
+    begin(structure, cursor, point)      # `structure` is packed, `cursor` has as many words as the structure says
+    number = getnext(structure, cursor)  # the next best interval that contains the point, or -1
+
+Nothing is found before it is asked for, except by the kinds that find all and then sort. A kernel may drive any number
+of cursors; call each function at one place, since it is compiled into that place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.handover import unpack
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.ranked.arrays import (
+    ENDPOINT_TREE,
+    IR_TREE,
+    R_TREE,
+    SCORED_TREE,
+    SEGMENT_TREE,
+    UNSCORED_TREE,
+    EndpointTreeArrays,
+    IRTreeArrays,
+    RTreeArrays,
+    ScoredTreeArrays,
+    SegmentTreeArrays,
+    UnscoredRTreeArrays,
+)
+from tellwhen.ranked.kernels.heap import drop_top, replace_top
+from tellwhen.ranked.kernels.interval_tree import (
+    advance_endpoint_tree,
+    advance_scored_tree,
+    begin_endpoint_tree,
+    begin_scored_tree,
+    begin_sorted,
+    begin_unscored_tree,
+    next_sorted,
+)
+from tellwhen.ranked.kernels.ir_tree import begin_ir_tree, next_in_ir_tree
+from tellwhen.ranked.kernels.layout import BODY, HEADS
+from tellwhen.ranked.kernels.r_tree import begin_r_tree, find_all_walking, next_in_r_tree
+from tellwhen.ranked.kernels.segment_tree import advance_segment_tree, begin_segment_tree
+
+
+@inline
+def begin(structure, cursor, point):
+    """Start a cursor at the best interval that contains the point."""
+    kind = structure[0]
+    if kind == R_TREE:
+        begin_r_tree(unpack(structure, RTreeArrays), cursor, point)
+    elif kind == IR_TREE:
+        begin_ir_tree(unpack(structure, IRTreeArrays), cursor, point)
+    elif kind == SEGMENT_TREE:
+        begin_segment_tree(unpack(structure, SegmentTreeArrays), cursor, point)
+    elif kind == SCORED_TREE:
+        begin_scored_tree(unpack(structure, ScoredTreeArrays), cursor, point)
+    elif kind == ENDPOINT_TREE:
+        begin_endpoint_tree(unpack(structure, EndpointTreeArrays), cursor, point)
+    elif kind == UNSCORED_TREE:
+        begin_unscored_tree(unpack(structure, EndpointTreeArrays), cursor, point)
+    else:
+        begin_sorted(cursor, find_all_walking(unpack(structure, UnscoredRTreeArrays), cursor, point))
+
+
+@inline
+def getnext(structure, cursor):
+    """The number of the next interval in score order, or -1 if there is none."""
+    kind = structure[0]
+    if kind == R_TREE:
+        return next_in_r_tree(unpack(structure, RTreeArrays), cursor)
+    if kind == IR_TREE:
+        return next_in_ir_tree(unpack(structure, IRTreeArrays), cursor)
+    if kind == SEGMENT_TREE:
+        segments = unpack(structure, SegmentTreeArrays)
+        if cursor[HEADS] == 0:
+            return np.int64(-1)
+        rank, source = cursor[BODY], cursor[BODY + 2]
+        replenish(cursor, advance_segment_tree(segments, cursor, source), source)
+        return np.int64(segments.number[rank])
+    if kind == SCORED_TREE:
+        scored = unpack(structure, ScoredTreeArrays)
+        if cursor[HEADS] == 0:
+            return np.int64(-1)
+        rank, source = cursor[BODY], cursor[BODY + 2]
+        replenish(cursor, advance_scored_tree(scored, cursor, source), source)
+        return np.int64(scored.number[rank])
+    if kind == ENDPOINT_TREE:
+        tree = unpack(structure, EndpointTreeArrays)
+        if cursor[HEADS] == 0:
+            return np.int64(-1)
+        rank, source = cursor[BODY], cursor[BODY + 2]
+        replenish(cursor, advance_endpoint_tree(cursor, source), source)
+        return np.int64(tree.number[rank])
+    rank = next_sorted(cursor)
+    if rank < 0:
+        return rank
+    if kind == UNSCORED_TREE:
+        return np.int64(unpack(structure, EndpointTreeArrays).number[rank])
+    return np.int64(unpack(structure, UnscoredRTreeArrays).number[rank])
+
+
+@inline
+def replenish(cursor, rank, source):
+    """The best head was taken: put the next one of its list in its place, if there is one."""
+    if rank >= 0:
+        replace_top(cursor, BODY, cursor[HEADS], rank, 0, source)
+    else:
+        cursor[HEADS] = drop_top(cursor, BODY, cursor[HEADS])
+
+
+@kernel
+def begin_cursor(structure, cursor, point):
+    """For Python: see `begin`."""
+    begin(structure, cursor, point)
+
+
+@kernel
+def next_of_cursor(structure, cursor):
+    """For Python: see `getnext`."""
+    return getnext(structure, cursor)
+
+
+@kernel
+def find_top_k(structure, cursor, points, k, start, number, point):
+    """The best k intervals of each point, from `point` on; returns the first point for which there was no room."""
+    written = start[point]
+    for q in range(point, points.size):
+        if k > number.size - written:
+            return q
+        begin(structure, cursor, points[q])
+        for _ in range(k):
+            found = getnext(structure, cursor)
+            if found < 0:
+                break
+            number[written] = found
+            written += 1
+        start[q + 1] = written
+    return points.size

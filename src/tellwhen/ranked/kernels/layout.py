@@ -1,0 +1,34 @@
+"""What do the words of a cursor mean? One int64 array per cursor, drawn here for every kind of structure.
+
+    all        | POINT | HEADS |
+    paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
+    found      |       "                                               "              | ranks found ... |
+    R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level |
+    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | stacks: block, next entry, ... |
+"""
+
+from __future__ import annotations
+
+from tellwhen.ranked.kernels.heap import HEAD
+
+POINT, HEADS, LEVEL, DELTA, BODY = range(5)
+"""The point that stabs; heads in the heap; level of an R-tree at which it goes on; next of the delta; where the rest begins."""
+
+PATH_MAX = 128
+"""Nodes on a path from the root. A built tree has at most 33 levels, a segment tree 33; `ir_balance.py` keeps to this."""
+
+LEVELS_MAX = 34
+"""Levels of an R-tree of 2^31 intervals, with fan-out 2, and two more that a change may add before it is rebuilt."""
+
+LISTS = BODY + HEAD * PATH_MAX
+"""Where (next, end) of the lists begin, and in an IR-tree the depths of the stacks."""
+
+FOUND = LISTS + 2 * PATH_MAX
+"""Where the ranks that were found begin."""
+
+VISITED = BODY + 2 * LEVELS_MAX
+"""Where the numbers of visited nodes begin."""
+
+R_TREE_WORDS = VISITED + LEVELS_MAX
+STACKS = LISTS + PATH_MAX
+IR_TREE_WORDS = STACKS + PATH_MAX * 2 * LEVELS_MAX
