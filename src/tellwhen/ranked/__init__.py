@@ -1,5 +1,7 @@
 """SCORED INTERVALS -> STRUCTURE -> THE BEST K THAT CONTAIN A POINT (Scalable Ranked Publish/Subscribe, VLDB 2008)."""
 
+from tellwhen.ranked.arrays import Ranked
+from tellwhen.ranked.boxes import Boxes
 from tellwhen.ranked.intervals import Best, Cursor, ScoredIntervals
 from tellwhen.ranked.ir_tree import IRTree
 from tellwhen.ranked.order import RankedError
@@ -31,9 +33,11 @@ STRUCTURES: dict[str, type[ScoredIntervals]] = {
 __all__ = [
     "STRUCTURES",
     "Best",
+    "Boxes",
     "Cursor",
     "EndpointIntervalTree",
     "IRTree",
+    "Ranked",
     "RankedError",
     "SOPTRTree",
     "ScoredIntervalTree",

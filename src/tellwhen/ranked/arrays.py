@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.kernels.arrays import F64, I32, I64, I32Matrix, I64Matrix, U8  # noqa: F401
+from tellwhen.kernels.arrays import F64, I32, I64, U8, I64Matrix
 
 ENDPOINT_TREE, UNSCORED_TREE, SCORED_TREE, SEGMENT_TREE, R_TREE, UNSCORED_R_TREE, IR_TREE = range(7)
 """Kinds of structures."""
@@ -130,17 +130,26 @@ class Graph(NamedTuple):
 
 
 class BoxArrays(NamedTuple):
-    """Boxes by number, for random access: row s has the intervals of subscription s, and its score in each dimension."""
+    """Boxes of d dimensions by number, for random access: those of subscription s are s*d:s*d+d in each array."""
 
     structures: I64Matrix  # row i: the packed structure of dimension i
-    low: I64
-    high: I64  # |d ends of 0|d ends of 1|...
-    score: F64
+    low: I64  # |2 0|7 1|...
+    high: I64  # |9 3|7 4|...
+    score: F64  # |.5 .7|.9 .1|...
 
 
-class TopArrays(NamedTuple):
-    """Where kernels write the best k of each point, best first."""
+class Questions(NamedTuple):
+    """Events, as points of d dimensions, and the working arrays of a kernel."""
 
-    start: I64  # |0|3|5|    those of point q are number[start[q]:start[q+1]]
+    point: I64  # |4 2|7 7|...      those of event q are q*d:q*d+d
+    weight: F64  # |1. 1.|.5 2.|...  what the scores of each dimension are multiplied by
+    cursors: I64Matrix  # row i: the cursor of dimension i
+    head: I64  # the last number that each cursor gave; NOT_BEGUN or ENDED
+
+
+class Ranked(NamedTuple):
+    """The best subscriptions of each event, best first."""
+
+    start: I64  # |0|3|5|    those of event q are start[q]:start[q+1]
     number: I32
     score: F64
