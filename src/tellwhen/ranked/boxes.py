@@ -91,8 +91,8 @@ class Boxes:
         points, weight = self._checked(points, k, relaxed, combine, weights)
         count, d = points.shape
         k = min(k, len(self))
-        structures = [one.arrays for one in self.dimensions]  # alive while their addresses are in use
-        boxes = BoxArrays(np.stack([one.packed for one in self.dimensions]), *self._rows)
+        states = [one.state for one in self.dimensions]  # keep the arrays alive
+        boxes = BoxArrays(np.stack([packed for _, packed in states]), *self._rows)
         words = max(one.cursor_words for one in self.dimensions)
         asked = Questions(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64))
         room = count * min(k, ROOM_MIN) + k
@@ -111,7 +111,6 @@ class Boxes:
                 np.concatenate([out.number, np.empty(more, dtype=np.int32)]),
                 np.concatenate([out.score, np.empty(more, dtype=np.float64)]),
             )
-        del structures
         self.pulls = int(pulls[0])
         end = out.start[-1]
         return Ranked(out.start, out.number[:end].copy(), out.score[:end].copy())

@@ -39,7 +39,8 @@ class ScoredIntervals(ABC):
     changes: ClassVar[bool] = False
     """Can intervals be inserted and deleted?"""
 
-    arrays: Any
+    state: tuple[Any, I64]
+    """The arrays, and their addresses. Replaced as a whole: who holds it may use the addresses."""
 
     def __init__(self, low: I64, high: I64, score: F64, fan_out: int = FAN_OUT) -> None:
         if not 2 <= fan_out <= 1 << 16:
@@ -53,7 +54,17 @@ class ScoredIntervals(ABC):
 
     def _publish(self, arrays: Any) -> None:
         """Use these arrays from now on."""
-        self.arrays, self.packed = arrays, pack(arrays)
+        self.state = arrays, pack(arrays)
+
+    @property
+    def arrays(self) -> Any:
+        """The arrays of the structure."""
+        return self.state[0]
+
+    @property
+    def packed(self) -> I64:
+        """The structure as kernels take it; valid while `state` is held."""
+        return self.state[1]
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -72,17 +83,16 @@ class ScoredIntervals(ABC):
         """The best k intervals that contain each point."""
         if k < 0:
             raise RankedError(f"the best {k} cannot be asked for")
-        arrays, packed = self.arrays, self.packed  # `arrays` keeps alive what `packed` points to
+        state = self.state  # keeps the arrays alive
         points = np.ascontiguousarray(points, dtype=np.int64)
         k = min(k, len(self))
         start, number = np.zeros(len(points) + 1, dtype=np.int64), np.empty(len(points) * min(k, ROOM_MIN) + k, np.int32)
         words, done = np.empty(self.cursor_words, dtype=np.int64), 0
         while True:
-            done = find_top_k(packed, words, points, k, start, number, done)
+            done = find_top_k(state[1], words, points, k, start, number, done)
             if done == len(points):
                 break
             number = np.concatenate([number, np.empty(len(number) + k, dtype=np.int32)])
-        del arrays
         return Best(start, number[: start[-1]].copy())
 
     def cursor(self, point: int) -> Cursor:
@@ -94,13 +104,13 @@ class Cursor:
     """Finds the next best interval when it is asked for. A change of the structure ends it."""
 
     def __init__(self, structure: ScoredIntervals, point: int) -> None:
-        self._arrays, self._packed = structure.arrays, structure.packed
+        self._state = structure.state
         self.words = np.empty(structure.cursor_words, dtype=np.int64)
-        begin_cursor(self._packed, self.words, np.int64(point))
+        begin_cursor(self._state[1], self.words, np.int64(point))
 
     def getnext(self) -> int | None:
         """The number of the next interval; None if there is none."""
-        number = next_of_cursor(self._packed, self.words)
+        number = next_of_cursor(self._state[1], self.words)
         return None if number < 0 else int(number)
 
     def __iter__(self) -> Iterator[int]:

@@ -22,9 +22,9 @@ from tellwhen.ranked.intervals import ScoredIntervals
 from tellwhen.ranked.kernels.interval_tree import hang
 from tellwhen.ranked.kernels.ir_build import plant, planted_size, uproot
 from tellwhen.ranked.kernels.ir_change import DONE, FULL, MISSING, delete_intervals, insert_intervals
-from tellwhen.ranked.kernels.ir_pool import BLOCKS, COUNTS, ENTRIES, FREE_NODE, NODES, ROOT, SPLITS_MAX
+from tellwhen.ranked.kernels.ir_pool import BLOCKS, COUNTS, ENTRIES, NODES, SPLITS_MAX
 from tellwhen.ranked.kernels.layout import IR_TREE_WORDS
-from tellwhen.ranked.order import RankedError, checked, keys_of
+from tellwhen.ranked.order import RankedError, checked, checked_numbers, keys_of
 from tellwhen.ranked.structures import ends_of
 
 NODE_FIELDS = ("centre", "left", "right", "root", "weight")
@@ -39,7 +39,6 @@ class IRTree(ScoredIntervals):
     name = "ir-tree"
     summary = "an interval tree with an R-tree in each node; intervals can be inserted and deleted"
     changes = True
-    arrays: IRTreeArrays
 
     def _build(self, low: I64, high: I64, score: F64) -> IRTreeArrays:
         self._size = len(low)
@@ -63,7 +62,7 @@ class IRTree(ScoredIntervals):
     def insert(self, number: I32, low: I64, high: I64, score: F64) -> None:
         """Insert intervals with numbers that are not in use."""
         low, high, score = checked(low, high, score)
-        given = low, high, keys_of(score), self._numbers(number, low)
+        given = low, high, keys_of(score), checked_numbers(number, low)
         done, why = 0, FULL
         while why != DONE:
             done, why, link = insert_intervals(self.packed, *given, done)
@@ -73,7 +72,7 @@ class IRTree(ScoredIntervals):
     def delete(self, number: I32, low: I64, high: I64, score: F64) -> None:
         """Delete intervals. They are given as they were inserted: the tree finds them by their place and score."""
         low, high, score = checked(low, high, score)
-        given = low, high, keys_of(score), self._numbers(number, low)
+        given = low, high, keys_of(score), checked_numbers(number, low)
         done, why = 0, FULL
         while why != DONE:
             before = done
@@ -82,13 +81,6 @@ class IRTree(ScoredIntervals):
             if why == MISSING:
                 raise RankedError(f"there is no interval {given[3][done]} from {low[done]} to {high[done]} with this score")
             self._attend(why, link)
-
-    @staticmethod
-    def _numbers(number: I32, low: I64) -> I32:
-        number = np.ascontiguousarray(number, dtype=np.int32)
-        if number.shape != low.shape:
-            raise RankedError(f"there are {number.size} numbers for {low.size} intervals")
-        return number
 
     def _attend(self, why: int, link: int) -> None:
         """Do what a kernel has stopped for."""

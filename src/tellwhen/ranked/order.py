@@ -34,6 +34,15 @@ def checked(low: I64, high: I64, score: F64) -> tuple[I64, I64, F64]:
     return low, high, score
 
 
+def checked_numbers(number: I32, low: I64) -> I32:
+    """The numbers of intervals, one for each."""
+    number = np.ascontiguousarray(number, dtype=np.int32)
+    if number.shape != low.shape:
+        raise RankedError(f"there are {number.size} numbers for {low.size} intervals")
+    refuse(number < 0, "the number at {} is negative")
+    return number
+
+
 def refuse(wrong: np.ndarray, message: str) -> None:
     """An error that names the first one that is wrong."""
     if wrong.any():
