@@ -76,7 +76,6 @@ class RTreeArrays(NamedTuple):
     key: I64  # of the intervals
     number: I32  # of the intervals
     dead: U8  # |0b00100000|...          bit number % 8 of byte number // 8
-    delta_size: I64  # |2|
     delta_low: I64  # by key, then by number
     delta_high: I64
     delta_key: I64

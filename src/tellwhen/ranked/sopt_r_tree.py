@@ -157,8 +157,7 @@ class SOPTRTree(ScoredRTree):
             self._publish_delta(*(array[stays] for array in delta))
 
     def _publish_delta(self, low: I64, high: I64, key: I64, number: I32) -> None:
-        size = np.array([len(number)], dtype=np.int64)
-        new = {"delta_size": size, "delta_low": low, "delta_high": high, "delta_key": key, "delta_number": number}
+        new = {"delta_low": low, "delta_high": high, "delta_key": key, "delta_number": number}
         self._publish(self.arrays._replace(**new))
 
     # rebuilding

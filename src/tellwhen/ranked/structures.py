@@ -172,7 +172,6 @@ def packed_r_tree(low: I64, high: I64, key: I64, number: I32, fan_out: int) -> R
         key=key,
         number=number,
         dead=np.zeros(0, dtype=np.uint8),
-        delta_size=np.zeros(1, dtype=np.int64),
         delta_low=none,
         delta_high=none,
         delta_key=none,

@@ -27,20 +27,18 @@ from tellwhen.ranked.arrays import (
     SegmentTreeArrays,
     UnscoredRTreeArrays,
 )
-from tellwhen.ranked.kernels.heap import drop_top, replace_top
 from tellwhen.ranked.kernels.interval_tree import (
-    advance_endpoint_tree,
-    advance_scored_tree,
     begin_endpoint_tree,
     begin_scored_tree,
     begin_sorted,
     begin_unscored_tree,
+    next_in_endpoint_tree,
+    next_in_scored_tree,
     next_sorted,
 )
 from tellwhen.ranked.kernels.ir_tree import begin_ir_tree, next_in_ir_tree
-from tellwhen.ranked.kernels.layout import BODY, HEADS
 from tellwhen.ranked.kernels.r_tree import begin_r_tree, find_all_walking, next_in_r_tree
-from tellwhen.ranked.kernels.segment_tree import advance_segment_tree, begin_segment_tree
+from tellwhen.ranked.kernels.segment_tree import begin_segment_tree, next_in_segment_tree
 
 
 @inline
@@ -72,41 +70,52 @@ def getnext(structure, cursor):
     if kind == IR_TREE:
         return next_in_ir_tree(unpack(structure, IRTreeArrays), cursor)
     if kind == SEGMENT_TREE:
-        segments = unpack(structure, SegmentTreeArrays)
-        if cursor[HEADS] == 0:
-            return np.int64(-1)
-        rank, source = cursor[BODY], cursor[BODY + 2]
-        replenish(cursor, advance_segment_tree(segments, cursor, source), source)
-        return np.int64(segments.number[rank])
+        return next_in_segment_tree(unpack(structure, SegmentTreeArrays), cursor)
     if kind == SCORED_TREE:
-        scored = unpack(structure, ScoredTreeArrays)
-        if cursor[HEADS] == 0:
-            return np.int64(-1)
-        rank, source = cursor[BODY], cursor[BODY + 2]
-        replenish(cursor, advance_scored_tree(scored, cursor, source), source)
-        return np.int64(scored.number[rank])
+        return next_in_scored_tree(unpack(structure, ScoredTreeArrays), cursor)
     if kind == ENDPOINT_TREE:
-        tree = unpack(structure, EndpointTreeArrays)
-        if cursor[HEADS] == 0:
-            return np.int64(-1)
-        rank, source = cursor[BODY], cursor[BODY + 2]
-        replenish(cursor, advance_endpoint_tree(cursor, source), source)
-        return np.int64(tree.number[rank])
-    rank = next_sorted(cursor)
-    if rank < 0:
-        return rank
+        return next_in_endpoint_tree(unpack(structure, EndpointTreeArrays), cursor)
     if kind == UNSCORED_TREE:
-        return np.int64(unpack(structure, EndpointTreeArrays).number[rank])
-    return np.int64(unpack(structure, UnscoredRTreeArrays).number[rank])
+        return next_sorted(unpack(structure, EndpointTreeArrays), cursor)
+    return next_sorted(unpack(structure, UnscoredRTreeArrays), cursor)
 
 
 @inline
-def replenish(cursor, rank, source):
-    """The best head was taken: put the next one of its list in its place, if there is one."""
-    if rank >= 0:
-        replace_top(cursor, BODY, cursor[HEADS], rank, 0, source)
+def getnext_many(structure, cursor, k, number, at):
+    """Write up to k numbers, from number[at] on; returns where they end. Knows the kind once for all of them: that is a
+    third of the time of a SOPT-R-tree."""
+    kind, end = structure[0], at + k
+    found = np.int64(0)
+    if kind == R_TREE:
+        r_tree = unpack(structure, RTreeArrays)
+        while at < end and found >= 0:
+            found = next_in_r_tree(r_tree, cursor)
+            number[at] = found
+            at += found >= 0
+    elif kind == IR_TREE:
+        ir_tree = unpack(structure, IRTreeArrays)
+        while at < end and found >= 0:
+            found = next_in_ir_tree(ir_tree, cursor)
+            number[at] = found
+            at += found >= 0
+    elif kind == SEGMENT_TREE:
+        segment_tree = unpack(structure, SegmentTreeArrays)
+        while at < end and found >= 0:
+            found = next_in_segment_tree(segment_tree, cursor)
+            number[at] = found
+            at += found >= 0
+    elif kind == SCORED_TREE:
+        scored_tree = unpack(structure, ScoredTreeArrays)
+        while at < end and found >= 0:
+            found = next_in_scored_tree(scored_tree, cursor)
+            number[at] = found
+            at += found >= 0
     else:
-        cursor[HEADS] = drop_top(cursor, BODY, cursor[HEADS])
+        while at < end and found >= 0:  # they spend their time in `begin`
+            found = getnext(structure, cursor)
+            number[at] = found
+            at += found >= 0
+    return at
 
 
 @kernel
@@ -129,11 +138,6 @@ def find_top_k(structure, cursor, points, k, start, number, point):
         if k > number.size - written:
             return q
         begin(structure, cursor, points[q])
-        for _ in range(k):
-            found = getnext(structure, cursor)
-            if found < 0:
-                break
-            number[written] = found
-            written += 1
+        written = getnext_many(structure, cursor, k, number, written)
         start[q + 1] = written
     return points.size

@@ -69,3 +69,12 @@ def drop_top(words, at, size):
     i = at + HEAD * size
     replace_top(words, at, size, words[i], words[i + 1], words[i + 2])
     return size
+
+
+@inline
+def replenish(words, at, size, key, source):
+    """The best head was taken: put the next one of its list in its place, or -1 if it has ended; returns the new size."""
+    if key < 0:
+        return drop_top(words, at, size)
+    replace_top(words, at, size, key, 0, source)
+    return size

@@ -6,7 +6,8 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above
-from tellwhen.ranked.kernels.heap import push
+from tellwhen.ranked.kernels.heap import push, replenish
+from tellwhen.ranked.kernels.inside import next_stabbed
 from tellwhen.ranked.kernels.layout import BODY, FOUND, HEADS, LISTS, PATH_MAX, POINT
 
 
@@ -81,14 +82,6 @@ def hang(low, high, ends):
 
 
 @inline
-def next_stabbed(tree, at, end, point):
-    """The first interval from `at` on that contains the point, or `end`."""
-    while at < end and not (tree.low[at] <= point and point <= tree.high[at]):
-        at += 1
-    return at
-
-
-@inline
 def begin_scored_tree(tree, cursor, point):
     """The path to the point; the best interval of each node on it becomes a head."""
     cursor[POINT] = point
@@ -96,7 +89,7 @@ def begin_scored_tree(tree, cursor, point):
     while node >= 0:
         if tree.least[node] <= point and point <= tree.greatest[node]:
             end = tree.start[node + 1]
-            at = next_stabbed(tree, tree.start[node], end, point)
+            at = next_stabbed(tree.low, tree.high, tree.start[node], end, point)
             if at < end:
                 cursor[LISTS + 2 * heads] = at + 1
                 cursor[LISTS + 2 * heads + 1] = end
@@ -114,9 +107,20 @@ def begin_scored_tree(tree, cursor, point):
 def advance_scored_tree(tree, cursor, source):
     """The rank of the next interval of a node, or -1."""
     end = cursor[LISTS + 2 * source + 1]
-    at = next_stabbed(tree, cursor[LISTS + 2 * source], end, cursor[POINT])
+    at = next_stabbed(tree.low, tree.high, cursor[LISTS + 2 * source], end, cursor[POINT])
     cursor[LISTS + 2 * source] = at + 1
     return np.int64(tree.rank[at]) if at < end else np.int64(-1)
+
+
+@inline
+def next_in_scored_tree(tree, cursor):
+    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
+    heads = cursor[HEADS]
+    if heads == 0:
+        return np.int64(-1)
+    rank, source = cursor[BODY], cursor[BODY + 2]
+    cursor[HEADS] = replenish(cursor, BODY, heads, advance_scored_tree(tree, cursor, source), source)
+    return np.int64(tree.number[rank])
 
 
 # by ends: find all
@@ -203,6 +207,17 @@ def advance_endpoint_tree(cursor, source):
 
 
 @inline
+def next_in_endpoint_tree(tree, cursor):
+    """The number of the best head, which the next one of its heap replaces; -1 at the end."""
+    heads = cursor[HEADS]
+    if heads == 0:
+        return np.int64(-1)
+    rank, source = cursor[BODY], cursor[BODY + 2]
+    cursor[HEADS] = replenish(cursor, BODY, heads, advance_endpoint_tree(cursor, source), source)
+    return np.int64(tree.number[rank])
+
+
+@inline
 def begin_unscored_tree(tree, cursor, point):
     """All that the point stabs, sorted: one list."""
     lists = find_all(tree, cursor, point)
@@ -218,10 +233,10 @@ def begin_sorted(cursor, end):
 
 
 @inline
-def next_sorted(cursor):
-    """The next rank that was found, or -1."""
+def next_sorted(tree, cursor):
+    """The number of the next one that was found, or -1."""
     at = cursor[LISTS]
     if at == cursor[LISTS + 1]:
         return np.int64(-1)
     cursor[LISTS] = at + 1
-    return cursor[at]
+    return np.int64(tree.number[cursor[at]])

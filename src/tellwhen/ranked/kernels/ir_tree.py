@@ -8,34 +8,46 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.kernels.bits import lowest_bit
 from tellwhen.kernels.jit import inline
 from tellwhen.ranked.kernels.heap import drop_top, push, replace_top
+from tellwhen.ranked.kernels.inside import WORD, stabbed_bits
 from tellwhen.ranked.kernels.ir_pool import ROOT
-from tellwhen.ranked.kernels.layout import BODY, HEADS, LEVELS_MAX, LISTS, POINT, STACKS
+from tellwhen.ranked.kernels.layout import BODY, FRAME, HEADS, LISTS, POINT, STACK, STACKS
+
+
+@inline
+def open_block(tree, cursor, frame, block):
+    """Put a block on a stack: where its entries begin and end, which of them contain the point, and its level."""
+    at = tree.first[block]
+    end = at + tree.size[block]
+    cursor[frame] = at
+    cursor[frame + 1] = end
+    cursor[frame + 2] = np.int64(stabbed_bits(tree.low, tree.high, at, min(at + WORD, end), cursor[POINT]))
+    cursor[frame + 3] = tree.level[block]
 
 
 @inline
 def next_entry(tree, cursor, source):
-    """The entry of the next interval that contains the point in the R-tree of a node, or -1. Its stack has the blocks
-    on the way down, each with the offset at which it goes on."""
-    point, depth = cursor[POINT], cursor[LISTS + source]
-    bottom = STACKS + source * 2 * LEVELS_MAX
+    """The entry of the next interval that contains the point in the R-tree of a node, or -1."""
+    depth = cursor[LISTS + source]
+    bottom = STACKS + source * STACK
     while depth > 0:
-        top = bottom + 2 * (depth - 1)
-        block = cursor[top]
-        at = tree.first[block] + cursor[top + 1]
-        end = tree.first[block] + tree.size[block]
-        while at < end and not (tree.low[at] <= point and point <= tree.high[at]):
-            at += 1
-        if at == end:
+        frame = bottom + FRAME * (depth - 1)
+        at, end, bits = cursor[frame], cursor[frame + 1], np.uint64(cursor[frame + 2])
+        while bits == 0 and at + WORD < end:  # a block of more than 64
+            at += WORD
+            bits = stabbed_bits(tree.low, tree.high, at, min(at + WORD, end), cursor[POINT])
+        if bits == 0:
             depth -= 1
             continue
-        cursor[top + 1] = at + 1 - tree.first[block]
-        if tree.level[block] == 0:
+        cursor[frame] = at
+        cursor[frame + 2] = np.int64(bits & (bits - np.uint64(1)))
+        at += np.int64(lowest_bit(bits))
+        if cursor[frame + 3] == 0:
             cursor[LISTS + source] = depth
             return at
-        cursor[top + 2] = tree.item[at]
-        cursor[top + 3] = 0
+        open_block(tree, cursor, frame + FRAME, np.int64(tree.item[at]))
         depth += 1
     cursor[LISTS + source] = 0
     return np.int64(-1)
@@ -49,8 +61,7 @@ def begin_ir_tree(tree, cursor, point):
     while node >= 0:
         if tree.root[node] >= 0:
             cursor[LISTS + heads] = 1
-            cursor[STACKS + heads * 2 * LEVELS_MAX] = tree.root[node]
-            cursor[STACKS + heads * 2 * LEVELS_MAX + 1] = 0
+            open_block(tree, cursor, STACKS + heads * STACK, np.int64(tree.root[node]))
             at = next_entry(tree, cursor, heads)
             if at >= 0:
                 heads = push(cursor, BODY, heads, tree.key[at], tree.item[at], heads)

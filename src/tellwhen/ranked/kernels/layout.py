@@ -3,8 +3,8 @@
     all        | POINT | HEADS |
     paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
     found      |       "                                               "              | ranks found ... |
-    R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level |
-    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | stacks: block, next entry, ... |
+    R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level | STABBED |
+    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | stacks: next, end, bits, level of blocks ... |
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ FOUND = LISTS + 2 * PATH_MAX
 VISITED = BODY + 2 * LEVELS_MAX
 """Where the numbers of visited nodes begin."""
 
-R_TREE_WORDS = VISITED + LEVELS_MAX
+STABBED = VISITED + LEVELS_MAX
+"""The intervals of an R-tree's leaf that contain the point and are still to come: a word of bits."""
+
+R_TREE_WORDS = STABBED + 1
 STACKS = LISTS + PATH_MAX
-IR_TREE_WORDS = STACKS + PATH_MAX * 2 * LEVELS_MAX
+FRAME = 4
+"""Words of a block on a stack."""
+
+STACK = FRAME * LEVELS_MAX
+"""Words of a stack."""
+
+IR_TREE_WORDS = STACKS + PATH_MAX * STACK

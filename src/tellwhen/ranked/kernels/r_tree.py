@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.kernels.bits import lowest_bit
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.ranked.kernels.layout import BODY, DELTA, FOUND, HEADS, LEVEL, LEVELS_MAX, POINT, VISITED
+from tellwhen.kernels.prefetch import prefetch
+from tellwhen.ranked.kernels.inside import WORD, next_stabbed, stabbed_bits
+from tellwhen.ranked.kernels.layout import BODY, DELTA, FOUND, HEADS, LEVEL, LEVELS_MAX, POINT, STABBED, VISITED
+
+LINE = 8
+"""Points in a cache line."""
 
 
 @kernel
@@ -40,28 +46,60 @@ def begin_walk(tree, cursor, point):
 
 
 @inline
+def ask_for(tree, leaf):
+    """Begin to load the intervals of a leaf."""
+    at = (leaf - tree.level_start[1]) * tree.fan_out
+    end = min(at + tree.fan_out, tree.level_start[1])
+    while at < end:
+        prefetch(tree.low, at)
+        prefetch(tree.high, at)
+        prefetch(tree.number, at)
+        at += LINE
+
+
+@inline
 def walk(tree, cursor):
-    """The place of the next interval that contains the point, or -1."""
+    """The place of the next interval that contains the point, or -1.
+
+    At level 0, `next` is where the bits that are left begin, and behind them the leaf goes on.
+    """
     point, level = cursor[POINT], cursor[LEVEL]
     low, high, level_start = tree.low, tree.high, tree.level_start
     top = level_start.size - 2
     while level <= top:
         at, end = cursor[BODY + 2 * level], cursor[BODY + 2 * level + 1]
-        while at < end and not (low[at] <= point and point <= high[at]):
-            at += 1
+        if level == 0:
+            bits = np.uint64(cursor[STABBED])
+            while bits == 0 and at + WORD < end:  # a leaf of more than 64
+                at += WORD
+                bits = stabbed_bits(low, high, at, min(at + WORD, end), point)
+            if bits == 0:
+                level = 1
+                continue
+            cursor[LEVEL] = 0
+            cursor[BODY] = at
+            cursor[STABBED] = np.int64(bits & (bits - np.uint64(1)))
+            return at + np.int64(lowest_bit(bits))
+        at = next_stabbed(low, high, at, end, point)
         if at == end:
             level += 1
             continue
-        cursor[BODY + 2 * level] = at + 1
-        if level == 0:
-            cursor[LEVEL] = 0
-            return at
         cursor[VISITED + level] += 1
+        cursor[BODY + 2 * level] = at + 1
         node = at - level_start[level]
+        if level == 1:
+            # The leaf after this one is on its way while this one is read: most of the time goes into waiting for it.
+            following = next_stabbed(low, high, at + 1, end, point)
+            cursor[BODY + 2] = following
+            if following < end:
+                ask_for(tree, following)
         level -= 1
         begin = level_start[level] + node * tree.fan_out
+        end = min(begin + tree.fan_out, level_start[level + 1])
         cursor[BODY + 2 * level] = begin
-        cursor[BODY + 2 * level + 1] = min(begin + tree.fan_out, level_start[level + 1])
+        cursor[BODY + 2 * level + 1] = end
+        if level == 0:
+            cursor[STABBED] = np.int64(stabbed_bits(low, high, begin, min(begin + WORD, end), point))
     cursor[LEVEL] = level
     return np.int64(-1)
 
@@ -104,10 +142,11 @@ def begin_r_tree(tree, cursor, point):
 @inline
 def next_in_r_tree(tree, cursor):
     """The number of the next interval, from the tree or from the delta, or -1."""
-    size = tree.delta_size[0]
-    at, other = cursor[HEADS], cursor[DELTA]
+    at, other, size = cursor[HEADS], cursor[DELTA], tree.delta_low.size
     if at == UNKNOWN:
         at = walk_alive(tree, cursor)
+        if size == 0:
+            return np.int64(tree.number[at]) if at >= 0 else at
         if at < 0:
             at = np.int64(ENDED)
     point = cursor[POINT]

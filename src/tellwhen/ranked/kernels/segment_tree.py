@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above
 from tellwhen.kernels.stabbing import to_begins, tree_nodes
-from tellwhen.ranked.kernels.heap import push
+from tellwhen.ranked.kernels.heap import push, replenish
 from tellwhen.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
 
 
@@ -54,3 +54,14 @@ def advance_segment_tree(tree, cursor, source):
         return np.int64(-1)
     cursor[LISTS + 2 * source] = at + 1
     return np.int64(tree.rank[at])
+
+
+@inline
+def next_in_segment_tree(tree, cursor):
+    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
+    heads = cursor[HEADS]
+    if heads == 0:
+        return np.int64(-1)
+    rank, source = cursor[BODY], cursor[BODY + 2]
+    cursor[HEADS] = replenish(cursor, BODY, heads, advance_segment_tree(tree, cursor, source), source)
+    return np.int64(tree.number[rank])
