@@ -2,6 +2,9 @@
 
 All intervals of a node contain its centre, so the extent of a block has no holes: if the point is inside, an interval
 below contains it, and a way down never ends in vain (Lemma 3.1).
+
+Deviation: the paper goes down to the best interval of every node at once. Here a block is opened when its first key is
+the best of all heads: in most nodes of the path the best intervals are narrow and do not reach the point.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from tellwhen.kernels.jit import inline
 from tellwhen.ranked.kernels.heap import drop_top, push, replace_top
 from tellwhen.ranked.kernels.inside import WORD, stabbed_bits
 from tellwhen.ranked.kernels.ir_pool import ROOT
-from tellwhen.ranked.kernels.layout import BODY, FRAME, HEADS, LISTS, POINT, STACK, STACKS
+from tellwhen.ranked.kernels.layout import BODY, FRAME, HEADS, LISTS, PENDING, POINT, STACK, STACKS
 
 
 @inline
@@ -29,7 +32,8 @@ def open_block(tree, cursor, frame, block):
 
 @inline
 def next_entry(tree, cursor, source):
-    """The entry of the next interval that contains the point in the R-tree of a node, or -1."""
+    """The next entry that contains the point in the R-tree of a node, or -1: an interval, or a block that may be opened
+    then (`PENDING`)."""
     depth = cursor[LISTS + source]
     bottom = STACKS + source * STACK
     while depth > 0:
@@ -44,18 +48,22 @@ def next_entry(tree, cursor, source):
         cursor[frame] = at
         cursor[frame + 2] = np.int64(bits & (bits - np.uint64(1)))
         at += np.int64(lowest_bit(bits))
-        if cursor[frame + 3] == 0:
-            cursor[LISTS + source] = depth
-            return at
-        open_block(tree, cursor, frame + FRAME, np.int64(tree.item[at]))
-        depth += 1
+        cursor[LISTS + source] = depth
+        cursor[PENDING + source] = np.int64(tree.item[at]) if cursor[frame + 3] > 0 else np.int64(-1)
+        return at
     cursor[LISTS + source] = 0
     return np.int64(-1)
 
 
 @inline
+def tie_of(tree, cursor, source, at):
+    """The number of an interval; a block comes before all intervals of the same key, since they may be in it."""
+    return np.int64(tree.item[at]) if cursor[PENDING + source] < 0 else np.int64(-1)
+
+
+@inline
 def begin_ir_tree(tree, cursor, point):
-    """The path to the point; the best interval of each node on it becomes a head."""
+    """The path to the point; the first entry of the root of each R-tree on it becomes a head."""
     cursor[POINT] = point
     heads, node = 0, tree.counts[ROOT]
     while node >= 0:
@@ -64,7 +72,7 @@ def begin_ir_tree(tree, cursor, point):
             open_block(tree, cursor, STACKS + heads * STACK, np.int64(tree.root[node]))
             at = next_entry(tree, cursor, heads)
             if at >= 0:
-                heads = push(cursor, BODY, heads, tree.key[at], tree.item[at], heads)
+                heads = push(cursor, BODY, heads, tree.key[at], tie_of(tree, cursor, heads, at), heads)
         if point < tree.centre[node]:
             node = np.int64(tree.left[node])
         elif point > tree.centre[node]:
@@ -76,14 +84,18 @@ def begin_ir_tree(tree, cursor, point):
 
 @inline
 def next_in_ir_tree(tree, cursor):
-    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
-    heads = cursor[HEADS]
-    if heads == 0:
-        return np.int64(-1)
-    number, source = cursor[BODY + 1], cursor[BODY + 2]
-    at = next_entry(tree, cursor, source)
-    if at >= 0:
-        replace_top(cursor, BODY, heads, tree.key[at], tree.item[at], source)
-    else:
-        cursor[HEADS] = drop_top(cursor, BODY, heads)
+    """The number of the best head, which the next one of its R-tree replaces; -1 at the end. A head that is a block is
+    opened first, which is put off as long as another head is better."""
+    number = np.int64(-1)
+    while number < 0 and cursor[HEADS] > 0:
+        number, source = cursor[BODY + 1], cursor[BODY + 2]
+        if number < 0:
+            depth = cursor[LISTS + source]
+            open_block(tree, cursor, STACKS + source * STACK + FRAME * depth, cursor[PENDING + source])
+            cursor[LISTS + source] = depth + 1
+        at = next_entry(tree, cursor, source)
+        if at >= 0:
+            replace_top(cursor, BODY, cursor[HEADS], tree.key[at], tie_of(tree, cursor, source, at), source)
+        else:
+            cursor[HEADS] = drop_top(cursor, BODY, cursor[HEADS])
     return number

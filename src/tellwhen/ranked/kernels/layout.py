@@ -4,7 +4,7 @@
     paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
     found      |       "                                               "              | ranks found ... |
     R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level | STABBED |
-    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | stacks: next, end, bits, level of blocks ... |
+    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ STABBED = VISITED + LEVELS_MAX
 """The intervals of an R-tree's leaf that contain the point and are still to come: a word of bits."""
 
 R_TREE_WORDS = STABBED + 1
-STACKS = LISTS + PATH_MAX
+PENDING = LISTS + PATH_MAX
+"""The block that is the head of each R-tree; -1 if an interval is."""
+
+STACKS = PENDING + PATH_MAX
 FRAME = 4
 """Words of a block on a stack."""
 
