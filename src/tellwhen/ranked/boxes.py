@@ -115,9 +115,7 @@ class Boxes:
         end = out.start[-1]
         return Ranked(out.start, out.number[:end].copy(), out.score[:end].copy())
 
-    def _checked(
-        self, points: I64, k: int, relaxed: bool, combine: Combine, weights: F64 | None
-    ) -> tuple[I64, F64]:
+    def _checked(self, points: I64, k: int, relaxed: bool, combine: Combine, weights: F64 | None) -> tuple[I64, F64]:
         """Points and weights as the kernels take them."""
         points = np.ascontiguousarray(points, dtype=np.int64)
         if points.ndim != 2 or points.shape[1] != len(self.dimensions):

@@ -79,6 +79,12 @@ class ScoredIntervals(ABC):
         """All that it needs to answer: the intervals and their order are in it, in its own way."""
         return sum(array.nbytes for array in self.arrays if isinstance(array, np.ndarray))
 
+    @property
+    def copied_nbytes(self) -> int:
+        """The part of `nbytes` that copies the ends and scores of intervals, so that they can be read in order."""
+        copied = {"low": 8, "high": 8, "key": 8}
+        return len(self) * sum(size for name, size in copied.items() if name in self.arrays._fields)
+
     def top_k(self, points: I64, k: int) -> Best:
         """The best k intervals that contain each point."""
         if k < 0:
@@ -86,7 +92,10 @@ class ScoredIntervals(ABC):
         state = self.state  # keeps the arrays alive
         points = np.ascontiguousarray(points, dtype=np.int64)
         k = min(k, len(self))
-        start, number = np.zeros(len(points) + 1, dtype=np.int64), np.empty(len(points) * min(k, ROOM_MIN) + k, np.int32)
+        start, number = (
+            np.zeros(len(points) + 1, dtype=np.int64),
+            np.empty(len(points) * min(k, ROOM_MIN) + k, np.int32),
+        )
         words, done = np.empty(self.cursor_words, dtype=np.int64), 0
         while True:
             done = find_top_k(state[1], words, points, k, start, number, done)

@@ -45,7 +45,9 @@ class IRTree(ScoredIntervals):
         counts = np.full(COUNTS, -1, dtype=np.int64)
         counts[[NODES, BLOCKS, ENTRIES]] = 0
         none: dict[str, Any] = {
-            name: np.zeros(0, dtype=np.int64 if name in ("centre", "weight", "first", "low", "high", "key") else np.int32)
+            name: np.zeros(
+                0, dtype=np.int64 if name in ("centre", "weight", "first", "low", "high", "key") else np.int32
+            )
             for name in (*NODE_FIELDS, *BLOCK_FIELDS, *ENTRY_FIELDS)
         }
         self._publish(IRTreeArrays(kind=IR_TREE, fan_out=self.fan_out, counts=counts, **none))
@@ -79,7 +81,9 @@ class IRTree(ScoredIntervals):
             done, why, link = delete_intervals(self.packed, *given, done)
             self._size -= done - before
             if why == MISSING:
-                raise RankedError(f"there is no interval {given[3][done]} from {low[done]} to {high[done]} with this score")
+                raise RankedError(
+                    f"there is no interval {given[3][done]} from {low[done]} to {high[done]} with this score"
+                )
             self._attend(why, link)
 
     def _attend(self, why: int, link: int) -> None:

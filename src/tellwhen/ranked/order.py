@@ -1,7 +1,7 @@
 """Which of two intervals is better? The one with the higher score; of equal scores, the one with the lower number.
 
-    rank   0 1 2 ...   the place of an interval in this order
-    key    int64       lower is better; equal scores have equal keys
+rank   0 1 2 ...   the place of an interval in this order
+key    int64       lower is better; equal scores have equal keys
 """
 
 from __future__ import annotations

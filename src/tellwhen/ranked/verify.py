@@ -58,9 +58,7 @@ def verify_ir_tree(tree: IRTree) -> None:
     assert intervals == len(tree), "all intervals are there"
     assert used["nodes"] + _chain(arrays.left, counts[FREE_NODE]) == counts[NODES], "no node is lost"
     assert used["blocks"] + _chain(arrays.size, counts[FREE_BLOCK]) == counts[BLOCKS], "no block is lost"
-    free = sum(
-        min(1 << n, tree.fan_out) * _chain(arrays.key, counts[FREE_RUN + n]) for n in range(RUN_LENGTHS)
-    )
+    free = sum(min(1 << n, tree.fan_out) * _chain(arrays.key, counts[FREE_RUN + n]) for n in range(RUN_LENGTHS))
     assert used["entries"] + free == counts[ENTRIES], "no entry is lost"
 
 

@@ -211,7 +211,9 @@ def find_exact(boxes, asked, k, out, event, pulls):
             taken += 1
             if number < 0:
                 break
-            if sought < 0 or is_before(boxes.score[sought * dimensions], sought, boxes.score[number * dimensions], number):
+            if sought < 0 or is_before(
+                boxes.score[sought * dimensions], sought, boxes.score[number * dimensions], number
+            ):
                 sought, agreed = number, 1
             elif number == sought:
                 agreed += 1

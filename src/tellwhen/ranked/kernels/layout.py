@@ -1,10 +1,10 @@
 """What do the words of a cursor mean? One int64 array per cursor, drawn here for every kind of structure.
 
-    all        | POINT | HEADS |
-    paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
-    found      |       "                                               "              | ranks found ... |
-    R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level | STABBED |
-    IR-tree    | POINT | HEADS | - - | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
+all        | POINT | HEADS |
+paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
+found      |       "                                               "              | ranks found ... |
+R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level | STABBED |
+IR-tree    | POINT | HEADS | - - | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
 """
 
 from __future__ import annotations
