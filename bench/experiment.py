@@ -52,8 +52,8 @@ class Experiment:
 
     `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
     shows, by our names; `labels` says what some of them stand for; `also` names what is missing besides engines. A
-    figure that does not compare engines has `rows` instead of points; one that compares other structures has a `measure`
-    of its own. `more` are the metrics of further sub-figures.
+    figure that does not compare engines has `rows` instead of points; one that compares other structures has its own
+    `measure`. `more` are the metrics of further sub-figures.
     With a `note` there is no verdict: it says why. `differs` says why some claims do not hold here.
     """
 

@@ -1,4 +1,4 @@
-"""How are structures of scored intervals measured? By the best k of many points, checked with NumPy (Ranked, section 4).
+"""How are structures of scored intervals measured? By the best k of many points, checked with NumPy (Ranked, 4).
 
 One dimension: the cursor of one structure, k times. More, or `merged`: the Threshold Algorithm over all dimensions.
 """
@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def measure(point: Asked, names: list[str], repeat: int) -> Iterator[dict[str, A
         rows[name], asks[name] = _built(point, STRUCTURES[name], low, high, score)
         yield doing("check", name)
         start, number = asks[name](points[:CHECKED])
-        found = [number[a:b].tolist() for a, b in zip(start[:-1], start[1:], strict=True)]
+        found = [number[a:b].tolist() for a, b in pairwise(start.tolist())]
         if found != wanted:
             rows[name] = {"status": "wrong", "detail": "the best are others"}
             del asks[name]

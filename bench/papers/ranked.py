@@ -6,7 +6,7 @@ from typing import Any
 
 from bench.claims import Claim, Grows, Leads, similar
 from bench.engines import engines_of
-from bench.experiment import Experiment, Metric, Points, scaled
+from bench.experiment import Experiment, Metric, Point, Points, scaled
 from bench.scored import Asked, measure
 from tellwhen.workloads import Ranked
 
@@ -47,19 +47,19 @@ def _figure(
     )
 
 
-def _counts(scale: float) -> list[Asked]:
+def _counts(scale: float) -> list[Point]:
     return [Asked("", scaled(count, scale), Ranked(), scaled(count, scale), merged=False) for count in COUNTS]
 
 
-def _results(scale: float) -> list[Asked]:
+def _results(scale: float) -> list[Point]:
     return [Asked("", k, Ranked(), scaled(MILLION, scale), k=k, merged=False) for k in RESULTS]
 
 
-def _dimensions(scale: float) -> list[Asked]:
+def _dimensions(scale: float) -> list[Point]:
     return [Asked("", d, Ranked(dimensions=d), scaled(MILLION, scale)) for d in DIMENSIONS]
 
 
-def _overlap(scale: float) -> list[Asked]:
+def _overlap(scale: float) -> list[Point]:
     return [Asked("", skew, Ranked(dimensions=4, skew_length=skew), scaled(MILLION, scale)) for skew in SKEWS]
 
 
@@ -105,7 +105,7 @@ EXPERIMENTS = [
     _figure(
         "fig7",
         "number of dimensions",
-        "All become alike; up to 4 dimensions a SOPT-R-tree is 1.5 to 16 times as fast as others, an IR-tree nearly so.",
+        "All become alike; up to 4 dimensions a SOPT-R-tree is 1.5 to 16 times as fast, an IR-tree nearly so.",
         "dimensions",
         "match",
         _dimensions,

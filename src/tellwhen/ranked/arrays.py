@@ -59,8 +59,8 @@ class SegmentTreeArrays(NamedTuple):
 
 
 class RTreeArrays(NamedTuple):
-    """A packed R-tree: `fan_out` neighbours of a level make one node of the next. Its intervals lie in an order in which
-    all that contain one point have ascending ranks (section 2.2.3: by rank; section 3.2: arranged).
+    """A packed R-tree: `fan_out` neighbours of a level make one node of the next. In the order of its intervals, all
+    that contain one point have ascending ranks (section 2.2.3: by rank; section 3.2: arranged).
 
     low, high  | intervals ... | extents of their nodes ... | of the nodes of these ... | root |
     level        0               1                            2
@@ -75,6 +75,7 @@ class RTreeArrays(NamedTuple):
     high: I64
     key: I64  # of the intervals
     number: I32  # of the intervals
+    dead_count: int
     dead: U8  # |0b00100000|...          bit number % 8 of byte number // 8
     delta_low: I64  # by key, then by number
     delta_high: I64
@@ -97,8 +98,8 @@ class UnscoredRTreeArrays(NamedTuple):
 class IRTreeArrays(NamedTuple):
     """An interval tree with an R-tree in every node (section 3.1). All three pools have room to grow.
 
-    A node has a centre and the R-tree of the intervals that contain it; -1 is no child, and no R-tree. A block is a node
-    of an R-tree. Its entries are intervals (level 0) or blocks, in score order: those of block t are
+    A node has a centre and the R-tree of the intervals that contain it; -1 is no child, and no R-tree. A block is a
+    node of an R-tree. Its entries are intervals (level 0) or blocks, in score order: those of block t are
     first[t]:first[t] + size[t]. An entry that is a block has its extent, and the key of its first interval.
     """
 

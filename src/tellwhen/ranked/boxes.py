@@ -30,9 +30,9 @@ class Boxes:
 
     Scores are one per subscription, or one per subscription and dimension. An event is a point of d dimensions.
 
-    - Relaxed: a subscription matches if the event stabs it in some dimension. Its score combines those of the dimensions
-      that are stabbed, and 0 for each other one. (The paper's section 4 says "in each dimension", which is exact
-      matching; its formula and its section 1 say this.)
+    - Relaxed: a subscription matches if the event stabs it in some dimension. Its score combines those of the
+      dimensions that are stabbed, and 0 for each other one. (The paper's section 4 says "in each dimension", which is
+      exact matching; its formula and its section 1 say this.)
     - Exact: the event stabs it in all dimensions, and it has one score.
     """
 
@@ -55,7 +55,7 @@ class Boxes:
             raise RankedError("subscriptions have at least one dimension")
         self.is_one_score = score.ndim == 1 or low.shape[1] == 1
         score = np.ascontiguousarray(np.broadcast_to(score if score.ndim == 2 else score[:, None], low.shape))
-        refuse(~np.isfinite(score).all(axis=1), "subscription {} has a score that is not finite")
+        refuse(np.asarray(~np.isfinite(score).all(axis=1)), "subscription {} has a score that is not finite")
         self.dimensions: list[ScoredIntervals] = [
             structure(low[:, i], high[:, i], score[:, i], fan_out=fan_out) for i in range(low.shape[1])
         ]

@@ -66,8 +66,12 @@ class ScoredIntervals(ABC):
         """The structure as kernels take it; valid while `state` is held."""
         return self.state[1]
 
+    def __len__(self) -> int:
+        return self._count(self.arrays)
+
     @abstractmethod
-    def __len__(self) -> int: ...
+    def _count(self, arrays: Any) -> int:
+        """How many intervals these arrays have."""
 
     @property
     @abstractmethod
@@ -91,7 +95,7 @@ class ScoredIntervals(ABC):
             raise RankedError(f"the best {k} cannot be asked for")
         state = self.state  # keeps the arrays alive
         points = np.ascontiguousarray(points, dtype=np.int64)
-        k = min(k, len(self))
+        k = min(k, self._count(state[0]))
         start, number = (
             np.zeros(len(points) + 1, dtype=np.int64),
             np.empty(len(points) * min(k, ROOM_MIN) + k, np.int32),

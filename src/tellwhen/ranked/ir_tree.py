@@ -54,7 +54,7 @@ class IRTree(ScoredIntervals):
         self._plant(ROOT_LINK, low, high, keys_of(score), np.arange(len(low), dtype=np.int32))
         return self.arrays
 
-    def __len__(self) -> int:
+    def _count(self, arrays: Any) -> int:
         return self._size
 
     @property

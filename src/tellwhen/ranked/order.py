@@ -55,7 +55,7 @@ def by_rank(score: F64) -> I32:
 
 
 def keys_of(score: F64) -> I64:
-    """The keys of scores. The bits of a positive double are ordered like integers, those of a negative one backwards."""
+    """The keys of scores. The bits of positive doubles are ordered like integers, those of negative ones backwards."""
     bits = (-score + 0.0).view(np.int64)  # + 0.0: both zeros have one key
     return np.where(bits < 0, bits ^ _MAGNITUDE, bits)
 

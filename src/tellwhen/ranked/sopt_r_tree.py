@@ -87,13 +87,8 @@ class SOPTRTree(ScoredRTree):
     changes = True
 
     def _build(self, low: I64, high: I64, score: F64) -> RTreeArrays:
-        self._dead_count = 0
         self._rebuild: Rebuild | None = None
         return built(low, high, keys_of(score), np.arange(len(low), dtype=np.int32), self.fan_out)
-
-    def __len__(self) -> int:
-        arrays: RTreeArrays = self.arrays
-        return len(arrays.number) - self._dead_count + len(arrays.delta_number)
 
     # changes
 
@@ -123,48 +118,38 @@ class SOPTRTree(ScoredRTree):
             self._delete(change)
 
     def _insert(self, change: Change) -> None:
-        arrays: RTreeArrays = self.arrays
-        key = np.concatenate([arrays.delta_key, change.key])
-        number = np.concatenate([arrays.delta_number, change.number])
+        before: RTreeArrays = self.arrays
+        key = np.concatenate([before.delta_key, change.key])
+        number = np.concatenate([before.delta_number, change.number])
         order = np.lexsort((number, key))
-        self._publish_delta(
-            np.concatenate([arrays.delta_low, change.low])[order],
-            np.concatenate([arrays.delta_high, change.high])[order],
-            key[order],
-            number[order],
+        self._publish(
+            before._replace(
+                delta_low=np.concatenate([before.delta_low, change.low])[order],
+                delta_high=np.concatenate([before.delta_high, change.high])[order],
+                delta_key=key[order],
+                delta_number=number[order],
+            )
         )
 
     def _delete(self, change: Change) -> None:
-        arrays: RTreeArrays = self.arrays
-        in_delta = np.isin(change.number, arrays.delta_number)
-        dead, count = arrays.dead, self._dead_count
-        if not in_delta.all():
-            dead = np.copy(dead) if len(dead) else _absent(arrays.number)
-            gone = change.number[~in_delta]
-            byte, bit = gone >> 3, (1 << (gone & 7)).astype(np.uint8)
-            wrong = byte >= len(dead)
-            wrong[~wrong] = dead[byte[~wrong]] & bit[~wrong] != 0
-            if wrong.any() or len(np.unique(gone)) < len(gone):
-                raise RankedError(f"there is no interval {gone[wrong][0] if wrong.any() else 'twice'} to delete")
-            np.bitwise_or.at(dead, byte, bit)
-            count += len(gone)
-        stays = ~np.isin(arrays.delta_number, change.number[in_delta])
-        # Counted down before it is seen, so that nobody asks for more than there are.
-        self._dead_count = count
-        self._publish(arrays._replace(dead=dead))
-        if not stays.all():
-            delta = arrays.delta_low, arrays.delta_high, arrays.delta_key, arrays.delta_number
-            self._publish_delta(*(array[stays] for array in delta))
-
-    def _publish_delta(self, low: I64, high: I64, key: I64, number: I32) -> None:
-        new = {"delta_low": low, "delta_high": high, "delta_key": key, "delta_number": number}
-        self._publish(self.arrays._replace(**new))
+        before: RTreeArrays = self.arrays
+        is_new = np.isin(change.number, before.delta_number)
+        stays = ~np.isin(before.delta_number, change.number)
+        self._publish(
+            before._replace(
+                dead_count=before.dead_count + int((~is_new).sum()),
+                dead=before.dead if is_new.all() else _with_dead(before, change.number[~is_new]),
+                delta_low=before.delta_low[stays],
+                delta_high=before.delta_high[stays],
+                delta_key=before.delta_key[stays],
+                delta_number=before.delta_number[stays],
+            )
+        )
 
     # rebuilding
 
     def _adopt(self, arrays: RTreeArrays, later: list[Change]) -> None:
         """Use a new tree, with the changes that it does not have."""
-        self._dead_count = 0
         self._publish(arrays)
         for change in later:
             self._apply(change)
@@ -178,7 +163,7 @@ class SOPTRTree(ScoredRTree):
         arrays: RTreeArrays = self.arrays
         size = len(arrays.number)
         is_large = len(arrays.delta_number) > times * max(DELTA_MIN, size // DELTA_SHARE)
-        return is_large or self._dead_count * DEAD_SHARE > max(size, DELTA_MIN)
+        return is_large or arrays.dead_count * DEAD_SHARE > max(size, DELTA_MIN)
 
     def rebuild(self) -> Rebuild:
         """The work of building the tree again. One that was begun before is given up."""
@@ -222,8 +207,14 @@ class Rebuild:
         return True
 
 
-def _absent(number: I32) -> U8:
-    """A bit for every number that is not in the tree."""
-    dead = np.full((int(number.max()) >> 3) + 1 if len(number) else 0, 255, dtype=np.uint8)
-    np.bitwise_and.at(dead, number >> 3, ~(1 << (number & 7)).astype(np.uint8))
+def _with_dead(tree: RTreeArrays, number: I32) -> U8:
+    """The bits of the dead, with some more. Numbers that are not in the tree have one from the first."""
+    dead = np.copy(tree.dead)
+    if not len(dead) and len(tree.number):
+        dead = np.full((int(tree.number.max()) >> 3) + 1, 255, dtype=np.uint8)
+        np.bitwise_and.at(dead, tree.number >> 3, ~(1 << (tree.number & 7)).astype(np.uint8))
+    for one in number.tolist():
+        if one >> 3 >= len(dead) or dead[one >> 3] >> (one & 7) & 1:
+            raise RankedError(f"there is no interval {one} to delete")
+        dead[one >> 3] |= 1 << (one & 7)
     return dead

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST
@@ -37,8 +39,8 @@ from tellwhen.ranked.order import by_rank, keys_of
 class _Ranked(ScoredIntervals):
     """A structure whose kernels know intervals by their ranks."""
 
-    def __len__(self) -> int:
-        return len(self.arrays.number)
+    def _count(self, arrays: Any) -> int:
+        return len(arrays.number)
 
     @property
     def cursor_words(self) -> int:
@@ -105,7 +107,8 @@ class ScoredSegmentTree(_Ranked):
         begins = np.unique(np.concatenate([[LOWEST], low, high[is_bounded] + 1]))
         first, last = np.searchsorted(begins, low), np.full(len(high), len(begins))
         last[is_bounded] = np.searchsorted(begins, high[is_bounded] + 1)
-        return SegmentTreeArrays(SEGMENT_TREE, begins, *hang_segments(first, last, len(begins)), number)
+        start, rank = hang_segments(first, last, len(begins))
+        return SegmentTreeArrays(SEGMENT_TREE, begins, start, rank, number)
 
 
 class ScoredRTree(ScoredIntervals):
@@ -118,8 +121,8 @@ class ScoredRTree(ScoredIntervals):
         number = by_rank(score)
         return packed_r_tree(low[number], high[number], keys_of(score[number]), number, self.fan_out)
 
-    def __len__(self) -> int:
-        return len(self.arrays.number)
+    def _count(self, arrays: RTreeArrays) -> int:
+        return len(arrays.number) - arrays.dead_count + len(arrays.delta_number)
 
     @property
     def cursor_words(self) -> int:
@@ -171,6 +174,7 @@ def packed_r_tree(low: I64, high: I64, key: I64, number: I32, fan_out: int) -> R
         *with_extents(low, high, fan_out),
         key=key,
         number=number,
+        dead_count=0,
         dead=np.zeros(0, dtype=np.uint8),
         delta_low=none,
         delta_high=none,

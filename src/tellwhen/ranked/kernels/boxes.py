@@ -58,9 +58,11 @@ def was_seen(boxes, asked, event, number, dimension, dimensions):
         if i == dimension or head == NOT_BEGUN:
             continue
         at, x = number * dimensions + i, asked.point[event * dimensions + i]
-        if boxes.low[at] <= x and x <= boxes.high[at]:
-            if head == ENDED or not is_before(boxes.score[head * dimensions + i], head, boxes.score[at], number):
-                return True
+        is_stabbed = boxes.low[at] <= x and x <= boxes.high[at]
+        if is_stabbed and (
+            head == ENDED or not is_before(boxes.score[head * dimensions + i], head, boxes.score[at], number)
+        ):
+            return True
     return False
 
 

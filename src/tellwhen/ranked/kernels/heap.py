@@ -73,7 +73,7 @@ def drop_top(words, at, size):
 
 @inline
 def replenish(words, at, size, key, source):
-    """The best head was taken: put the next one of its list in its place, or -1 if it has ended; returns the new size."""
+    """The best head was taken: put the next of its list in its place, or -1 if it has ended; returns the new size."""
     if key < 0:
         return drop_top(words, at, size)
     replace_top(words, at, size, key, 0, source)

@@ -65,8 +65,8 @@ def build_r_tree(tree, begin, end, low, high, key, number, below, above):
 
 @kernel
 def plant(packed, link, centre, left, right, start, low, high, key, number):
-    """Hang a tree of nodes at a link, each with an R-tree of its intervals start[v]:start[v+1]. The pools have room, and
-    the weights above are as if nothing hung there before."""
+    """Hang a tree of nodes at a link, each with an R-tree of its intervals start[v]:start[v+1]. The pools have room,
+    and the weights above are as if nothing hung there before."""
     tree = unpack(packed, IRTreeArrays)
     nodes = centre.size
     planted = np.empty(nodes, dtype=np.int64)
@@ -105,8 +105,8 @@ def add_above(tree, link, centre, more):
 
 @kernel
 def uproot(packed, link):
-    """Take all intervals of the subtree at a link out, and free its nodes and blocks: (low, high, key, number), in score
-    order within each node."""
+    """Take all intervals of the subtree at a link out, and free its nodes and blocks: (low, high, key, number), in
+    score order within each node."""
     tree = unpack(packed, IRTreeArrays)
     top = linked(tree, link)
     most = tree.weight[top]

@@ -1,10 +1,12 @@
 """What do the words of a cursor mean? One int64 array per cursor, drawn here for every kind of structure.
 
-all        | POINT | HEADS |
-paths      | POINT | HEADS | - - | heads of the lists on the path | next, end of each list |
-found      |       "                                               "              | ranks found ... |
-R-tree     | POINT | head of the tree, see `r_tree.py` | LEVEL | DELTA | next, end of each level ... | nodes visited, by level | STABBED |
-IR-tree    | POINT | HEADS | - - | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
+    all        | POINT | HEADS | LEVEL | DELTA | BODY ...
+    paths      BODY:  | heads of the lists on the path | next, end of each list |
+    found      BODY:  | the same                       |                        | ranks found ... |
+    R-tree     BODY:  | next, end of each level | nodes visited, by level | STABBED |
+    IR-tree    BODY:  | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
+
+A kernel leaves the words that its kind does not use.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from __future__ import annotations
 from tellwhen.ranked.kernels.heap import HEAD
 
 POINT, HEADS, LEVEL, DELTA, BODY = range(5)
-"""The point that stabs; heads in the heap; level of an R-tree at which it goes on; next of the delta; where the rest begins."""
+"""The point that stabs; heads in the heap, or the head of an R-tree (`r_tree.py`); the level at which an R-tree goes
+on; the next of its delta; where the rest begins."""
 
 PATH_MAX = 128
-"""Nodes on a path from the root. A built tree has at most 33 levels, a segment tree 33; `ir_balance.py` keeps to this."""
+"""Nodes on a path from the root. Static trees have at most 34. An IR-tree keeps below this: a child has at most 3/4 of
+the weight and 8 more (`ir_change.py`), so 2^32 shrink to 36 in 65 steps, and 36 nodes are a path of 36."""
 
 LEVELS_MAX = 34
 """Levels of an R-tree of 2^31 intervals, with fan-out 2, and two more that a change may add before it is rebuilt."""
