@@ -28,7 +28,9 @@ def check(boxes, given, points, k, weights=None, **how):
     for q, point in enumerate(points):
         mine = slice(found.start[q], found.start[q + 1])
         weight = 1.0 if weights is None else weights[q]
-        assert (found.number[mine].tolist(), found.score[mine].tolist()) == oracle(*given, point, k, weight=weight, **how)
+        assert (found.number[mine].tolist(), found.score[mine].tolist()) == oracle(
+            *given, point, k, weight=weight, **how
+        )
 
 
 def drawn(rng, count, dimensions, width, scores):

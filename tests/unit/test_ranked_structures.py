@@ -15,7 +15,7 @@ INTERVALS = st.tuples(st.tuples(ENDS, ENDS).map(sorted), SCORES).map(lambda one:
 FAN_OUTS = st.sampled_from([2, 3, 7, 50, 100])
 
 
-@pytest.fixture(params=STRUCTURES.values(), ids=STRUCTURES)
+@pytest.fixture(params=STRUCTURES.values(), ids=STRUCTURES, scope="module")
 def structure(request):
     return request.param
 

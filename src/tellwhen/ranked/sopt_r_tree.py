@@ -37,8 +37,8 @@ DELTA_MIN, DELTA_SHARE = 64, 256
 DEAD_SHARE = 4
 """A rebuild is due when 1/4 of the intervals are dead."""
 
-PATIENCE = 4
-"""With so many times as large a delta, a change rebuilds the tree itself: nobody else seems to do it."""
+PATIENCE = 2
+"""With so many times as many changes as are due, a change rebuilds the tree itself: nobody else seems to do it."""
 
 
 class Change(NamedTuple):
@@ -163,7 +163,7 @@ class SOPTRTree(ScoredRTree):
         arrays: RTreeArrays = self.arrays
         size = len(arrays.number)
         is_large = len(arrays.delta_number) > times * max(DELTA_MIN, size // DELTA_SHARE)
-        return is_large or arrays.dead_count * DEAD_SHARE > max(size, DELTA_MIN)
+        return is_large or arrays.dead_count * DEAD_SHARE > times * max(size, DELTA_MIN)
 
     def rebuild(self) -> Rebuild:
         """The work of building the tree again. One that was begun before is given up."""
