@@ -64,7 +64,7 @@ def measure(point: Asked, names: list[str], repeat: int) -> Iterator[dict[str, A
     wanted = [_best(low, high, score, one, point.k) for one in points[:CHECKED]]
     rows: dict[str, Row] = {}
     asks: dict[str, Ask] = {}
-    some: dict[str, I64] = {}
+    counts: dict[str, int] = {}
     for name in names:
         if name not in STRUCTURES:
             rows[name] = {"status": "failed", "detail": "it is no structure of scored intervals"}
@@ -78,7 +78,11 @@ def measure(point: Asked, names: list[str], repeat: int) -> Iterator[dict[str, A
             rows[name] = {"status": "wrong", "detail": "the best are others"}
             del asks[name]
             continue
-        some[name] = points[: _affordable(asks[name], points)]
+        counts[name] = _affordable(asks[name], points)
+    # The same points for all, but for those that are slower by orders of magnitude.
+    most = max(counts.values(), default=0)
+    alike = min((count for count in counts.values() if 10 * count >= most), default=0)
+    some = {name: points[: min(count, alike)] for name, count in counts.items()}
     times: dict[str, list[float]] = {name: [] for name in asks}
     for _ in range(repeat):
         for name, ask in asks.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.kernels.handover import pack
-from tellwhen.ranked.kernels.cursors import begin_cursor, find_top_k, next_of_cursor
+from tellwhen.ranked.kernels.cursors import begin, find_top_k, getnext
 from tellwhen.ranked.order import RankedError, checked
 
 FAN_OUT = 50
@@ -119,11 +119,11 @@ class Cursor:
     def __init__(self, structure: ScoredIntervals, point: int) -> None:
         self._state = structure.state
         self.words = np.empty(structure.cursor_words, dtype=np.int64)
-        begin_cursor(self._state[1], self.words, np.int64(point))
+        begin(self._state[1], self.words, np.int64(point))
 
     def getnext(self) -> int | None:
         """The number of the next interval; None if there is none."""
-        number = next_of_cursor(self._state[1], self.words)
+        number = getnext(self._state[1], self.words)
         return None if number < 0 else int(number)
 
     def __iter__(self) -> Iterator[int]:

@@ -4,7 +4,8 @@
     number = getnext(structure, cursor)  # the next best interval that contains the point, or -1
 
 Nothing is found before it is asked for, except by the kinds that find all and then sort. A kernel may drive any number
-of cursors; call each function at one place, since it is compiled into that place.
+of cursors. These two are compiled once, and called; a kernel that knows its kind may have `begin_r_tree` and
+`next_in_r_tree`, or those of another kind, compiled into it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tellwhen.ranked.kernels.r_tree import begin_r_tree, find_all_walking, next_
 from tellwhen.ranked.kernels.segment_tree import begin_segment_tree, next_in_segment_tree
 
 
-@inline
+@kernel
 def begin(structure, cursor, point):
     """Start a cursor at the best interval that contains the point."""
     kind = structure[0]
@@ -61,7 +62,7 @@ def begin(structure, cursor, point):
         begin_sorted(cursor, find_all_walking(unpack(structure, UnscoredRTreeArrays), cursor, point))
 
 
-@inline
+@kernel
 def getnext(structure, cursor):
     """The number of the next interval in score order, or -1 if there is none."""
     kind = structure[0]
@@ -116,18 +117,6 @@ def getnext_many(structure, cursor, k, number, at):
             number[at] = found
             at += found >= 0
     return at
-
-
-@kernel
-def begin_cursor(structure, cursor, point):
-    """For Python: see `begin`."""
-    begin(structure, cursor, point)
-
-
-@kernel
-def next_of_cursor(structure, cursor):
-    """For Python: see `getnext`."""
-    return getnext(structure, cursor)
 
 
 @kernel
