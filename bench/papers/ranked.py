@@ -115,8 +115,8 @@ EXPERIMENTS = [
         Leads(SOPT, (INTERVAL,), 1.5, x_below=5),
         *similar(SOPT, IR, within=2),
         more=("build", "index"),
-        differs="from 2 dimensions on, looking up the other dimensions of each subscription, a cache miss, takes more time "
-        "than getnext() of any structure; hundreds of lists' entries are read for 20 results",
+        differs="from 2 dimensions on, looking up the other dimensions of each subscription, a cache miss, takes more "
+        "time than getnext() of any structure, and hundreds of entries are read for 20 results",
     ),
     _figure(
         "fig8",
