@@ -1,5 +1,7 @@
 """Which engines are measured, and in the figures of which papers? A new engine is one line here.
 
+The structures of scored intervals are no engines: their figures have a way to measure of their own (`scored.py`).
+
 An entry may name an engine that does not exist yet: it is skipped, and its figures say what they wait for.
 """
 
@@ -10,6 +12,7 @@ from typing import Literal, NamedTuple
 from bench.naive import NaiveScan
 from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY, Engine, Source
+from tellwhen.ranked import STRUCTURES
 
 Paper = Literal["betree", "atree", "opindex", "pstree", "ranked"]
 
@@ -47,11 +50,14 @@ ENTRIES = (
     Entry("bop", ("atree",), in_overview=False),
     Entry("bdd", ("atree",)),
     Entry("translation", ("atree",), in_overview=False),
-    Entry("scored-interval-tree", ("ranked",)),
-    Entry("scored-segment-tree", ("ranked",)),
-    Entry("scored-r-tree", ("ranked",)),
-    Entry("ir-tree", ("ranked",)),
-    Entry("sopt-r-tree", ("ranked",)),
+    Entry("sopt-r-tree", ("ranked",), in_overview=False),
+    Entry("ir-tree", ("ranked",), in_overview=False),
+    Entry("scored-segment-tree", ("ranked",), in_overview=False),
+    Entry("scored-r-tree", ("ranked",), in_overview=False),
+    Entry("scored-interval-tree", ("ranked",), in_overview=False),
+    Entry("endpoint-interval-tree", in_overview=False),
+    Entry("interval-tree", in_overview=False),
+    Entry("r-tree", in_overview=False),
 )
 
 
@@ -80,8 +86,8 @@ def build_target(name: str) -> float | None:
 
 
 def exists(spec: str) -> bool:
-    """Is there such an engine, whatever its options?"""
-    return spec in RIVALS or spec.partition(":")[0] in REGISTRY
+    """Is there such an engine, whatever its options, or such a structure of scored intervals?"""
+    return spec in RIVALS or spec in STRUCTURES or spec.partition(":")[0] in REGISTRY
 
 
 def chosen(names: str) -> list[str]:

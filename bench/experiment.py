@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,11 +10,13 @@ from bench.claims import Claim, Row
 from bench.engines import exists
 from tellwhen.workloads import Workload
 
-Metric = Literal["match", "build", "index", "candidates", "predicates", "sharing"]
+Metric = Literal["match", "build", "index", "beyond", "relative", "candidates", "predicates", "sharing"]
 METRICS: dict[Metric, str] = {
     "match": "microseconds per event",
     "build": "seconds to build",
     "index": "bytes of the index per subscription",
+    "beyond": "bytes of the index per subscription, beyond copies of its ends and scores",
+    "relative": "times as long as the first engine",
     "candidates": "candidates per event",
     "predicates": "predicates tested per event",
     "sharing": "occurrences",
@@ -40,6 +42,9 @@ class Point:
 Points = Callable[[float], list[Point]]
 """From a scale to the points of an experiment."""
 
+Measure = Callable[[Any, list[str], int], Iterator[dict[str, Any]]]
+"""From a point, engines and rounds to the steps as they begin, and at last a row for each engine; see `point.py`."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -47,7 +52,8 @@ class Experiment:
 
     `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
     shows, by our names; `labels` says what some of them stand for; `also` names what is missing besides engines. A
-    figure that does not compare engines has `rows` instead of points. `more` are the metrics of further sub-figures.
+    figure that does not compare engines has `rows` instead of points; one that compares other structures has its own
+    `measure`. `more` are the metrics of further sub-figures.
     With a `note` there is no verdict: it says why. `differs` says why some claims do not hold here.
     """
 
@@ -59,6 +65,7 @@ class Experiment:
     engines: tuple[str, ...]
     points: Points = lambda scale: []
     rows: Callable[[float], list[Row]] | None = None
+    measure: Measure | None = None
     claims: tuple[Claim, ...] = ()
     log_x: bool = False
     more: tuple[Metric, ...] = ()

@@ -8,6 +8,7 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 
 def facts() -> dict[str, str]:
@@ -32,6 +33,11 @@ def resident(pid: int | str = "self") -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
+
+
+def doing(what: str, engine: str | None = None) -> dict[str, Any]:
+    """A step of a measurement, as its parent process is told when it begins."""
+    return {"doing": what, "engine": engine, "resident": resident()}
 
 
 def _processor() -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from bench.engines import make
 from bench.experiment import Point
 from bench.loading import encoded, stored
-from bench.machine import resident
+from bench.machine import doing
 from bench.measure import measured
 from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
@@ -54,7 +54,7 @@ def main() -> None:
         __import__(module)
     experiment = EXPERIMENTS[given["experiment"]]
     point = next(point for point in experiment.points(given["scale"]) if point.key == given["point"])
-    for line in measure(point, given["engines"], given["repeat"]):
+    for line in (experiment.measure or measure)(point, given["engines"], given["repeat"]):
         print(json.dumps(line), file=protocol, flush=True)
 
 
@@ -67,21 +67,21 @@ def _end_with_parent() -> None:
 
 def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each engine."""
-    yield _doing("the workload")
+    yield doing("the workload")
     store, slots = stored(point.work, point.count)
     events = encoded(point.work, EVENTS, store)
-    yield _doing("the truth")
+    yield doing("the truth")
     known = truth(point.work, point.count, store, events)
     shared = sum(array.nbytes for array in store.arrays().values())
     built: dict[str, Engine] = {}
     rows: dict[str, Row] = {}
     some: dict[str, Events] = {}
     for name in engines:
-        yield _doing("build", name)
+        yield doing("build", name)
         try:
             row, engine = _built(name, store, slots)
             if engine is not None:
-                yield _doing("check", name)
+                yield doing("check", name)
                 row |= _checked(engine, events, known)
             if engine is not None and row["status"] == "ok":
                 stats = engine.stats()
@@ -98,7 +98,7 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
     for _ in range(repeat):
         for name, engine in built.items():
-            yield _doing("match", name)
+            yield doing("match", name)
             for kept, seconds in zip(times[name], _timed(engine.reader(), some[name]), strict=True):
                 kept.append(seconds)
     for name, (singly, together) in times.items():
@@ -107,10 +107,6 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
         rows[name] |= {"batch": batch.median * 1e6, "batch_noise": batch.noise}
     for name in engines:
         yield {"row": {"engine": name, **rows[name]}}
-
-
-def _doing(what: str, engine: str | None = None) -> dict[str, Any]:
-    return {"doing": what, "engine": engine, "resident": resident()}
 
 
 def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:

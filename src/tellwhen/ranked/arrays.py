@@ -1,0 +1,155 @@
+"""The arrays of the scored structures, drawn. Nothing here computes.
+
+Intervals are closed. Each has a *rank*, its place in the one order that all structures share: higher score first, and
+of equal scores the lower number first. Where a structure changes, and ranks would too, it has *keys* instead: an int64
+that is lower for a higher score (`order.py`).
+
+The first field of all is the kind, so that one kernel can tell them apart when it has only addresses.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tellwhen.kernels.arrays import F64, I32, I64, U8, I64Matrix
+
+ENDPOINT_TREE, UNSCORED_TREE, SCORED_TREE, SEGMENT_TREE, R_TREE, UNSCORED_R_TREE, IR_TREE = range(7)
+"""Kinds of structures."""
+
+
+class EndpointTreeArrays(NamedTuple):
+    """An interval tree; every node has its intervals twice, by both ends (section 2.1.1)."""
+
+    kind: int
+    centre: I64  # |50|20|80|       node 0 is the root
+    left: I32  # |1|-1|-1|         children; -1 for none
+    right: I32  # |2|-1|-1|
+    start: I64  # |0|3|6|10|        intervals of node v are start[v]:start[v+1]
+    low: I64  # |10 30 45|...       ascending in each node
+    by_low: I32  # |9 0 2|...       their ranks
+    high: I64  # |100 65 55|...     descending in each node
+    by_high: I32  # |9 2 0|...      their ranks
+    number: I32  # of each rank
+
+
+class ScoredTreeArrays(NamedTuple):
+    """An interval tree whose nodes have their intervals by rank, and the least and greatest end (section 2.2.2)."""
+
+    kind: int
+    centre: I64
+    left: I32
+    right: I32
+    start: I64  # |0|3|6|10|        intervals of node v are start[v]:start[v+1]
+    least: I64  # |10|0|65|         of the lower ends of a node
+    greatest: I64  # |100|45|100|   of the upper ends of a node
+    low: I64
+    high: I64
+    rank: I32  # |0 2 9|4 5 8|...   ascending in each node
+    number: I32  # of each rank
+
+
+class SegmentTreeArrays(NamedTuple):
+    """A segment tree. Node 1 is the root, the children of v are 2v and 2v + 1, leaf k is node len(begins) + k."""
+
+    kind: int
+    begins: I64  # |LOWEST 20 61|   where the segments of the leaves begin, ascending
+    start: I64  # |0|4|4|9|         intervals of node v are rank[start[v]:start[v+1]]
+    rank: I32  # ascending in each node
+    number: I32  # of each rank
+
+
+class RTreeArrays(NamedTuple):
+    """A packed R-tree: `fan_out` neighbours of a level make one node of the next. In the order of its intervals, all
+    that contain one point have ascending ranks (section 2.2.3: by rank; section 3.2: arranged).
+
+    low, high  | intervals ... | extents of their nodes ... | of the nodes of these ... | root |
+    level        0               1                            2
+
+    Changes: a number in `dead` is skipped, and the delta is merged in. Both are empty in a tree that never changes.
+    """
+
+    kind: int
+    fan_out: int
+    level_start: I64  # |0|n|n + n/b|...|  nodes of level l are level_start[l]:level_start[l+1]
+    low: I64
+    high: I64
+    key: I64  # of the intervals
+    number: I32  # of the intervals
+    dead_count: int
+    dead: U8  # |0b00100000|...          bit number % 8 of byte number // 8
+    delta_low: I64  # by key, then by number
+    delta_high: I64
+    delta_key: I64
+    delta_number: I32
+
+
+class UnscoredRTreeArrays(NamedTuple):
+    """A packed R-tree by place: its intervals are sorted by their middles. See `RTreeArrays`."""
+
+    kind: int
+    fan_out: int
+    level_start: I64
+    low: I64
+    high: I64
+    rank: I32  # of the intervals
+    number: I32  # of each rank
+
+
+class IRTreeArrays(NamedTuple):
+    """An interval tree with an R-tree in every node (section 3.1). All three pools have room to grow.
+
+    A node has a centre and the R-tree of the intervals that contain it; -1 is no child, and no R-tree. A block is a
+    node of an R-tree. Its entries are intervals (level 0) or blocks, in score order: those of block t are
+    first[t]:first[t] + size[t]. An entry that is a block has its extent, and the key of its first interval.
+    """
+
+    kind: int
+    fan_out: int
+    counts: I64  # see kernels/ir_pool.py
+    centre: I64
+    left: I32
+    right: I32
+    root: I32  # block
+    weight: I64  # intervals and nodes in the subtree: what is balanced
+    first: I64  # |0|50|54|
+    size: I32  # |50|3|1|
+    room: I32  # |50|4|1|      entries that fit: 1, 2, 4, ... and at last the fan-out
+    level: I32  # |0|0|1|
+    low: I64
+    high: I64
+    key: I64
+    item: I32  # number of the interval, or block
+
+
+class Graph(NamedTuple):
+    """A constraint graph: interval `rank` must come before target[start[rank]:start[rank+1]] (section 3.2.1)."""
+
+    start: I64  # |0|2|2|3|
+    target: I32  # ranks
+    in_degree: I32
+
+
+class BoxArrays(NamedTuple):
+    """Boxes of d dimensions by number, for random access: those of subscription s are s*d:s*d+d in each array."""
+
+    structures: I64Matrix  # row i: the packed structure of dimension i
+    low: I64  # |2 0|7 1|...
+    high: I64  # |9 3|7 4|...
+    score: F64  # |.5 .7|.9 .1|...
+
+
+class Questions(NamedTuple):
+    """Events, as points of d dimensions, and the working arrays of a kernel."""
+
+    point: I64  # |4 2|7 7|...      those of event q are q*d:q*d+d
+    weight: F64  # |1. 1.|.5 2.|...  what the scores of each dimension are multiplied by
+    cursors: I64Matrix  # row i: the cursor of dimension i
+    head: I64  # the last number that each cursor gave; NOT_BEGUN or ENDED
+
+
+class Ranked(NamedTuple):
+    """The best subscriptions of each event, best first."""
+
+    start: I64  # |0|3|5|    those of event q are start[q]:start[q+1]
+    number: I32
+    score: F64

@@ -1,0 +1,145 @@
+"""Are the best of several dimensions right? Relaxed and exact, for every way to combine scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tellwhen.ranked import STRUCTURES, Boxes, IRTree, RankedError, SOPTRTree
+
+
+def oracle(low, high, score, point, k, relaxed=True, combine="sum", weight=1.0):
+    """Test all boxes; add up dimension by dimension, since the order of additions decides how they are rounded."""
+    inside = (low <= point) & (point <= high)
+    if relaxed:
+        value = np.where(inside, (score if score.ndim == 2 else score[:, None]) * weight, 0.0)
+        total = value[:, 0].copy()
+        for column in value.T[1:]:
+            total = {"sum": np.add, "min": np.minimum, "max": np.maximum}[combine](total, column)
+        found = np.flatnonzero(inside.any(axis=1))
+    else:
+        total, found = score, np.flatnonzero(inside.all(axis=1))
+    found = found[np.lexsort((found, -total[found]))][:k]
+    return found.tolist(), total[found].tolist()
+
+
+def check(boxes, given, points, k, weights=None, **how):
+    found = boxes.top_k(points, k, weights=weights, **how)
+    for q, point in enumerate(points):
+        mine = slice(found.start[q], found.start[q + 1])
+        weight = 1.0 if weights is None else weights[q]
+        assert (found.number[mine].tolist(), found.score[mine].tolist()) == oracle(
+            *given, point, k, weight=weight, **how
+        )
+
+
+def drawn(rng, count, dimensions, width, scores):
+    low = rng.integers(0, 40, (count, dimensions))
+    high = low + rng.integers(0, width, (count, dimensions))
+    score = {
+        "ties": lambda shape: rng.integers(-2, 3, shape).astype(np.float64),
+        "positive": lambda shape: rng.integers(0, 4, shape) / 4,
+        "negative": lambda shape: -rng.random(shape),
+        "any": lambda shape: rng.normal(size=shape),
+    }[scores]
+    return low, high, score
+
+
+@pytest.mark.parametrize("scores", ["ties", "positive", "negative", "any"])
+@pytest.mark.parametrize("dimensions", range(1, 9))
+def test_every_combination(dimensions, scores):
+    rng = np.random.default_rng(dimensions)
+    for width in (2, 12, 60):
+        low, high, score = drawn(rng, 120, dimensions, width, scores)
+        points = rng.integers(-2, 70, (8, dimensions))
+        each, one = score((120, dimensions)), score(120)
+        kind = list(STRUCTURES.values())[int(rng.integers(len(STRUCTURES)))]
+        relaxed, exact = Boxes(low, high, each, kind, fan_out=4), Boxes(low, high, one, kind)
+        for k in (0, 1, 7, 200):
+            for combine in ("sum", "min", "max"):
+                check(relaxed, (low, high, each), points, k, combine=combine)
+                weights = rng.integers(0, 3, points.shape) * rng.random()
+                check(relaxed, (low, high, each), points, k, weights, combine=combine)
+            check(exact, (low, high, one), points, k, relaxed=False)
+            check(exact, (low, high, one), points, k)
+
+
+@pytest.mark.parametrize("kind", STRUCTURES.values(), ids=STRUCTURES)
+def test_every_structure(kind):
+    rng = np.random.default_rng(5)
+    low, high, score = drawn(rng, 400, 3, 20, "ties")
+    points = rng.integers(0, 60, (20, 3))
+    each, one = score((400, 3)), score(400)
+    check(Boxes(low, high, each, kind), (low, high, each), points, 10)
+    check(Boxes(low, high, one, kind), (low, high, one), points, 10, relaxed=False)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_any_boxes(data):
+    dimensions, count = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 14))
+    small = st.integers(0, 6)
+    ends = data.draw(st.lists(st.tuples(small, small), min_size=count * dimensions, max_size=count * dimensions))
+    both = np.sort(np.array(ends, dtype=np.int64).reshape(count, dimensions, 2), axis=2)
+    scores = st.sampled_from([-1.0, 0.0, 0.1, 0.2, 0.3, 1e16])
+    each = np.array(data.draw(st.lists(scores, min_size=count * dimensions, max_size=count * dimensions)))
+    given_ = both[:, :, 0], both[:, :, 1], each.reshape(count, dimensions)
+    points = np.array([data.draw(st.lists(small, min_size=dimensions, max_size=dimensions))])
+    boxes = Boxes(*given_, data.draw(st.sampled_from([SOPTRTree, IRTree])), fan_out=2)
+    for combine in ("sum", "min", "max"):
+        check(boxes, given_, points, data.draw(st.integers(0, 16)), combine=combine)
+
+
+def test_an_unseen_one_of_equal_score_and_lower_number_wins():
+    """Number 0 is behind number 1 in both lists, and has the same sum."""
+    low, high = np.zeros((3, 2), dtype=np.int64), np.ones((3, 2), dtype=np.int64)
+    each = np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+    for kind in STRUCTURES.values():
+        found = Boxes(low, high, each, kind).top_k(np.zeros((1, 2), dtype=np.int64), 1)
+        assert found.number.tolist() == [0]
+
+
+def test_rounding_does_not_hide_an_equal_sum():
+    """1e16 + 1 is 1e16: the sum of number 0 equals the bound, though one of its scores is lower than the head's."""
+    low, high = np.zeros((3, 2), dtype=np.int64), np.ones((3, 2), dtype=np.int64)
+    each = np.array([[1e16, 0.5], [1e16, 1.0], [0.0, 1.0]])
+    check(Boxes(low, high, each), (low, high, each), np.zeros((1, 2), dtype=np.int64), 1)
+
+
+def test_it_stops_early():
+    """The best have high scores in all dimensions: few of the 20,000 lists' entries are read."""
+    rng = np.random.default_rng(4)
+    count = 20_000
+    low, high = np.zeros((count, 2), dtype=np.int64), np.full((count, 2), 9, dtype=np.int64)
+    each = np.column_stack([np.arange(count) + rng.random(count)] * 2)
+    boxes = Boxes(low, high, each)
+    check(boxes, (low, high, each), np.full((1, 2), 4), 10)
+    assert boxes.pulls < 100
+    # With one dimension, ties are cut too: the number tells who comes next.
+    same = Boxes(low[:, :1], high[:, :1], np.ones((count, 1)))
+    check(same, (low[:, :1], high[:, :1], np.ones((count, 1))), np.array([[4]]), 10)
+    assert same.pulls <= 11
+    for combine in ("min", "max"):
+        equal = Boxes(low, high, np.ones((count, 2)))
+        check(equal, (low, high, np.ones((count, 2))), np.full((1, 2), 4), 10, combine=combine)
+        assert equal.pulls <= 22
+
+
+def test_what_cannot_be_asked_is_refused():
+    low = np.zeros((2, 2), dtype=np.int64)
+    boxes = Boxes(low, low, np.ones((2, 2)))
+    points = np.zeros((1, 2), dtype=np.int64)
+    with pytest.raises(RankedError, match="one score for each subscription"):
+        boxes.top_k(points, 1, relaxed=False)
+    with pytest.raises(RankedError, match="not negative"):
+        boxes.top_k(points, 1, weights=np.array([1.0, -1.0]))
+    with pytest.raises(RankedError, match="of 2 numbers"):
+        boxes.top_k(np.zeros((1, 3), dtype=np.int64), 1)
+    with pytest.raises(RankedError, match="cannot be combined by mean"):
+        boxes.top_k(points, 1, combine="mean")
+    with pytest.raises(RankedError, match="nothing is combined"):
+        Boxes(low, low, np.ones(2)).top_k(points, 1, relaxed=False, combine="max")
+    with pytest.raises(RankedError, match="subscription 1 has a score that is not finite"):
+        Boxes(low, low, np.array([1.0, np.inf]))
+    with pytest.raises(RankedError, match="the shapes are"):
+        Boxes(low, low[:1], np.ones(2))
