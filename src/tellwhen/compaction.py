@@ -64,7 +64,6 @@ class Compaction(ShardUpkeep):
         self._catch_up(new)
         if scores.changes != self._score_changes:
             kept = new.store.alive()  # in the order of the known ones
-            new.store.scores.change(kept, scores.of(self._known))
-            new.engines.rescored(kept, new.store.scores.of(kept))
+            new.set_scores(kept, scores.of(self._known))
         self.result = new
         return True

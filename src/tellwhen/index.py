@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +23,12 @@ from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.events import EventEncoder
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
-from tellwhen.engines.base import Reader
+from tellwhen.engines.base import Block, Reader
 from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
-from tellwhen.kernels.arrays import Events
+from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse
@@ -51,6 +51,15 @@ from tellwhen.warehouse.opening import open_any
 COMPACT_AT_ONCE = 10_000
 """Up to this many subscriptions are compacted within a change; more of them in the background, if there are texts."""
 
+KEEP_UP_EVERY = 64
+"""So many rankings look whether there is something to do in the background: perhaps it was put off, and nothing has
+changed since."""
+
+TRIES = 2
+"""How often it is tried to rank while scores change, before it is done while none may change."""
+
+Found = TypeVar("Found")
+
 HANDOVER_SECONDS = 0.0005
 """A change sleeps for this long when the background thread waits for the lock. Otherwise a thread that makes one change
 after the other would always take the lock again before the background thread gets it."""
@@ -68,6 +77,10 @@ class _State(NamedTuple):
     slots: int
     version: int
     view: View
+
+    def most(self, k: int) -> int:
+        """How many results there can be, of k that are wanted."""
+        return min(k, max(1, self.length))
 
     def alive(self) -> list[int]:
         """The slots that are not removed."""
@@ -129,6 +142,7 @@ class Index(Mapping[Id, Expr]):
         self._undo: tuple[Shard, ShardMark] | None = None
         self._mismatches: Counter[str] = Counter()
         self._recent = Recent()
+        self._rankings = 0  # about: several threads count
         self._renew_locks()
         _all.add(self)
 
@@ -177,6 +191,7 @@ class Index(Mapping[Id, Expr]):
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, not {shown(scores)}")
         with self._whole() as shard:
+            self._memory_limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             shard.rescore(scores)
         self._keep_up()
         return self
@@ -412,21 +427,35 @@ class Index(Mapping[Id, Expr]):
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
         [('a', 3.0)]
         """
-        state, k, factors = self._state, checked_k(k), checked_factors(weights, relaxed)
-        found = self._best(state, self._encoded(event, state), k, relaxed, factors)
+        k, factors = checked_k(k), checked_factors(weights, relaxed)
+        self._rankings += 1
+        if self._rankings % KEEP_UP_EVERY == 0:
+            self._keep_up()
+        if relaxed:
+            state = self._state
+            found = state.shard.relaxed.best(state.view, self._encoded(event, state), state.most(k), factors)
+        else:
+            state, found = self._at_one_moment(lambda state: self._best(state, event, k))
         return list(zip(state.ids.of(found.slot, state.id_type), found.score.tolist(), strict=True))
 
-    def _best(self, state: _State, events: Events, k: int, relaxed: bool, factors: Mapping[str, float]) -> Best:
-        scores, k = state.shard.store.scores, min(k, max(1, state.length))
-        if relaxed:
-            return state.shard.relaxed.best(state.view, events, k, factors)
-        before = scores.changes
-        if not before & 1:
-            found = best(state.reader.blocks(before), events, k, scores.score)
+    def _best(self, state: _State, event: Mapping[str, Any], k: int) -> Best:
+        scores = state.shard.store.scores
+        return best(state.reader.blocks(scores.changes), self._encoded(event, state), state.most(k), scores.score)
+
+    def _at_one_moment(self, run: Callable[[_State], Found]) -> tuple[_State, Found]:
+        """What comes of a state and its scores, if these do not change meanwhile; if they do, once more, while no score
+        changes."""
+        for _ in range(TRIES):
+            scores = self._shard.store.scores
+            before = scores.changes
+            state = self._state
+            if before & 1 or state.shard.store.scores is not scores:
+                continue
+            found = run(state)
             if scores.changes == before:
-                return found
-        with self._lock:  # no score changes now
-            return best(state.reader.blocks(scores.changes), events, k, scores.score)
+                return state, found
+        with self._lock:
+            return self._state, run(self._state)
 
     def top_k_many(
         self,
@@ -441,8 +470,7 @@ class Index(Mapping[Id, Expr]):
         `subscription_id` and `score`. Events and `threads` as in `match_many`, all else as in `top_k`."""
         threads, k, factors = _checked_threads(threads), checked_k(k), checked_factors(weights, relaxed)
         events = as_table_or_dicts(events)
-        state = self._state
-        run = self._ranking(state, min(k, max(1, state.length)), relaxed, factors)
+        state, run = self._ranking(k, relaxed, factors)
         parts, offset = [], 0
         for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
             if mismatches:
@@ -459,14 +487,18 @@ class Index(Mapping[Id, Expr]):
         columns = [pa.chunked_array([pa.array(part[column]) for part in parts]) for column in range(4)]
         return pa.table(columns, names=["event_id", "rank", "subscription_id", "score"])
 
-    def _ranking(self, state: _State, k: int, relaxed: bool, factors: Mapping[str, float]) -> Callable[[Events], Best]:
+    def _ranking(self, k: int, relaxed: bool, factors: Mapping[str, float]) -> tuple[_State, Callable[[Events], Best]]:
         """What ranks events, all by the scores of this moment."""
         if relaxed:
-            return lambda some: state.shard.relaxed.best(state.view, some, k, factors)
-        with self._lock:  # no score changes now
-            scores = state.shard.store.scores.score.copy()
-            blocks = state.reader.blocks(state.shard.store.scores.changes)
-        return lambda some: best(blocks, some, k, scores)
+            state = self._state
+            return state, lambda some: state.shard.relaxed.best(state.view, some, state.most(k), factors)
+
+        def taken(state: _State) -> tuple[list[Block], F64]:
+            scores = state.shard.store.scores
+            return state.reader.blocks(scores.changes), scores.score.copy()
+
+        state, (blocks, scores) = self._at_one_moment(taken)
+        return state, lambda some: best(blocks, some, state.most(k), scores)
 
     def score(self, id: Id) -> float:
         """What a subscription is worth."""
@@ -637,6 +669,7 @@ def _renew_locks_in_child() -> None:
     # lock; what it left half done is taken back by the next change.
     for index in _all:
         index._renew_locks()
+        index._shard.__dict__.pop("relaxed", None)  # another thread may have held its lock
 
 
 if hasattr(os, "register_at_fork"):

@@ -35,6 +35,14 @@ class MemoryLimit:
                 f"texts=False saves {sum(array.nbytes for array in shard.texts.arrays().values()):,} of them"
             )
 
+    def refuse_more(self, shard: Shard, more: int) -> None:
+        """Raise an error if the shard would take too many bytes with so many more."""
+        if self.bytes is not None and more and self.taken(shard) + more > self.bytes:
+            raise LimitError(
+                f"the scores would take {more:,} bytes, for which the memory_limit of {self.bytes:,} leaves no room; "
+                f"nothing was changed"
+            )
+
     def is_worth_compacting(self, shard: Shard) -> bool:
         """Is it too large, with a good part of it removed?"""
         is_sparse = shard.store.removed > REMOVED_SHARE * len(shard.store)

@@ -23,7 +23,7 @@ from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
 from tellwhen.errors import BudgetError, DuplicateId, UnknownId
 from tellwhen.ids import Id, Ids, checked
-from tellwhen.kernels.arrays import I32
+from tellwhen.kernels.arrays import F64, I32
 from tellwhen.lang.ast import Expr
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
@@ -161,16 +161,18 @@ class Shard:
 
     def rescore(self, scores: Mapping[Id, float]) -> None:
         """New scores: all of them, or none if an id is unknown."""
-        slots = np.empty(len(scores), dtype=np.int32)
-        known = self.slots
-        for place, id_ in enumerate(scores):
+        known, slots, numbers = self.slots, [], []
+        for id_, score in scores.items():
             slot = known.get(checked(id_))
             if slot is None:
                 raise UnknownId(f"there is no subscription {id_!r}")
-            slots[place] = slot
-        numbers = np.array([checked_score(score) for score in scores.values()])
-        self.store.scores.change(slots, numbers)
-        self.engines.rescored(slots, numbers)
+            slots.append(slot)
+            numbers.append(checked_score(score))
+        self.set_scores(np.array(slots, dtype=np.int32), np.array(numbers))
+
+    def set_scores(self, slots: I32, scores: F64) -> None:
+        """New scores by slot. Whoever stops it in between, the engine notices that it has missed a change."""
+        self.engines.rescored(slots, scores, self.store.scores.change(slots, scores))
 
     def rebuild(self) -> None:
         self._is_engine_touched = True

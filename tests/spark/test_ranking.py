@@ -63,6 +63,17 @@ def test_relaxed(ranked, plan):
         tws.top_k(frame, path, 5, weights=factors)
 
 
+@pytest.mark.parametrize("plan", ["local", pytest.param("routed", marks=pytest.mark.slow)])
+def test_relaxed_asks_shards_that_cannot_match(spark, tmp_path, plan):
+    rows = [(f"s{i}", f"user = {i} AND price < 50") for i in range(40)]
+    path = str(tmp_path / "index")
+    tws.build(spark.createDataFrame(rows, "id string, expression string"), path, shards=4)
+    frame = spark.createDataFrame([(0, '{"price": 3}'), (1, '{"user": 7}')], "event_id bigint, attributes string")
+    found = tws.top_k(frame, path, 100, relaxed=True, plan=plan).collect()
+    assert sorted(row.subscription_id for row in found if row.event_id == 0) == sorted(id_ for id_, _ in rows)
+    assert [row.subscription_id for row in found if row.event_id == 1] == ["s7"]
+
+
 def test_in_sql(spark, ranked):
     path, events, frame = ranked
     tws.register(spark)
@@ -95,10 +106,13 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
         ("e", "x > 1", "1", '{"z": 1}'),
         ("f", "x > 1", "1", "[]"),
         ("g", "x > 1", "-1e3", None),
+        ("g", "x > 1", "-1e4", None),
+        ("i", "x > 1", "1d", None),
     ]
     subs, bad = tws.ingest(spark.createDataFrame(raw, RAW), score="price", weights="boost")
     reasons = {row.id: row.reason for row in bad.collect()}
-    assert reasons.keys() == {"c", "d", "e", "f"}
+    assert reasons.keys() == {"c", "d", "e", "f", "g", "i"}
+    assert reasons["i"] == "the score is not a number"
     assert reasons["c"] == "the score is not a number"
     assert "can be compared" in reasons["d"]
     assert "no attribute z to weigh" in reasons["e"]
@@ -114,7 +128,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
         ("remove", "g", None, None, None),
     ]
     frame = spark.createDataFrame(changes, f"operation string, {RAW}")
-    tws.update(frame, path, score="price", weights="boost")
+    tws.update(frame.withColumnsRenamed({"price": "score"}), path, weights="boost")
     index = tw.Index.load(path)
     assert index.top_k({"x": 2, "y": "b"}) == [("h", 8.0), ("b", 7.0), ("a", 2.5)]
     assert (index.weights("a"), index.weights("h")) == ({"x": 0.5, "y": 2.0}, {"x": 3.0})
@@ -136,6 +150,15 @@ def test_bad_scores_stop_a_build(spark, tmp_path, kind, value, message):
     with pytest.raises(tw.TellwhenError, match=message):
         tws.build(frame, str(tmp_path / "index"))
     assert not (tmp_path / "index" / "current").exists()
+
+
+def test_columns_that_cannot_be_told_apart(spark, ranked):
+    path, _, frame = ranked
+    with pytest.raises(tw.SchemaError, match="a column score of its own"):
+        tws.top_k(frame.withColumnRenamed("event_id", "score"), path, event_id="score")
+    flags = spark.createDataFrame([("a", "x > 1", True)], "id string, expression string, score boolean")
+    with pytest.raises(tw.SchemaError, match="they must be numbers, or text"):
+        tws.ingest(flags, score="score")
 
 
 def test_k_is_checked(ranked):

@@ -1,7 +1,10 @@
 """Does relaxed matching count every attribute by itself, on every expression, and add the right weights?"""
 
+import os
 import random
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -173,7 +176,6 @@ def test_random_expressions(seed):
 
 def test_while_subscriptions_come_and_go(monkeypatch):
     set_thresholds(monkeypatch, stride=4)  # strings move often
-    monkeypatch.setattr("tellwhen.relaxed.index.FRESH_MIN", 8)
     rng = random.Random(8)
     index, known = filled(rng, 40)
     events = [possible_event(rng) for _ in range(6)]
@@ -188,7 +190,7 @@ def test_while_subscriptions_come_and_go(monkeypatch):
             index.remove(gone)
         if step % 4 == 0:
             check(index, known, rng.sample(events, 3))
-    assert len(index._shard.relaxed._main.packed.arrays.slot) > 40
+    assert len(index._shard.relaxed._built[0].packed.arrays.slot) > 40
 
 
 def test_an_old_reader_sees_what_it_saw():
@@ -265,6 +267,45 @@ def test_bad_weights_of_events(given, message):
         index.top_k({"x": 1}, **given)
     with pytest.raises(tw.ScoreError, match=message):
         index.top_k_many([{"x": 1}], **given)
+
+
+def test_while_another_thread_adds_weights():
+    index = tw.Index().add_many((i, f"a{i} > 1 AND x > 0", 0.0, {f"a{i}": 0.5}) for i in range(500))
+    errors, is_over = [], threading.Event()
+
+    def rank():
+        try:
+            while not is_over.is_set():
+                index.top_k({"x": 1}, 1, relaxed=True)
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=rank)
+    thread.start()
+    for i in range(500, 900):
+        index.add(i, f"a{i} > 1 AND x > 0", weights={f"a{i}": 0.5})
+    is_over.set()
+    thread.join()
+    assert not errors
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_child_does_not_wait_for_a_thread_of_its_parent():
+    index = tw.Index().add(1, "x = 1")
+    with index._shard.relaxed._lock:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(0 if index.top_k({"x": 1}, relaxed=True) == [(1, 1.0)] else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_event_with_thousands_of_attributes():
+    names = [f"n{i:05d}" for i in range(5000)]
+    index = tw.Index().add_many((i, f"{name} = 1") for i, name in enumerate(names))
+    began = time.perf_counter()
+    assert len(index.top_k(dict.fromkeys(reversed(names), 1), 10_000, relaxed=True)) == 5000
+    assert time.perf_counter() - began < 5
 
 
 def test_its_memory_is_counted():

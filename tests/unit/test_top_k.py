@@ -14,6 +14,7 @@ import tellwhen as tw
 from support import settled
 from tellwhen.checks import random_event, random_expression
 from tellwhen.engines.auto import bands
+from tellwhen.index import KEEP_UP_EVERY
 from tellwhen.kernels.best import keep_best, sort_best
 
 
@@ -216,6 +217,131 @@ def test_threads_see_scores_of_one_moment():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_what_an_interrupted_change_of_scores_has_written_is_found(small_bands, monkeypatch):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tellwhen.engines.auto.engine.Auto.rescored", stop)
+        with pytest.raises(KeyboardInterrupt):
+            index.set_score(255, 5000)
+    assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
+    index.set_score(7, -1)
+    assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
+
+
+def test_a_change_that_stopped_half_way_is_noticed(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    scores = index._shard.store.scores
+    scores.changes += 1  # as an interrupt leaves it
+    scores._score.data[255] = 5000
+    assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
+    index.set_score(7, -1)
+    assert scores.changes % 2 == 0
+    assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
+    index._shard.engine.rebuild()
+    assert index.rebuild().top_k({"x": 2}, 1) == [(255, 5000.0)]
+
+
+def test_subscriptions_and_scores_are_of_one_moment(monkeypatch):
+    """Whoever sees the score sees the subscription that was added before it changed."""
+    index = tw.Index().add("y", "x > 1", score=0)
+    plain = tw.Index._encoded
+    for ask in (lambda: index.top_k({"x": 2}), lambda: index.top_k_many([{"x": 2}]).num_rows):
+        index.discard("x").set_score("y", 0)
+        calls = []
+
+        def encoded(self, event, state, calls=calls):
+            if not calls:
+                calls.append(1)
+                index.add("x", "x > 1", score=5)
+                index.set_score("y", 1)
+            return plain(self, event, state)
+
+        monkeypatch.setattr(tw.Index, "_encoded", encoded)
+        found = ask()
+        monkeypatch.setattr(tw.Index, "_encoded", plain)
+        assert found in ([("x", 5.0), ("y", 1.0)], [("y", 0.0)], 1, 2)
+
+
+def test_ranking_never_waits_for_a_change():
+    index = tw.Index().add("a", "x > 1", score=1)
+    found = []
+
+    def rows():
+        yield "b", "x > 1", 2
+        thread = threading.Thread(
+            target=lambda: found.extend([index.top_k({"x": 2}), index.top_k_many([{"x": 2}]).num_rows])
+        )
+        thread.start()
+        thread.join(20)
+
+    index.add_many(rows())
+    assert found == [[("a", 1.0)], 1]
+
+
+def test_bands_that_have_become_useless_are_cut_anew(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(1024)).rebuild()
+    assert blocks_read(index, {"x": 2}, 4)[0] == 1
+    rng = random.Random(1)
+    for _ in range(3):  # drawn anew, all of them
+        index.set_scores({i: rng.random() for i in range(1024)})
+    # Perhaps the bands were cut before the last change, and rest now: then some ranking has them cut again.
+    index._shard.engine._rests_until = 0.0
+    for _ in range(KEEP_UP_EVERY):
+        index.top_k({"x": 2}, 4)
+    assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1
+    index._shard.engine._rests_until = 0.0
+    index.set_scores(dict.fromkeys([id_ for id_, _ in index.top_k({"x": 2}, 300)], 0.0))  # the best sink
+    assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1
+
+
+def test_a_small_merge_does_not_merge_all_bands(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
+    names = {segment.name for segment in index._shard.engine._segments}
+    for i in range(40):
+        settled(index.add(1000 + i, "x > 1", score=i))
+    assert names <= {segment.name for segment in index._shard.engine._segments}
+    loaded = pickle.loads(pickle.dumps(index))
+    for i in range(20):
+        settled(loaded.add(2000 + i, "x > 1", score=i))
+    assert segments(loaded)[:4] == [192, 48, 12, 4]
+    for i in range(40):
+        index.add(3000 + i, "x > 1", score=i)
+    assert segments(settled(index))[:2] != [192, 48]
+
+
+def test_the_plan_counts_no_candidates_of_rankings(small_bands):
+    index = tw.Index(pending=4).add_many((i, "x > 1", i) for i in range(256)).rebuild()
+    for _ in range(10):
+        index.top_k({"x": 2}, 3)
+    index.match({"x": 2})
+    counted = index._shard.engine.counted()
+    assert counted.events == 1
+    assert counted.candidates <= 256
+
+
+def test_scores_respect_the_memory_limit():
+    index = tw.Index(texts=False).add_many((i, "x > 1") for i in range(3000))
+    limited = tw.Index(texts=False, memory_limit=sum(index.stats()["bytes"].values()) + 5_000)
+    limited.add_many((i, "x > 1") for i in range(3000))
+    with pytest.raises(tw.LimitError, match="the scores would take 24,000 bytes"):
+        limited.set_score(1, 5)
+    assert limited.top_k({"x": 2}, 1) == [(0, 0.0)]
+
+
+def test_a_mapping_with_a_wrong_length():
+    class Odd(dict):
+        def __len__(self):
+            return 5
+
+    index = tw.Index().add_many((i, "x > 1", i) for i in range(5))
+    index.set_scores(Odd({0: 9}))
+    assert [index.score(i) for i in range(5)] == [9.0, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_scores_and_weights_are_kept(tmp_path):

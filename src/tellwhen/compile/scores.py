@@ -84,17 +84,23 @@ class Scores:
                 self._name.append(self._names.setdefault(name, len(self._names)))
                 self._weight.append(weight)
 
+    def room_for(self, slots: int) -> int:
+        """The bytes that scores for all of these slots would take besides."""
+        return max(0, slots - self._score.count) * self._score.data.itemsize
+
     def _fill(self, slots: int) -> None:
         """Zeros for all slots before this one that have no score yet."""
         self._score.extend(np.zeros(max(0, slots - self._score.count)))
 
-    def change(self, slots: I32, scores: F64) -> None:
-        """New scores of slots that there are."""
+    def change(self, slots: I32, scores: F64) -> int:
+        """New scores of slots that there are; returns what `changes` was before."""
         if len(slots) and slots.max() >= self._score.count:
             self._fill(int(slots.max()) + 1)
-        self.changes |= 1
+        before = self.changes
+        self.changes += 2 if before & 1 else 1  # odd already: an interrupt came in the middle of an earlier change
         self._score.data[slots] = scores
         self.changes += 1
+        return before
 
     def adopt(self, other: Scores, first: int, slots: I32) -> None:
         """Append those of some slots of another, the first of which becomes slot `first`."""

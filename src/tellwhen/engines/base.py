@@ -167,8 +167,8 @@ class Engine(ABC):
     def delete(self, slots: I32) -> None:
         """Forget slots that the store has just marked as removed."""
 
-    def rescored(self, slots: I32, scores: F64) -> None:  # noqa: B027  most engines know no scores
-        """The store has just changed the scores of these slots."""
+    def rescored(self, slots: I32, scores: F64, before: int) -> None:  # noqa: B027  most engines know no scores
+        """The store has just changed the scores of these slots; `before` is what its `changes` was until then."""
 
     @abstractmethod
     def rebuild(self) -> None:

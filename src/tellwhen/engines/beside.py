@@ -59,9 +59,9 @@ class Beside(Engine):
             if len(mine):
                 engine.delete(mine)
 
-    def rescored(self, slots: I32, scores: F64) -> None:
-        self.named.rescored(slots, scores)
-        self.other.rescored(slots, scores)
+    def rescored(self, slots: I32, scores: F64, before: int) -> None:
+        self.named.rescored(slots, scores, before)
+        self.other.rescored(slots, scores, before)
 
     def rebuild(self) -> None:
         self.named.rebuild()

@@ -1,4 +1,4 @@
-"""A relaxed index of a store that grows: one of most slots, and a small one of those that came since."""
+"""Relaxed indexes of a store that grows: one of most slots, and smaller ones of those that came since."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
 
-FRESH_MIN, FRESH_SHARE = 1_024, 8
-"""New slots are indexed by themselves until there are more than 1,024, and more than an eighth of the others."""
+RATIO = 4
+"""New slots are indexed by themselves, together with the last indexes that have less than four times as many."""
 
 
 class _Built(NamedTuple):
@@ -58,14 +58,12 @@ class Relaxed:
         self._scores = scores
         self._lock = threading.Lock()  # one thread builds
         self._moves = -1
-        self._main: _Built | None = None
-        self._fresh: _Built | None = None
+        self._built: list[_Built] = []  # one behind the other, each much smaller than the one before it
 
     @property
     def bytes(self) -> int:
         """What the arrays take."""
-        built = [one for one in (self._main, self._fresh) if one is not None]
-        return sum(array.nbytes for one in built for array in flatten(one.packed.arrays).values())
+        return sum(array.nbytes for one in self._built for array in flatten(one.packed.arrays).values())
 
     def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
         """The k best of each event."""
@@ -80,28 +78,27 @@ class Relaxed:
 
     def _indexes(self, view: View) -> list[_Built]:
         with self._lock:
-            slots = len(view.snapshot.subscriptions.kind)
-            main, fresh = self._main, self._fresh
+            last = len(view.snapshot.subscriptions.kind)
             if view.moves < self._moves:  # an old reader: what is indexed has points that it does not know
-                return [self._built(view, 0, slots)]
-            if main is None or view.moves > self._moves:
-                main, fresh = self._built(view, 0, slots), None
-            elif slots > (fresh or main).last:
-                if slots - main.last > max(FRESH_MIN, main.last // FRESH_SHARE):
-                    main, fresh = self._built(view, 0, slots), None
-                else:
-                    fresh = self._built(view, main.last, slots)
-            self._main, self._fresh, self._moves = main, fresh, view.moves
-            return [main] if fresh is None else [main, fresh]
+                return [self._index(view, 0, last)]
+            if view.moves > self._moves:
+                self._built = []
+            if not self._built or last > self._built[-1].last:
+                kept, first = [*self._built], self._built[-1].last if self._built else 0
+                while kept and kept[-1].last - kept[-1].first < RATIO * (last - first):
+                    first = kept.pop().first
+                self._built, self._moves = [*kept, self._index(view, first, last)], view.moves
+            return self._built
 
-    def _built(self, view: View, first: int, last: int) -> _Built:
+    def _index(self, view: View, first: int, last: int) -> _Built:
         snapshot = view.snapshot
         attributes = [domain.attribute for domain in view.attributes.domains[: snapshot.domains]]
         ranks = {name: rank for rank, name in enumerate(sorted(set(attributes)))}
         rank_of = np.array([ranks[name] for name in attributes], dtype=np.int32)
         slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them
+        weights = self._scores.weights  # before the names: another thread may add some of both
         names = np.array([ranks.get(name, -1) for name in self._scores.names], dtype=np.int32)
-        index = build(snapshot, slots, rank_of, self._scores.weights, names)
+        index = build(snapshot, slots, rank_of, weights, names)
         return _Built(first, last, Packed(index), Packed(snapshot), ranks, _sizes(index, snapshot))
 
 

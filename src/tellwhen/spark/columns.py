@@ -32,6 +32,9 @@ SCORE, WEIGHTS_OF = "score", "weights"
 
 WEIGHTS = "map<string,double>"
 
+NUMBER = r"^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|(?i:inf|infinity|nan))\s*$"
+"""What is a number in text."""
+
 PARSED = "parsed"
 """The column in which `ingest` leaves the parsed expressions, as `parsed.encode` writes them."""
 
@@ -67,6 +70,16 @@ def parsed_column(frame: DataFrame) -> Column:
     if PARSED in frame.columns and isinstance(frame.schema[PARSED].dataType, BinaryType):
         return F.col(PARSED)
     return F.lit(None).cast(BinaryType()).alias(PARSED)
+
+
+def score_column(frame: DataFrame, name: str) -> Column:
+    """The scores in a column of numbers or of text; null where the text is no number."""
+    kind = frame.schema[name].dataType
+    if isinstance(kind, StringType):  # Spark would also take 1d and 1f
+        return F.when(column(name).rlike(NUMBER), column(name).try_cast("double"))
+    if isinstance(kind, NumericType):
+        return column(name).cast("double")
+    raise SchemaError(f"the scores in {name!r} are {kind.simpleString()}; they must be numbers, or text")
 
 
 def weights_column(frame: DataFrame, name: str, mode: str = "PERMISSIVE") -> Column:

@@ -31,6 +31,7 @@ from tellwhen.spark.columns import (
     operation_column,
     parsed_column,
     require,
+    score_column,
     subscription_columns,
     weights_column,
 )
@@ -56,8 +57,9 @@ def ingest(
     """Subscriptions (id, expression[, score, weights], parsed), and the quarantine (id, expression, position, reason).
 
     Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
-    the column `prefer` is taken, or else the one whose expression comes first in the alphabet; the others go to the
-    quarantine. So do expressions that contradict the `schema`, or are too complex for a strict `engine`.
+    the column `prefer` is taken, or else the one whose expression comes first in the alphabet, or with the best score;
+    the others go to the quarantine. So do expressions that contradict the `schema`, or are too complex for a strict
+    `engine`.
 
     `score` and `weights` name columns with numbers, and with maps from attributes to numbers, or JSON: what `top_k`
     ranks by. None is 0. What is no number goes to the quarantine.
@@ -77,7 +79,7 @@ def ingest(
     require(raw, score, weights, operation, prefer)
     worth = [*([] if score is None else [SCORE]), *([] if weights is None else [WEIGHTS_OF])]
     more = [
-        *([] if score is None else _read_as(SCORE, column(score), column(score).try_cast("double"))),
+        *([] if score is None else _read_as(SCORE, column(score), score_column(raw, score))),
         *([] if weights is None else _read_as(WEIGHTS_OF, column(weights), weights_column(raw, weights))),
         *([] if prefer is None else [column(prefer).alias(PREFER)]),
     ]
@@ -111,7 +113,10 @@ def _one_of_each(judged: DataFrame, has_preference: bool) -> DataFrame:
     """Take one row of each id; give the others a reason. A broken row never pushes out a good one."""
     is_good = F.col("reason").isNull()
     order = [F.col(PREFER).desc_nulls_last()] if has_preference else []
-    by_id = Window.partitionBy("id", is_good).orderBy(*order, F.col("expression").asc_nulls_last())
+    # What is not in the order would be chosen by chance, perhaps differently when Spark computes it again.
+    worth = [F.col(SCORE).desc_nulls_last()] if SCORE in judged.columns else []
+    worth += [F.to_json(WEIGHTS_OF).asc_nulls_last()] if WEIGHTS_OF in judged.columns else []
+    by_id = Window.partitionBy("id", is_good).orderBy(*order, F.col("expression").asc_nulls_last(), *worth)
     # The window needs equal ids in one partition; it adds no shuffle of its own to this one.
     together = judged.repartition(partitions(judged.sparkSession), "id")
     is_extra = is_good & (F.col(RANK) > 1)

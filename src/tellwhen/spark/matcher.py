@@ -97,14 +97,16 @@ class Query:
         """The type of the ids of events."""
         return self.frame.schema[0].dataType
 
-    def run(self, local: Callable[..., Finder], arriving: Callable[..., Finder], schema: StructType) -> DataFrame:
-        """What one of the finders finds, with the undefined values counted."""
+    def run(
+        self, local: Callable[..., Finder], arriving: Callable[..., Finder], schema: StructType, to_all: bool = False
+    ) -> DataFrame:
+        """What one of the finders finds, with the undefined values counted; events are sent to all shards if asked."""
         if self.plan == "local":
             found = mapped(self.frame, local(*self._worker), schema)
         else:
             count = max(len(self.version.shards), cores(self.frame.sparkSession))
-            sent = mapped(self.frame, Sending(*self._worker), packed_event(self.kind)).repartition(count, "shard")
-            found = mapped(sent, arriving(*self._worker), schema)
+            sent = mapped(self.frame, Sending(*self._worker, to_all=to_all), packed_event(self.kind))
+            found = mapped(sent.repartition(count, "shard"), arriving(*self._worker), schema)
         return found.observe(self._observe, F.coalesce(F.sum(UNDEFINED), F.lit(0)).alias("undefined"))
 
 

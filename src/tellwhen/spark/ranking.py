@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StructField, StructType
 
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import SchemaError, TellwhenError
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.ranking import checked_factors, checked_k
 from tellwhen.spark.columns import column, id_type
@@ -33,6 +33,9 @@ KEY, ID = "key", "id"
 """Of an event on its way to shards: what tells it from others with the same id, and that id."""
 
 SHARD, SLOT = "_shard", "_slot"
+
+RESULT, HIDDEN = ("rank", "subscription_id", "score"), (SHARD, SLOT, UNDEFINED)
+"""Columns besides the event's id: of the result, and on the way to it."""
 
 
 def top_k(
@@ -54,12 +57,14 @@ def top_k(
     relaxed matching when it needs one. A stream is ranked by the local plan only.
     """
     given, k = checked_factors(weights, relaxed), checked_k(k)
+    if event_id in RESULT or event_id in HIDDEN:
+        raise SchemaError(f"the result has a column {event_id} of its own: rename that of the event ids")
     factors = given if relaxed else None
     finders = partial(_Local, k=k, factors=factors), partial(_Arriving, k=k, factors=factors)
     query = Query(events, path, event_id, attributes, plan, version, observe)
-    columns = column(event_id), "rank", "subscription_id", "score"
+    columns = column(event_id), *RESULT
     if query.plan == "local":
-        found = query.run(*finders, _ranked(event_id, query.kind, query.version))
+        found = query.run(*finders, _ranked(event_id, query.kind, query.version), relaxed)
         return found.where(F.col("rank").isNotNull()).select(*columns)
     if events.isStreaming:
         raise TellwhenError(
@@ -69,7 +74,7 @@ def top_k(
     first = query.frame.columns[0]
     key = F.struct(F.monotonically_increasing_id().alias(KEY), F.col(first).alias(ID))
     query.frame = query.frame.withColumn(first, key)
-    found = query.run(*finders, _ranked(event_id, query.kind, query.version))
+    found = query.run(*finders, _ranked(event_id, query.kind, query.version), relaxed)
     event = column(event_id)
     best = Window.partitionBy(event[KEY]).orderBy(F.col("score").desc(), SHARD, SLOT)
     met = found.where(F.col("rank").isNotNull()).withColumn("rank", F.row_number().over(best)).where(F.col("rank") <= k)
@@ -94,10 +99,11 @@ class _Ranking(Finder):
     def __init__(self, *given: Any, k: int, factors: Mapping[str, float] | None) -> None:
         super().__init__(*given)
         self._k, self._factors = k, factors
+        self.asks_all = factors is not None
 
     @property
     def _names(self) -> list[str]:
-        return [self._event_id, "rank", "subscription_id", "score", SHARD, SLOT, UNDEFINED]
+        return [self._event_id, *RESULT, *HIDDEN]
 
     def noted(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
         ids = pa.string() if served.version.ids == "str" else pa.int64()

@@ -72,16 +72,22 @@ class Served:
         """The ids of slots that `match` found in the shard."""
         return id_column(self._shards[shard].shard.ids, self.version.ids, slots)
 
-    def concerned(self, events: Events) -> Iterator[tuple[int, I64]]:
+    def concerned(self, events: Events, is_all: bool = False) -> Iterator[tuple[int, I64]]:
         """The shards that events meet, each with the positions of these events."""
-        positions, shards = self.routed(events)
+        positions, shards = self.routed(events, is_all)
         bounds = np.searchsorted(shards, np.arange(len(self.version.shards) + 1)).tolist()
         for shard, (begin, end) in enumerate(pairwise(bounds)):
             if begin < end:
                 yield shard, positions[begin:end]
 
-    def routed(self, events: Events) -> tuple[I64, I64]:
-        """Which events meet which shards: the position of an event and the number of a shard, ordered by shard."""
+    def routed(self, events: Events, is_all: bool = False) -> tuple[I64, I64]:
+        """Which events meet which shards: the position of an event and the number of a shard, ordered by shard.
+
+        An event meets a shard that has something it may satisfy. All meet all if parts of that are enough.
+        """
+        if is_all:
+            count, shards = len(events.single_valued), np.arange(len(self.version.shards))
+            return np.tile(np.arange(count), len(shards)), np.repeat(shards, count)
         shards, positions = np.nonzero(self._router.met(events))
         return positions, shards
 

@@ -22,7 +22,7 @@ from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Blocks, compiled
 from tellwhen.spark.building import KEEP
-from tellwhen.spark.columns import ADD, id_column, require, subscription_columns
+from tellwhen.spark.columns import ADD, SCORE, WEIGHTS_OF, id_column, require, subscription_columns
 from tellwhen.spark.dictionary import extend_dictionary
 from tellwhen.spark.ingesting import ingest
 from tellwhen.spark.placing import place_more, placed, slots_for
@@ -51,15 +51,19 @@ def update(
 ) -> Version:
     """Apply changes (operation, id, expression[, score, weights]) and make the result the current version.
 
-    "add" adds a subscription, or replaces the one with its id; "remove" removes it, if there is one. Rows that cannot
-    be applied are sorted out as by `ingest`, which also says which of several changes of one id counts. They change
-    nothing: `quarantined` of the version is their number, and they are committed with it, as Parquet files in
+    "add" adds a subscription, or replaces the one with its id, its score and weights included; "remove" removes it, if
+    there is one. `score` and `weights` name the columns that these are in, if they are called something else. Rows that
+    cannot be applied are sorted out as by `ingest`, which also says which of several changes of one id counts. They
+    change nothing: `quarantined` of the version is their number, and they are committed with it, as Parquet files in
     `quarantine/version=<number>` beside the shards. Either all other changes are applied, or, when the update fails,
     none: ConflictError when another version was committed meanwhile.
 
     `applied` notes in the version how far a stream of changes has come; `follow` uses it.
     """
     base = read_version(path)
+    score, weights = (
+        name or (usual if usual in changes.columns else None) for name, usual in ((score, SCORE), (weights, WEIGHTS_OF))
+    )
     _check(changes, base, id, expression, operation)
     with staging(path) as staged, own_errors():
         taken, bad = ingest(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +56,9 @@ class Worker(ABC):
 class Finder(Worker):
     """One that finds subscriptions in a shard."""
 
+    asks_all = False
+    """Does an event have to be asked of all shards, or of those only that have something that it may satisfy?"""
+
     @abstractmethod
     def noted(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
         """A row that carries the count of undefined values, and leaves nothing in the result."""
@@ -74,7 +78,7 @@ class Local(Finder):
         ids = batch.column(0)
         if mismatches:
             yield self.noted(sum(mismatches.values()), ids.type, served)
-        concerned = served.concerned(events)
+        concerned = served.concerned(events, self.asks_all)
         yield from self.found(
             served, ((shard, _taken(events, positions), positions) for shard, positions in concerned), ids
         )
@@ -85,7 +89,11 @@ def _taken(events: Events, positions: I64) -> Events:
 
 
 class Sending(Worker):
-    """Events packed for the shards they concern."""
+    """Events packed for the shards they concern, or for all."""
+
+    def __init__(self, *given: Any, to_all: bool) -> None:
+        super().__init__(*given)
+        self._to_all = to_all
 
     def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
@@ -93,7 +101,7 @@ class Sending(Worker):
             note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
             note.append(pa.array([sum(mismatches.values())], pa.int32()))
             yield pa.RecordBatch.from_arrays(note, PACKED)
-        positions, shards = served.routed(events)
+        positions, shards = served.routed(events, self._to_all)
         total = np.cumsum(np.diff(events.start)[positions])
         cuts = np.searchsorted(total, np.arange(ENTRIES_PER_BATCH, total[-1] if len(total) else 0, ENTRIES_PER_BATCH))
         for mine, numbers in zip(np.split(positions, cuts), np.split(shards, cuts), strict=True):

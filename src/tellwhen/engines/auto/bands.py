@@ -7,7 +7,7 @@ matched at all. `Bounds` says what the best slot of each band is worth. Scores m
     up to the bound of the next better band     the bound rises: a little more is matched than need be
     beyond                                      the slot is *raised*: tested by itself, besides being in its band
 
-Once many are out of place, all segments are merged, and the bands are cut anew.
+Once that costs too much, all segments are merged, and the bands are cut anew.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ BAND_MIN = 2_048
 RAISED_MAX = 1_024
 """The most slots that are raised. Further ones raise the bound of their band, however much that is."""
 
-OUT_OF_PLACE_SHARE = 16
-"""Bands are cut anew once more than a 16th of all slots were raised, and more than RAISED_MAX / 4."""
+JUDGED_SHARE = 8
+"""Whether the bands are still good is judged whenever an eighth of all scores have changed, or RAISED_MAX."""
+
+WORSE = 4
+"""Bands are cut anew if what must be matched for the best is four times what it would be in new ones."""
 
 
 class Band(NamedTuple):
@@ -65,7 +68,10 @@ class Bounds:
         self.score, self.slot = np.empty(len(segments)), np.empty(len(segments), dtype=np.int64)
         self.raised = Growing(np.int32)
         self._is_raised: U8 = NO_BITS
-        self.out_of_place = 0  # how often a slot was raised
+        self.is_disordered = False
+        self._changed = 0  # scores, since that was judged
+        if before is not None and before.changes != scores.changes:
+            before = None  # it has missed a change
         known = {} if before is None else {segment.name: place for place, segment in enumerate(before._segments)}
         risen = []
         for place, segment in enumerate(segments):
@@ -81,7 +87,7 @@ class Bounds:
         above = np.searchsorted(ordered, self.score, side="right")
         self._limit = np.append(ordered, np.inf)[above]  # the bound of the next better segment
         if before is not None and len(risen) < len(segments):
-            self.out_of_place = before.out_of_place
+            self.is_disordered, self._changed = before.is_disordered, before._changed
             gone = [segments[place].slots for place, *_ in risen]  # the raised ones of new segments are below
             kept = before.raised.view
             self._raise(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
@@ -93,26 +99,43 @@ class Bounds:
         """A bit for every slot."""
         return self._is_raised
 
-    @property
-    def is_disordered(self) -> bool:
-        """Are many out of place?"""
-        total = sum(len(segment.slots) for segment in self._segments)
-        return self.out_of_place > max(RAISED_MAX // 4, total // OUT_OF_PLACE_SHARE)
-
     def order(self) -> list[int]:
         """The segments, that with the best bound first."""
         found: list[int] = np.lexsort((self.slot, -self.score)).tolist()
         return found
 
-    def rescored(self, slots: I32, scores: F64, changes: int) -> None:
-        """These slots have new scores."""
+    def rescored(self, slots: I32, scores: F64, known: Scores) -> None:
+        """These slots have new scores, as all slots are known to have now."""
         highest = scores.max(initial=-np.inf)
         for place, bound in enumerate(self.score.tolist()):
             if highest >= bound:
                 mine = self._above(place, slots, scores) if len(slots) > 1 else _member(self._segments[place], slots)
                 if len(mine):
                     self._rise(place, slots[mine], scores[mine])
-        self.changes = changes
+        self.changes = known.changes
+        self._changed += len(slots)
+        total = sum(len(segment.slots) for segment in self._segments)
+        if self._changed > max(RAISED_MAX, total // JUDGED_SHARE):
+            self._changed = 0
+            self.is_disordered = self._judged(known, total)
+        if self.raised.count > RAISED_MAX // 4:
+            self.is_disordered = True
+
+    def _judged(self, scores: Scores, total: int) -> bool:
+        """Must much more be matched for the best than if the bands were new?"""
+        if total < RATIO * BAND_MIN:
+            return False
+        best = total
+        while best // RATIO >= BAND_MIN:
+            best //= RATIO
+        worth = np.concatenate([scores.of(segment.slots) for segment in self._segments])
+        least = np.partition(worth, total - best)[total - best]  # of those that would be in the best band
+        met = sum(
+            len(segment.slots)
+            for segment, bound in zip(self._segments, self.score.tolist(), strict=True)
+            if bound > least
+        )
+        return met > WORSE * best
 
     def _above(self, place: int, slots: I32, scores: F64) -> I64:
         """Which of the slots are in a segment, and have a better rank than its bound?"""
@@ -127,7 +150,6 @@ class Bounds:
         if not len(slots):
             return
         is_far = scores > self._limit[place]
-        self.out_of_place += int(is_far.sum())
         if self.raised.count + int(is_far.sum()) > RAISED_MAX:
             is_far[:] = False
         self._raise(slots[is_far])

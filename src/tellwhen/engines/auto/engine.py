@@ -16,7 +16,7 @@ from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
 from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.reader import SegmentsReader
-from tellwhen.engines.auto.segments import Segment, restored, to_merge
+from tellwhen.engines.auto.segments import Segment, facts, group_sizes, last_groups, restored, to_merge
 from tellwhen.engines.auto.upkeep import Merge, Settling
 from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
@@ -85,15 +85,16 @@ class Auto(Engine):
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
         if len(slots) >= INDEX_AT_ONCE:
-            self._merge_now(to_merge(self._sizes, self._pending.count))
+            self._merge_now(self._to_merge())
 
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
 
-    def rescored(self, slots: I32, scores: F64) -> None:
-        self._bounds.rescored(slots, scores, self.source.scores.changes)
-        if self._bounds.is_disordered and time.monotonic() > self._rests_until:
-            self._is_outdated = True
+    def rescored(self, slots: I32, scores: F64, before: int) -> None:
+        if self._bounds.changes == before:
+            self._bounds.rescored(slots, scores, self.source.scores)
+        else:  # an earlier change was interrupted
+            self._bounds = Bounds(self._segments, self.source.scores)
 
     def rebuild(self) -> None:
         self._counted = Counted()  # perhaps for other events than those that were counted
@@ -148,9 +149,15 @@ class Auto(Engine):
         total = len(self) + self._removed
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
             return len(self._segments)
+        if self._bounds.is_disordered and time.monotonic() > self._rests_until:
+            return len(self._segments)
         if self._pending.count > self._pending_max():
-            return to_merge(self._sizes, self._pending.count)
+            return self._to_merge()
         return None
+
+    def _to_merge(self) -> int:
+        """How many of the last segments to merge with the pending slots."""
+        return last_groups(self._segments, to_merge(group_sizes(self._segments), self._pending.count))
 
     def _pending_max(self) -> int:
         if self.option["pending"]:
@@ -174,6 +181,7 @@ class Auto(Engine):
         if self._merge is not merge:
             return False
         self._merge = None
+        is_recut = self._bounds.is_disordered
         kept = self._segments[: len(self._segments) - merge.count]
         made = [segment.moved(merge.moves) if merge.moves else segment for segment in merge.result]
         self._segments = (*kept, *made)
@@ -181,7 +189,7 @@ class Auto(Engine):
         self._removed = self._count_removed()
         self._is_outdated = self._is_outdated and bool(kept)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
-        if not kept:
+        if is_recut:
             self._rests_until = time.monotonic() + REST * merge.seconds
         return True
 
@@ -202,14 +210,13 @@ class Auto(Engine):
         return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted, self._bounds)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        is_settled = np.array([segment.is_settled for segment in self._segments], dtype=np.uint8)
-        named = {"pending": self._pending.view, "is_settled": is_settled}
+        named = {"pending": self._pending.view, **facts(self._segments)}
         for segment in self._segments:
             named |= segment.arrays()
         return named
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._segments = tuple(sorted(restored(arrays), key=lambda segment: -len(segment.slots)))
+        self._segments = tuple(restored(arrays))
         self._pending = Growing(np.int32, arrays["pending"])
         self._bounds = Bounds(self._segments, self.source.scores)
         self._removed = self._count_removed()

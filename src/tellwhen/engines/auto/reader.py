@@ -20,16 +20,14 @@ class SegmentsReader(Reader):
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
         self._bounds = bounds
         self._reader: Reader | None = None
-        self._parts: list[Reader]  # of the segments
+        self._parts: list[Reader] | None = None  # of the segments, for blocks
         self._ranked: tuple[int, list[Block]] = -1, []  # the blocks, and after how many changes of scores
 
     def _made(self) -> Reader:
         snapshot = Packed(self._snapshot)
-        parts = all_readers(self._segments, snapshot, self._counted) if self._segments else []
-        found = [*parts]
+        found = all_readers(self._segments, snapshot, self._counted) if self._segments else []
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
-        self._parts = parts
         self._reader = found[0] if len(found) == 1 else Union(found)
         return self._reader
 
@@ -49,14 +47,15 @@ class SegmentsReader(Reader):
         known, found = self._ranked
         if known == changes:
             return found
-        if self._reader is None:
-            self._made()
+        parts = self._parts
+        if parts is None:  # not those that count candidates: a block is not all
+            parts = self._parts = all_readers(self._segments, Packed(self._snapshot)) if self._segments else []
         found = []
         apart = np.concatenate([self._pending, bounds.raised.view])
         if len(apart):
             found.append(Block(Refiner(apart, self._snapshot), np.inf, 0))
         for place in bounds.order():
             score, slot = float(bounds.score[place]), int(bounds.slot[place])
-            found.append(Block(self._parts[place], score, slot, bounds.is_raised))
+            found.append(Block(parts[place], score, slot, bounds.is_raised))
         self._ranked = changes, found
         return found

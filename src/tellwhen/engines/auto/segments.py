@@ -28,7 +28,7 @@ from tellwhen.engines.shared.stabbing import moved
 from tellwhen.kernels.arrays import I32, Snapshot
 
 RATIO = 4
-"""A segment is merged with all that is smaller once that exceeds a quarter of its size."""
+"""A group of segments is merged with all that is smaller once that exceeds a quarter of its size."""
 
 
 KINDS: dict[str, type[CoverIndex] | type[ATreeIndex]] = {"cover": CoverIndex, "atree": ATreeIndex}
@@ -45,16 +45,19 @@ class Segment(NamedTuple):
     """Its `CoverIndex`, or its `ATreeIndex`."""
     is_settled: bool
     """Is it the index to keep, or was the other one not tried yet?"""
-    worth: float
+    worth: float = math.nan
     """The highest score of its slots when they were chosen; not a number if nobody knows."""
+    group: str = ""
+    """The same for those that were made together, and are merged together."""
 
     @classmethod
-    def of(
-        cls, slots: I32, index: CoverIndex | ATreeIndex, is_settled: bool = False, worth: float = math.nan
-    ) -> Segment:
-        """A new one."""
+    def of(cls, slots: I32, index: CoverIndex | ATreeIndex, like: Segment | None = None) -> Segment:
+        """A new one, perhaps like another one in everything else."""
         kind = "cover" if isinstance(index, CoverIndex) else "atree"
-        return cls(f"{kind}-{uuid.uuid4().hex}", slots, Packed(index), is_settled, worth)
+        name = f"{kind}-{uuid.uuid4().hex}"
+        if like is None:
+            return cls(name, slots, Packed(index), is_settled=False)
+        return like._replace(name=name, slots=slots, packed=Packed(index))
 
     @property
     def is_graph(self) -> bool:
@@ -68,7 +71,7 @@ class Segment(NamedTuple):
             index = index._replace(stabbing=moved(index.stabbing, moves))
         else:
             index = moved_cuts(index, moves)
-        return Segment.of(self.slots, index, self.is_settled, self.worth)
+        return Segment.of(self.slots, index, like=self)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
@@ -80,10 +83,34 @@ def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     """The segments whose `arrays` were saved, in the order in which they were saved."""
     names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.partition("-")[0] in KINDS)
     found = []
-    for name, is_settled in zip(names, arrays["is_settled"].tolist(), strict=True):
+    for name, is_settled, group in zip(names, arrays["is_settled"].tolist(), arrays["group"].tolist(), strict=True):
         mine, kind = part(arrays, name), KINDS[name.partition("-")[0]]
-        found.append(Segment(name, mine["slots"], Packed(unflatten(kind, mine)), bool(is_settled), math.nan))
+        index = Packed(unflatten(kind, mine))
+        found.append(Segment(name, mine["slots"], index, bool(is_settled), group=f"saved {group}"))
     return found
+
+
+def facts(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
+    """What `restored` needs to know besides the arrays of each."""
+    groups = list(dict.fromkeys(segment.group for segment in segments))
+    return {
+        "is_settled": np.array([segment.is_settled for segment in segments], dtype=np.uint8),
+        "group": np.array([groups.index(segment.group) for segment in segments], dtype=np.int32),
+    }
+
+
+def group_sizes(segments: Sequence[Segment]) -> list[int]:
+    """Slots of every group, in the order of the segments."""
+    found: dict[str, int] = {}
+    for segment in segments:
+        found[segment.group] = found.get(segment.group, 0) + len(segment.slots)
+    return list(found.values())
+
+
+def last_groups(segments: Sequence[Segment], count: int) -> int:
+    """How many segments the last so many groups have."""
+    groups = list(dict.fromkeys(segment.group for segment in segments))
+    return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 
 
 def all_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
@@ -94,7 +121,7 @@ def all_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted 
 
 
 def to_merge(sizes: list[int], fresh: int) -> int:
-    """How many of the last segments to merge with `fresh` new slots, given the sizes of all segments, descending."""
+    """How many of the last groups to merge with `fresh` new slots, given the sizes of all groups, descending."""
     merged = 0
     while merged < len(sizes) and sizes[-1 - merged] < RATIO * fresh:
         fresh += sizes[-1 - merged]
@@ -102,9 +129,9 @@ def to_merge(sizes: list[int], fresh: int) -> int:
     return merged
 
 
-def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None, worth: float) -> Segment:
+def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
     """A segment of the slots, ready to be matched with."""
-    return ready(Segment.of(slots, build(snapshot, slots, marginals), worth=worth), snapshot)
+    return ready(Segment.of(slots, build(snapshot, slots, marginals)), snapshot)
 
 
 def ready(segment: Segment, snapshot: Snapshot) -> Segment:

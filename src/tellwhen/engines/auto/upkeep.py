@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,10 @@ class Merge(Upkeep):
         kept = np.sort(alive(self._snapshot, self._slots))
         begin = time.monotonic()
         bands = banded(kept, self._scores)
-        self.result = [built(self._snapshot, band.slots, self._marginals, band.worth) for band in bands]
+        group = uuid.uuid4().hex
+        self.result = [
+            built(self._snapshot, band.slots, self._marginals)._replace(worth=band.worth, group=group) for band in bands
+        ]
         self.seconds = time.monotonic() - begin
         if len(self._slots) >= INDEX_AT_ONCE:
             give_back()
@@ -75,7 +79,7 @@ class Settling(Upkeep):
         if graph is None:
             self.result = segment._replace(is_settled=True)
         else:
-            self.result = ready(Segment.of(slots, graph, is_settled=True, worth=segment.worth), snapshot)
+            self.result = ready(Segment.of(slots, graph, like=segment._replace(is_settled=True)), snapshot)
         give_back()
 
     def finish(self) -> bool:

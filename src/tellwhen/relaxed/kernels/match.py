@@ -54,8 +54,8 @@ def is_part_true(index, part, scratch):
 
 
 @inline
-def sort_runs(index, predicates, true, scratch):
-    """The satisfied predicates in runs of one attribute, in the order of the attributes; returns how many runs."""
+def find_runs(index, predicates, true, scratch):
+    """The satisfied predicates in runs of one attribute; returns how many runs."""
     runs, listed, count = scratch.runs, scratch.found.listed, 0
     begin = 0
     while begin < true:
@@ -64,14 +64,40 @@ def sort_runs(index, predicates, true, scratch):
         while end < true and index.attribute[predicates.domain[listed[end]]] == rank:
             end += 1
         at = RUN_COLUMNS * count
-        while at > 0 and runs[at - RUN_COLUMNS + RANK] > rank:
-            for column in range(RUN_COLUMNS):
-                runs[at + column] = runs[at - RUN_COLUMNS + column]
-            at -= RUN_COLUMNS
         runs[at + RANK], runs[at + BEGIN], runs[at + END] = rank, begin, end
         count += 1
         begin = end
     return count
+
+
+@inline
+def sink_run(runs, at, count):
+    """Let a run sink to its place in a heap whose first one has the greatest rank."""
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and runs[RUN_COLUMNS * (child + 1) + RANK] > runs[RUN_COLUMNS * child + RANK]:
+            child += 1
+        if runs[RUN_COLUMNS * at + RANK] >= runs[RUN_COLUMNS * child + RANK]:
+            return
+        swap_runs(runs, at, child)
+        at = child
+
+
+@inline
+def swap_runs(runs, a, b):
+    for column in range(RUN_COLUMNS):
+        i, j = RUN_COLUMNS * a + column, RUN_COLUMNS * b + column
+        runs[i], runs[j] = runs[j], runs[i]
+
+
+@inline
+def sort_runs(runs, count):
+    """In the order of the attributes. In place: an event may have thousands of them."""
+    for at in range((count >> 1) - 1, -1, -1):
+        sink_run(runs, at, count)
+    for last in range(count - 1, 0, -1):
+        swap_runs(runs, 0, last)
+        sink_run(runs, 0, last)
 
 
 @inline
@@ -92,7 +118,9 @@ def add_weights(index, predicates, true, factor, scratch):
     seen, count = scratch.seen, 0
     scratch.tally[-1] += 1
     seen[-1] += 1
-    for r in range(sort_runs(index, predicates, true, scratch)):
+    runs = find_runs(index, predicates, true, scratch)
+    sort_runs(scratch.runs, runs)
+    for r in range(runs):
         rank = scratch.runs[RUN_COLUMNS * r + RANK]
         times = factor[rank] if rank < factor.size else 1.0
         for t in range(scratch.runs[RUN_COLUMNS * r + BEGIN], scratch.runs[RUN_COLUMNS * r + END]):
