@@ -291,10 +291,12 @@ def test_bands_that_have_become_useless_are_cut_anew(small_bands):
     for _ in range(3):  # drawn anew, all of them
         index.set_scores({i: rng.random() for i in range(1024)})
     # Perhaps the bands were cut before the last change, and rest now: then some ranking has them cut again.
+    settled(index)
     index._shard.engine._rests_until = 0.0
     for _ in range(KEEP_UP_EVERY):
         index.top_k({"x": 2}, 4)
     assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1
+    settled(index)
     index._shard.engine._rests_until = 0.0
     index.set_scores(dict.fromkeys([id_ for id_, _ in index.top_k({"x": 2}, 300)], 0.0))  # the best sink
     assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1

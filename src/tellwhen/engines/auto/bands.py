@@ -114,18 +114,25 @@ class Bounds:
                     self._rise(place, slots[mine], scores[mine])
         self.changes = known.changes
         self._changed += len(slots)
-        total = sum(len(segment.slots) for segment in self._segments)
-        if self._changed > max(RAISED_MAX, total // JUDGED_SHARE):
-            self._changed = 0
-            self.is_disordered = self._judged(known, total)
-        if self.raised.count > RAISED_MAX // 4:
+        if self._changed > max(RAISED_MAX, self._total // JUDGED_SHARE):
+            self.judge(known)
+        elif self.raised.count > RAISED_MAX // 4:
             self.is_disordered = True
 
-    def _judged(self, scores: Scores, total: int) -> bool:
+    @property
+    def _total(self) -> int:
+        return sum(len(segment.slots) for segment in self._segments)
+
+    def judge(self, scores: Scores) -> None:
+        """Are the bands still good?"""
+        self._changed = 0
+        self.is_disordered = self.raised.count > RAISED_MAX // 4 or self._is_costly(scores)
+
+    def _is_costly(self, scores: Scores) -> bool:
         """Must much more be matched for the best than if the bands were new?"""
+        best = total = self._total
         if total < RATIO * BAND_MIN:
             return False
-        best = total
         while best // RATIO >= BAND_MIN:
             best //= RATIO
         worth = np.concatenate([scores.of(segment.slots) for segment in self._segments])

@@ -189,6 +189,8 @@ class Auto(Engine):
         self._removed = self._count_removed()
         self._is_outdated = self._is_outdated and bool(kept)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
+        if merge.score_changes != self.source.scores.changes:
+            self._bounds.judge(self.source.scores)
         if is_recut:
             self._rests_until = time.monotonic() + REST * merge.seconds
         return True

@@ -37,10 +37,12 @@ class Merge(Upkeep):
         self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
         self.result: list[Segment]
         self.seconds: float  # that it took
+        self.score_changes: int  # when the bands were cut
 
     def run(self) -> None:
         kept = np.sort(alive(self._snapshot, self._slots))
         begin = time.monotonic()
+        self.score_changes = self._scores.changes
         bands = banded(kept, self._scores)
         group = uuid.uuid4().hex
         self.result = [
