@@ -116,8 +116,7 @@ EXPERIMENTS = [
         *similar(SOPT, IR, within=2),
         more=("build", "index"),
         differs="from 2 dimensions on, looking up the other dimensions of each subscription, a cache miss, takes more "
-        "time than getnext() of any structure. The kept results are at a tenth of the size, where all differ by less than "
-        "the noise; with a million and 2 dimensions the segment tree is 13 % ahead",
+        "time than getnext() of any structure",
     ),
     _figure(
         "fig8",
