@@ -288,6 +288,7 @@ def test_the_report_has_everything(tmp_path):
     assert "proves nothing" in finding(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
 
 
+@pytest.mark.slow
 def test_structures_of_scored_intervals_are_measured(tmp_path):
     found = run(EXPERIMENTS["ranked-table2"], tmp_path, QUICK, print, ["sopt-r-tree", "scored-segment-tree", "scan"])
     good, other, wrong = found.rows

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from tellwhen.ranked import STRUCTURES, Boxes, IRTree, RankedError, SOPTRTree
 
+pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
+
 
 def oracle(low, high, score, point, k, relaxed=True, combine="sum", weight=1.0):
     """Test all boxes; add up dimension by dimension, since the order of additions decides how they are rounded."""

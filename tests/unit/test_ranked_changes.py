@@ -12,6 +12,8 @@ from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.ranked import IRTree, RankedError, SOPTRTree
 from tellwhen.ranked.verify import verify_ir_tree
 
+pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
+
 
 def best(live, point):
     return [n for _, n in sorted((-s, n) for n, (a, b, s) in live.items() if a <= point <= b)]

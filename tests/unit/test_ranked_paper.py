@@ -50,6 +50,7 @@ def visited(tree, point, k):
 # section 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [EndpointIntervalTree, ScoredIntervalTree])
 def test_example_1_the_interval_tree(kind):
     """The centres 50, 20 and 80 lie between two ends; here a centre is an end, with the same intervals at it."""
@@ -66,6 +67,7 @@ def test_example_1_the_interval_tree(kind):
         assert int(tree.by_high[0]) + 1 == 10
 
 
+@pytest.mark.slow
 def test_example_2_the_segment_tree():
     tree = ScoredSegmentTree(LOW, HIGH, SCORE)
     arrays = tree.arrays
@@ -80,6 +82,7 @@ def test_example_2_the_segment_tree():
     assert named(tree.cursor(800)) == {10, 2, 7, 4, 8}
 
 
+@pytest.mark.slow
 def test_figure_4_holes_in_a_scored_r_tree():
     """With fan-out 4, the point 90 lies in the extents of all leaves: to find all, every node is visited."""
     tree = ScoredRTree(LOW, HIGH, SCORE, fan_out=4)
@@ -98,6 +101,7 @@ def random_intervals(seed, count=None):
     return low, high
 
 
+@pytest.mark.slow
 def test_lemma_2_1_left_first_search_is_in_score_order():
     for seed in range(30):
         low, high = random_intervals(seed)
@@ -110,6 +114,7 @@ def test_lemma_2_1_left_first_search_is_in_score_order():
 # section 3.1
 
 
+@pytest.mark.slow
 def test_lemma_3_1_no_holes():
     """If a point lies in the extent of a block, an interval below contains it."""
     for seed in range(12):
@@ -130,6 +135,7 @@ def test_lemma_3_1_no_holes():
                 assert any(a <= point <= b for a, b in found)
 
 
+@pytest.mark.slow
 def test_theorem_3_1_space_of_an_ir_tree():
     """At most 1.5 times a conventional interval tree at fan-out 2, counted as the paper does, in entries: an interval
     in a list, or the extent of a block. And at most 1 + 1/(b-1) of a score-sorted one, up to a rounding per block."""
@@ -233,6 +239,7 @@ def test_lemma_3_4_at_most_3n_edges_of_many():
         assert len(graph.target) <= 3 * 30_000
 
 
+@pytest.mark.slow
 def test_lemma_3_2_any_arrangement_that_respects_the_graph_is_right():
     """Not only Algorithm 1's: a random topological order too."""
     from tellwhen.ranked.order import keys_of
@@ -252,6 +259,7 @@ def test_lemma_3_2_any_arrangement_that_respects_the_graph_is_right():
             assert list(tree.cursor(point)) == [n for n in range(30) if low[n] <= point <= high[n]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fan_out", [2, 3, 8, 50])
 def test_theorem_3_2_at_most_2k_nodes_of_a_level(fan_out):
     rng = np.random.default_rng(fan_out)
@@ -267,6 +275,7 @@ def test_theorem_3_2_at_most_2k_nodes_of_a_level(fan_out):
         assert tree.arrays.level_start[-1] <= 4000 * (1 + 1 / (fan_out - 1)) + len(tree.arrays.level_start)
 
 
+@pytest.mark.slow
 def test_the_edges_of_touching_intervals_matter():
     """Without the edge, the lower score would come first: it begins further left."""
     tree = SOPTRTree(np.array([5, 0]), np.array([9, 5]), np.array([2.0, 1.0]), fan_out=2)

@@ -9,6 +9,8 @@ from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.ranked import STRUCTURES, RankedError, ScoredRTree, SOPTRTree
 from tellwhen.ranked.order import by_rank, keys_of, scores_of
 
+pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
+
 ENDS = st.integers(-12, 12) | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST - 1, HIGHEST])
 SCORES = st.sampled_from([-2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.0]) | st.floats(allow_nan=False)
 INTERVALS = st.tuples(st.tuples(ENDS, ENDS).map(sorted), SCORES).map(lambda one: (*one[0], one[1]))
