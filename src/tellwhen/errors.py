@@ -84,7 +84,8 @@ class UnknownId(TellwhenError, KeyError):
 
 
 class ScoreError(TellwhenError, ValueError):
-    """A score or a weight that is no number, or a weight of an attribute that the expression does not have."""
+    """A score or a weight that is no number, a weight of an attribute that the expression does not have, or intervals
+    and questions that a scored structure cannot take."""
 
 
 class EngineError(TellwhenError, ValueError):

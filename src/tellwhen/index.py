@@ -23,7 +23,7 @@ from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.events import EventEncoder
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
-from tellwhen.engines.base import Block, Reader
+from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import IdError, ScoreError, TellwhenError, UnknownId, shown
@@ -385,8 +385,8 @@ class Index(Mapping[Id, Expr]):
         """Is any subscription true for the event? Ends at the first one that is found."""
         state = self._state
         encoded = self._encoded(event, state)
-        blocks = state.reader.blocks(state.shard.store.scores.changes)
-        return any(len(block.reader.match(encoded).slot) for block in blocks)
+        tiers = state.reader.tiers(state.shard.store.scores.changes)
+        return any(len(block.reader.match(encoded).slot) for block in tiers)
 
     def _encoded(self, event: Mapping[str, Any], state: _State) -> Events:
         encoder = EventEncoder(state.attributes, self._schema)
@@ -440,7 +440,7 @@ class Index(Mapping[Id, Expr]):
 
     def _best(self, state: _State, event: Mapping[str, Any], k: int) -> Best:
         scores = state.shard.store.scores
-        return best(state.reader.blocks(scores.changes), self._encoded(event, state), state.most(k), scores.score)
+        return best(state.reader.tiers(scores.changes), self._encoded(event, state), state.most(k), scores.score)
 
     def _at_one_moment(self, run: Callable[[_State], Found]) -> tuple[_State, Found]:
         """What comes of a state and its scores, if these do not change meanwhile; if they do, once more, while no score
@@ -493,12 +493,12 @@ class Index(Mapping[Id, Expr]):
             state = self._state
             return state, lambda some: state.shard.relaxed.best(state.view, some, state.most(k), factors)
 
-        def taken(state: _State) -> tuple[list[Block], F64]:
+        def taken(state: _State) -> tuple[list[Tier], F64]:
             scores = state.shard.store.scores
-            return state.reader.blocks(scores.changes), scores.score.copy()
+            return state.reader.tiers(scores.changes), scores.score.copy()
 
-        state, (blocks, scores) = self._at_one_moment(taken)
-        return state, lambda some: best(blocks, some, state.most(k), scores)
+        state, (tiers, scores) = self._at_one_moment(taken)
+        return state, lambda some: best(tiers, some, state.most(k), scores)
 
     def score(self, id: Id) -> float:
         """What a subscription is worth."""

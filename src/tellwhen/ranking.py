@@ -1,6 +1,6 @@
-"""The best k: blocks of subscriptions are matched in the order of what they are worth, until no better one can come.
+"""The best k: tiers of subscriptions are matched in the order of what they are worth, until no better one can come.
 
-blocks, the best first     | 4k slots, up to 9.7 | 12k, up to 6.2 | 47k, up to 4.1 | 190k ... |
+tiers, the best first     | 4k slots, up to 9.7 | 12k, up to 6.2 | 47k, up to 4.1 | 190k ... |
 the k best so far                          7.3       ^ none of these has more: an event ends here
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from tellwhen.compile.scores import checked_weights
 from tellwhen.containers.batches import between, chosen
-from tellwhen.engines.base import Block
+from tellwhen.engines.base import Tier
 from tellwhen.errors import ScoreError, TellwhenError, shown
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.kernels.best import keep_best, sort_best
@@ -30,13 +30,13 @@ class Best(NamedTuple):
     score: F64
 
 
-def best(blocks: Sequence[Block], events: Events, k: int, scores: F64) -> Best:
+def best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
     """The k best of each event, by the scores of all slots."""
     count = len(events.single_valued)
     if count == 1:
-        return _ranked_one(blocks, events, k, scores)
+        return _ranked_one(tiers, events, k, scores)
     step = max(1, HEAPED_MAX // k)
-    parts = [_ranked(blocks, between(events, at, min(at + step, count)), k, scores) for at in range(0, count, step)]
+    parts = [_ranked(tiers, between(events, at, min(at + step, count)), k, scores) for at in range(0, count, step)]
     return parts[0] if len(parts) == 1 else joined(parts)
 
 
@@ -51,16 +51,16 @@ def joined(parts: list[Best]) -> Best:
     return Best(np.concatenate([[0], np.cumsum(lengths)]), slots, scores)
 
 
-def _ranked(blocks: Sequence[Block], events: Events, k: int, scores: F64) -> Best:
+def _ranked(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
     total = len(events.single_valued)
     best_score, best_slot = np.empty((total, k)), np.empty((total, k), dtype=np.int32)
     found, rows = np.zeros(total, dtype=np.int64), np.arange(total)
-    for block in blocks:
-        rows = rows[_is_open(block, found[rows], best_score[rows, 0], best_slot[rows, 0], k)]
+    for tier in tiers:
+        rows = rows[_is_open(tier, found[rows], best_score[rows, 0], best_slot[rows, 0], k)]
         if not len(rows):
             break
-        matches = block.reader.match(events if len(rows) == total else chosen(events, rows))
-        keep_best(matches.start, matches.slot, rows, scores, block.elsewhere, best_score, best_slot, found)
+        matches = tier.reader.match(events if len(rows) == total else chosen(events, rows))
+        keep_best(matches.start, matches.slot, rows, scores, tier.elsewhere, best_score, best_slot, found)
     sort_best(best_score, best_slot, found)
     is_used = np.arange(k) < found[:, None]
     return Best(np.concatenate([[0], np.cumsum(found)]), best_slot[is_used], best_score[is_used])
@@ -69,24 +69,24 @@ def _ranked(blocks: Sequence[Block], events: Events, k: int, scores: F64) -> Bes
 ROW = np.zeros(1, dtype=np.int64)
 
 
-def _ranked_one(blocks: Sequence[Block], event: Events, k: int, scores: F64) -> Best:
+def _ranked_one(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Best:
     """The same for one event, in a third of the time."""
     best_score, best_slot, found = np.empty((1, k)), np.empty((1, k), dtype=np.int32), np.zeros(1, dtype=np.int64)
-    for block in blocks:
+    for tier in tiers:
         if found[0] == k:
             score = best_score[0, 0]
-            if score > block.score or (score == block.score and best_slot[0, 0] < block.slot):
+            if score > tier.score or (score == tier.score and best_slot[0, 0] < tier.slot):
                 break
-        matches = block.reader.match(event)
-        keep_best(matches.start, matches.slot, ROW, scores, block.elsewhere, best_score, best_slot, found)
+        matches = tier.reader.match(event)
+        keep_best(matches.start, matches.slot, ROW, scores, tier.elsewhere, best_score, best_slot, found)
     sort_best(best_score, best_slot, found)
     count = int(found[0])
     return Best(np.array([0, count]), best_slot[0, :count], best_score[0, :count])
 
 
-def _is_open(block: Block, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:
-    """By event, given the worst that it has kept: may the block have a better one?"""
-    is_worse = (score < block.score) | ((score == block.score) & (slot > block.slot))
+def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:
+    """By event, given the worst that it has kept: may the tier have a better one?"""
+    is_worse = (score < tier.score) | ((score == tier.score) & (slot > tier.slot))
     return (found < k) | is_worse
 
 

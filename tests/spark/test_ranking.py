@@ -142,7 +142,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
         ),
         ("score string", "1", "not numbers; ingest"),
         ("weights int", 1, "must be map<string,double>"),
-        ("weights map<string,double>", {"y": 1.0}, "no attribute y to weigh"),
+        pytest.param("weights map<string,double>", {"y": 1.0}, "no attribute y to weigh", marks=pytest.mark.slow),
     ],
 )
 def test_bad_scores_stop_a_build(spark, tmp_path, kind, value, message):

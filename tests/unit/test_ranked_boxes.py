@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tellwhen.ranked import STRUCTURES, Boxes, IRTree, RankedError, SOPTRTree
+import tellwhen as tw
+from tellwhen.ranked import STRUCTURES, Boxes, IRTree, SOPTRTree
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
 
@@ -45,6 +46,13 @@ def drawn(rng, count, dimensions, width, scores):
         "any": lambda shape: rng.normal(size=shape),
     }[scores]
     return low, high, score
+
+
+def test_an_example():
+    low, high = np.array([[0, 0], [0, 5], [3, 0]]), np.array([[9, 9], [9, 9], [9, 4]])
+    boxes = Boxes(low, high, np.array([[0.5, 0.1], [0.4, 0.9], [0.6, 0.6]]))
+    found = boxes.top_k(np.array([[4, 4]]), 2)
+    assert (found.number.tolist(), found.score.tolist()) == ([2, 0], [1.2, 0.6])
 
 
 @pytest.mark.parametrize("scores", ["ties", "positive", "negative", "any"])
@@ -131,17 +139,17 @@ def test_what_cannot_be_asked_is_refused():
     low = np.zeros((2, 2), dtype=np.int64)
     boxes = Boxes(low, low, np.ones((2, 2)))
     points = np.zeros((1, 2), dtype=np.int64)
-    with pytest.raises(RankedError, match="one score for each subscription"):
+    with pytest.raises(tw.ScoreError, match="one score for each subscription"):
         boxes.top_k(points, 1, relaxed=False)
-    with pytest.raises(RankedError, match="not negative"):
+    with pytest.raises(tw.ScoreError, match="not negative"):
         boxes.top_k(points, 1, weights=np.array([1.0, -1.0]))
-    with pytest.raises(RankedError, match="of 2 numbers"):
+    with pytest.raises(tw.ScoreError, match="of 2 numbers"):
         boxes.top_k(np.zeros((1, 3), dtype=np.int64), 1)
-    with pytest.raises(RankedError, match="cannot be combined by mean"):
+    with pytest.raises(tw.ScoreError, match="cannot be combined by mean"):
         boxes.top_k(points, 1, combine="mean")
-    with pytest.raises(RankedError, match="nothing is combined"):
+    with pytest.raises(tw.ScoreError, match="nothing is combined"):
         Boxes(low, low, np.ones(2)).top_k(points, 1, relaxed=False, combine="max")
-    with pytest.raises(RankedError, match="subscription 1 has a score that is not finite"):
+    with pytest.raises(tw.ScoreError, match="subscription 1 has a score that is not finite"):
         Boxes(low, low, np.array([1.0, np.inf]))
-    with pytest.raises(RankedError, match="the shapes are"):
+    with pytest.raises(tw.ScoreError, match="the shapes are"):
         Boxes(low, low[:1], np.ones(2))

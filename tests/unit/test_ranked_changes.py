@@ -8,8 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+import tellwhen as tw
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
-from tellwhen.ranked import IRTree, RankedError, SOPTRTree
+from tellwhen.ranked import IRTree, SOPTRTree
 from tellwhen.ranked.verify import verify_ir_tree
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
@@ -191,12 +192,12 @@ def test_one_more_than_fits_and_few_left():
 def test_what_is_not_there_cannot_be_deleted(kind):
     kept = Kept(kind, {0: (1, 5, 1.0), 1: (2, 3, 1.0)}, 50)
     one = np.array([7]), np.array([1]), np.array([5]), np.array([1.0])
-    with pytest.raises(RankedError, match="there is no interval 7"):
+    with pytest.raises(tw.ScoreError, match="there is no interval 7"):
         kept.tree.delete(*one)
     kept.delete([1])
-    with pytest.raises(RankedError, match="there is no interval 1"):
+    with pytest.raises(tw.ScoreError, match="there is no interval 1"):
         kept.tree.delete(np.array([1]), np.array([2]), np.array([3]), np.array([1.0]))
-    with pytest.raises(RankedError, match="2 numbers for 1 intervals"):
+    with pytest.raises(tw.ScoreError, match="2 numbers for 1 intervals"):
         kept.tree.insert(np.array([5, 6]), np.array([2]), np.array([3]), np.array([1.0]))
     kept.check([2, 4])
     # The number is free again, for another interval.
@@ -254,7 +255,7 @@ def test_a_rebuild_in_a_thread_takes_up_what_came_later():
 def test_a_rebuild_that_was_given_up_changes_nothing():
     kept = Kept(SOPTRTree, {0: (1, 5, 1.0)}, 50)
     first, second = kept.tree.rebuild(), kept.tree.rebuild()
-    with pytest.raises(RankedError, match="run"):
+    with pytest.raises(tw.ScoreError, match="run"):
         second.finish()
     first.run()
     kept.insert([(2, 3, 2.0)])

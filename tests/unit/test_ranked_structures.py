@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tellwhen as tw
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
-from tellwhen.ranked import STRUCTURES, RankedError, ScoredRTree, SOPTRTree
+from tellwhen.ranked import STRUCTURES, ScoredRTree, SOPTRTree
 from tellwhen.ranked.order import by_rank, keys_of, scores_of
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
@@ -114,15 +115,15 @@ def test_output_grows_when_results_do_not_fit(structure):
 
 def test_what_cannot_be_taken_is_refused_by_name(structure):
     zero = np.zeros(2, dtype=np.int64)
-    with pytest.raises(RankedError, match="interval 1 has the score NaN"):
+    with pytest.raises(tw.ScoreError, match="interval 1 has the score NaN"):
         structure(zero, zero, np.array([1.0, np.nan]))
-    with pytest.raises(RankedError, match="interval 0 ends before it begins"):
+    with pytest.raises(tw.ScoreError, match="interval 0 ends before it begins"):
         structure(zero + 1, zero, np.zeros(2))
-    with pytest.raises(RankedError, match="differ in shape"):
+    with pytest.raises(tw.ScoreError, match="differ in shape"):
         structure(zero, zero, np.zeros(3))
-    with pytest.raises(RankedError, match="fan-out of 1"):
+    with pytest.raises(tw.ScoreError, match="fan-out of 1"):
         structure(zero, zero, np.zeros(2), fan_out=1)
-    with pytest.raises(RankedError, match="the best -1"):
+    with pytest.raises(tw.ScoreError, match="the best -1"):
         structure(zero, zero, np.zeros(2)).top_k(zero, -1)
 
 

@@ -166,7 +166,7 @@ def test_parts(expression, event, total):
         assert expected({1: (tw.parse(expression), None)}, event, 9) == ([] if total is None else [(1, total)])
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 40))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 40))])
 def test_random_expressions(seed):
     rng = random.Random(seed)
     index, known = filled(rng, 80, depth=3)

@@ -1,4 +1,4 @@
-"""Are the best k found, whatever the order of blocks, the changes of scores, and who else is at work?"""
+"""Are the best k found, whatever the order of tiers, the changes of scores, and who else is at work?"""
 
 import copy
 import math
@@ -132,11 +132,11 @@ class Watched:
         return self._reader.match(events)
 
 
-def blocks_read(index, event, k):
-    """How many blocks `top_k` has matched."""
+def tiers_read(index, event, k):
+    """How many tiers `top_k` has matched."""
     state, read = index._state, []
     changes = state.shard.store.scores.changes
-    found = [block._replace(reader=Watched(block.reader, read)) for block in state.reader.blocks(changes)]
+    found = [tier._replace(reader=Watched(tier.reader, read)) for tier in state.reader.tiers(changes)]
     state.reader._ranked = changes, found
     index.top_k(event, k)
     return len(read), len(found)
@@ -144,15 +144,15 @@ def blocks_read(index, event, k):
 
 def test_what_cannot_be_better_is_not_matched(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
-    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
-    assert blocks_read(index, {"x": 2}, 5) == (2, 4)
-    assert blocks_read(index, {"x": 2}, 256) == (4, 4)
-    assert blocks_read(index, {"x": 0}, 1) == (4, 4)
+    assert tiers_read(index, {"x": 2}, 4) == (1, 4)
+    assert tiers_read(index, {"x": 2}, 5) == (2, 4)
+    assert tiers_read(index, {"x": 2}, 256) == (4, 4)
+    assert tiers_read(index, {"x": 0}, 1) == (4, 4)
 
 
 def test_equal_scores_are_in_the_order_of_insertion_and_still_cut_short(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", float(i < 200)) for i in range(256)).rebuild()
-    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
+    assert tiers_read(index, {"x": 2}, 4) == (1, 4)
     assert index.top_k({"x": 2}, 3) == [(0, 1.0), (1, 1.0), (2, 1.0)]
 
 
@@ -160,8 +160,8 @@ def test_a_raised_score_is_found_at_once_and_costs_no_band(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     index.set_score(255, 5000)
     assert index.top_k({"x": 2}, 2) == [(255, 5000.0), (0, 1000.0)]
-    # It is a block of its own, before the four bands.
-    assert blocks_read(index, {"x": 2}, 4) == (2, 5)
+    # It is a tier of its own, before the four bands.
+    assert tiers_read(index, {"x": 2}, 4) == (2, 5)
     index.set_score(255, 1)
     assert index.top_k({"x": 2}, 256)[-1] == (255, 1.0)
     # Up to the next better band, the bound of its own rises.
@@ -178,7 +178,7 @@ def test_many_raised_scores_cut_the_bands_anew(small_bands):
     settled(index)
     assert segments(index) == before
     assert not index._shard.engine._bounds.raised.count
-    assert blocks_read(index, {"x": 2}, 4) == (1, 4)
+    assert tiers_read(index, {"x": 2}, 4) == (1, 4)
 
 
 def test_an_old_reader_does_not_trust_its_bounds(small_bands):
@@ -286,7 +286,7 @@ def test_ranking_never_waits_for_a_change():
 
 def test_bands_that_have_become_useless_are_cut_anew(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(1024)).rebuild()
-    assert blocks_read(index, {"x": 2}, 4)[0] == 1
+    assert tiers_read(index, {"x": 2}, 4)[0] == 1
     rng = random.Random(1)
     for _ in range(3):  # drawn anew, all of them
         index.set_scores({i: rng.random() for i in range(1024)})
@@ -295,11 +295,11 @@ def test_bands_that_have_become_useless_are_cut_anew(small_bands):
     index._shard.engine._rests_until = 0.0
     for _ in range(KEEP_UP_EVERY):
         index.top_k({"x": 2}, 4)
-    assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1
+    assert tiers_read(settled(index), {"x": 2}, 4)[0] == 1
     settled(index)
     index._shard.engine._rests_until = 0.0
     index.set_scores(dict.fromkeys([id_ for id_, _ in index.top_k({"x": 2}, 300)], 0.0))  # the best sink
-    assert blocks_read(settled(index), {"x": 2}, 4)[0] == 1
+    assert tiers_read(settled(index), {"x": 2}, 4)[0] == 1
 
 
 def test_a_small_merge_does_not_merge_all_bands(small_bands):

@@ -62,9 +62,9 @@ STRICT = Option(0, 0, 1, "1 refuses an expression that is over budget; 0 gives i
 NO_BITS = np.zeros(0, dtype=np.uint8)
 
 
-class Block(NamedTuple):
+class Tier(NamedTuple):
     """Some of the slots of a reader. None of them has a better rank than this score and slot, except for those that
-    have a bit in `elsewhere`: these are in another block, too."""
+    have a bit in `elsewhere`: these are in another tier, too."""
 
     reader: Reader
     score: float
@@ -83,10 +83,10 @@ class Reader(ABC):
     def candidates(self, events: Events) -> int:
         """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
 
-    def blocks(self, changes: int) -> list[Block]:
-        """The same in blocks of slots by what they are worth, the best first. `changes` is how often scores
+    def tiers(self, changes: int) -> list[Tier]:
+        """The same in tiers of slots by what they are worth, the best first. `changes` is how often scores
         have changed so far: a reader may know bounds from before."""
-        return [Block(self, np.inf, 0)]
+        return [Tier(self, np.inf, 0)]
 
 
 class Share(NamedTuple):

@@ -60,7 +60,7 @@ def keep(scores, slots, count, score, slot):
 @kernel
 def keep_best(start, slot, row, score, elsewhere, best_score, best_slot, count):
     """Offer the matches of event e to the heap of row[e]. A slot beyond the scores has 0; one that has a bit in
-    `elsewhere` is offered by another block."""
+    `elsewhere` is offered by another tier."""
     for e in range(row.size):
         r = row[e]
         scores, slots, kept = best_score[r], best_slot[r], count[r]
@@ -72,12 +72,17 @@ def keep_best(start, slot, row, score, elsewhere, best_score, best_slot, count):
         count[r] = kept
 
 
+@inline
+def best_first(scores, slots, count):
+    """A heap becomes a list: the worst goes to the end, again and again."""
+    for end in range(count - 1, 0, -1):
+        scores[0], scores[end] = scores[end], scores[0]
+        slots[0], slots[end] = slots[end], slots[0]
+        sink(scores, slots, 0, end)
+
+
 @kernel
 def sort_best(best_score, best_slot, count):
     """Each heap becomes a list, the best first."""
     for r in range(count.size):
-        scores, slots = best_score[r], best_slot[r]
-        for end in range(count[r] - 1, 0, -1):
-            scores[0], scores[end] = scores[end], scores[0]
-            slots[0], slots[end] = slots[end], slots[0]
-            sink(scores, slots, 0, end)
+        best_first(best_score[r], best_slot[r], count[r])

@@ -4,7 +4,6 @@ from tellwhen.ranked.arrays import Ranked
 from tellwhen.ranked.boxes import Boxes
 from tellwhen.ranked.intervals import Best, Cursor, ScoredIntervals
 from tellwhen.ranked.ir_tree import IRTree
-from tellwhen.ranked.order import RankedError
 from tellwhen.ranked.sopt_r_tree import SOPTRTree
 from tellwhen.ranked.structures import (
     EndpointIntervalTree,
@@ -38,7 +37,6 @@ __all__ = [
     "EndpointIntervalTree",
     "IRTree",
     "Ranked",
-    "RankedError",
     "SOPTRTree",
     "ScoredIntervalTree",
     "ScoredIntervals",

@@ -1,12 +1,4 @@
-"""Which subscriptions of several dimensions are best for an event? One scored structure per dimension, merged.
-
->>> import numpy as np
->>> low, high = np.array([[0, 0], [0, 5], [3, 0]]), np.array([[9, 9], [9, 9], [9, 4]])
->>> boxes = Boxes(low, high, np.array([[0.5, 0.1], [0.4, 0.9], [0.6, 0.6]]))
->>> found = boxes.top_k(np.array([[4, 4]]), 2)
->>> found.number.tolist(), found.score.tolist()
-([2, 0], [1.2, 0.6])
-"""
+"""Which subscriptions of several dimensions are best for an event? One scored structure per dimension, merged."""
 
 from __future__ import annotations
 
@@ -14,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
 from tellwhen.ranked.arrays import BoxArrays, Questions, Ranked
 from tellwhen.ranked.intervals import FAN_OUT, ROOM_MIN, ScoredIntervals
 from tellwhen.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact, find_relaxed
-from tellwhen.ranked.order import RankedError, refuse
+from tellwhen.ranked.order import refuse
 from tellwhen.ranked.sopt_r_tree import SOPTRTree
 
 Combine = Literal["sum", "min", "max"]
@@ -47,12 +40,12 @@ class Boxes:
         low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
         score = np.asarray(score, dtype=np.float64)
         if low.ndim != 2 or low.shape != high.shape or score.shape not in (low.shape, low.shape[:1]):
-            raise RankedError(
+            raise ScoreError(
                 f"low and high have a row for each subscription, and score too, or one number: the shapes are "
                 f"{low.shape}, {high.shape} and {score.shape}"
             )
         if low.shape[1] == 0:
-            raise RankedError("subscriptions have at least one dimension")
+            raise ScoreError("subscriptions have at least one dimension")
         self.is_one_score = score.ndim == 1 or low.shape[1] == 1
         score = np.ascontiguousarray(np.broadcast_to(score if score.ndim == 2 else score[:, None], low.shape))
         refuse(np.asarray(~np.isfinite(score).all(axis=1)), "subscription {} has a score that is not finite")
@@ -119,18 +112,18 @@ class Boxes:
         """Points and weights as the kernels take them."""
         points = np.ascontiguousarray(points, dtype=np.int64)
         if points.ndim != 2 or points.shape[1] != len(self.dimensions):
-            raise RankedError(f"points have a row for each event, of {len(self.dimensions)} numbers")
+            raise ScoreError(f"points have a row for each event, of {len(self.dimensions)} numbers")
         if k < 0:
-            raise RankedError(f"the best {k} cannot be asked for")
+            raise ScoreError(f"the best {k} cannot be asked for")
         if combine not in COMBINED:
-            raise RankedError(f"scores cannot be combined by {combine}; there are {', '.join(COMBINED)}")
+            raise ScoreError(f"scores cannot be combined by {combine}; there are {', '.join(COMBINED)}")
         if not relaxed and (combine != "sum" or weights is not None):
-            raise RankedError("with exact matching a subscription has one score: nothing is combined")
+            raise ScoreError("with exact matching a subscription has one score: nothing is combined")
         if not relaxed and not self.is_one_score:
-            raise RankedError("exact matching needs one score for each subscription, not one for each dimension")
+            raise ScoreError("exact matching needs one score for each subscription, not one for each dimension")
         if weights is None:
             return points, np.ones(points.size)
         weight = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), points.shape)).ravel()
         if not (np.isfinite(weight) & (weight >= 0)).all():
-            raise RankedError("weights are finite and not negative: else a better score would make it worse")
+            raise ScoreError("weights are finite and not negative: else a better score would make it worse")
         return points, weight

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.kernels.handover import pack
 from tellwhen.ranked.kernels.cursors import begin, find_top_k, getnext
-from tellwhen.ranked.order import RankedError, checked
+from tellwhen.ranked.order import checked
 
 FAN_OUT = 50
 """Children of a node of an R-tree, as in Table 1."""
@@ -44,7 +45,7 @@ class ScoredIntervals(ABC):
 
     def __init__(self, low: I64, high: I64, score: F64, fan_out: int = FAN_OUT) -> None:
         if not 2 <= fan_out <= 1 << 16:
-            raise RankedError(f"a fan-out of {fan_out} is not possible: at least 2, at most 65,536")
+            raise ScoreError(f"a fan-out of {fan_out} is not possible: at least 2, at most 65,536")
         self.fan_out = fan_out
         self._publish(self._build(*checked(low, high, score)))
 
@@ -92,7 +93,7 @@ class ScoredIntervals(ABC):
     def top_k(self, points: I64, k: int) -> Best:
         """The best k intervals that contain each point."""
         if k < 0:
-            raise RankedError(f"the best {k} cannot be asked for")
+            raise ScoreError(f"the best {k} cannot be asked for")
         state = self.state  # keeps the arrays alive
         points = np.ascontiguousarray(points, dtype=np.int64)
         k = min(k, self._count(state[0]))

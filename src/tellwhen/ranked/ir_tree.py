@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I32, I64
 from tellwhen.ranked.arrays import IR_TREE, IRTreeArrays
 from tellwhen.ranked.intervals import ScoredIntervals
@@ -24,7 +25,7 @@ from tellwhen.ranked.kernels.ir_build import plant, planted_size, uproot
 from tellwhen.ranked.kernels.ir_change import DONE, FULL, MISSING, delete_intervals, insert_intervals
 from tellwhen.ranked.kernels.ir_pool import BLOCKS, COUNTS, ENTRIES, NODES, SPLITS_MAX
 from tellwhen.ranked.kernels.layout import IR_TREE_WORDS
-from tellwhen.ranked.order import RankedError, checked, checked_numbers, keys_of
+from tellwhen.ranked.order import checked, checked_numbers, keys_of
 from tellwhen.ranked.structures import ends_of
 
 NODE_FIELDS = ("centre", "left", "right", "root", "weight")
@@ -81,7 +82,7 @@ class IRTree(ScoredIntervals):
             done, why, link = delete_intervals(self.packed, *given, done)
             self._size -= done - before
             if why == MISSING:
-                raise RankedError(
+                raise ScoreError(
                     f"there is no interval {given[3][done]} from {low[done]} to {high[done]} with this score"
                 )
             self._attend(why, link)

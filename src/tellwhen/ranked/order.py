@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I32, I64
 
 NUMBERS_MAX = 1 << 30
@@ -17,18 +17,14 @@ NUMBERS_MAX = 1 << 30
 _MAGNITUDE = np.int64((1 << 63) - 1)
 
 
-class RankedError(TellwhenError, ValueError):
-    """Intervals, scores or queries that a scored structure cannot take."""
-
-
 def checked(low: I64, high: I64, score: F64) -> tuple[I64, I64, F64]:
     """The three arrays with their types; an error names the first interval that cannot be taken."""
     low, high = np.ascontiguousarray(low, dtype=np.int64), np.ascontiguousarray(high, dtype=np.int64)
     score = np.ascontiguousarray(score, dtype=np.float64)
     if low.ndim != 1 or not low.shape == high.shape == score.shape:
-        raise RankedError(f"low, high and score differ in shape: {low.shape}, {high.shape} and {score.shape}")
+        raise ScoreError(f"low, high and score differ in shape: {low.shape}, {high.shape} and {score.shape}")
     if len(low) > NUMBERS_MAX:
-        raise RankedError(f"{len(low)} intervals are too many: at most {NUMBERS_MAX} can be numbered")
+        raise ScoreError(f"{len(low)} intervals are too many: at most {NUMBERS_MAX} can be numbered")
     refuse(np.isnan(score), "interval {} has the score NaN, which has no place in an order")
     refuse(low > high, "interval {} ends before it begins")
     return low, high, score
@@ -38,7 +34,7 @@ def checked_numbers(number: I32, low: I64) -> I32:
     """The numbers of intervals, one for each."""
     number = np.ascontiguousarray(number, dtype=np.int32)
     if number.shape != low.shape:
-        raise RankedError(f"there are {number.size} numbers for {low.size} intervals")
+        raise ScoreError(f"there are {number.size} numbers for {low.size} intervals")
     refuse(number < 0, "the number at {} is negative")
     return number
 
@@ -46,7 +42,7 @@ def checked_numbers(number: I32, low: I64) -> I32:
 def refuse(wrong: np.ndarray, message: str) -> None:
     """An error that names the first one that is wrong."""
     if wrong.any():
-        raise RankedError(message.format(int(np.argmax(wrong))))
+        raise ScoreError(message.format(int(np.argmax(wrong))))
 
 
 def by_rank(score: F64) -> I32:

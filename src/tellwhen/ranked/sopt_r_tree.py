@@ -25,10 +25,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, U8
 from tellwhen.ranked.arrays import Graph, RTreeArrays
 from tellwhen.ranked.kernels.arrange import arrange, constraint_graph, cut
-from tellwhen.ranked.order import RankedError, checked, checked_numbers, keys_of
+from tellwhen.ranked.order import checked, checked_numbers, keys_of
 from tellwhen.ranked.structures import ScoredRTree, packed_r_tree
 
 DELTA_MIN, DELTA_SHARE = 64, 256
@@ -199,7 +200,7 @@ class Rebuild:
         """Use the new tree, with the changes that came later. False if another rebuild was begun since."""
         tree = self._tree
         if self._after is None:
-            raise RankedError("run() the rebuild before finish()")
+            raise ScoreError("run() the rebuild before finish()")
         if tree._rebuild is not self:
             return False
         tree._rebuild = None
@@ -215,6 +216,6 @@ def _with_dead(tree: RTreeArrays, number: I32) -> U8:
         np.bitwise_and.at(dead, tree.number >> 3, ~(1 << (tree.number & 7)).astype(np.uint8))
     for one in number.tolist():
         if one >> 3 >= len(dead) or dead[one >> 3] >> (one & 7) & 1:
-            raise RankedError(f"there is no interval {one} to delete")
+            raise ScoreError(f"there is no interval {one} to delete")
         dead[one >> 3] |= 1 << (one & 7)
     return dead

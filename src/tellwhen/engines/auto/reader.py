@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.segments import Segment, all_readers
-from tellwhen.engines.base import Block, Counted, Reader
+from tellwhen.engines.base import Counted, Reader, Tier
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
@@ -20,8 +20,8 @@ class SegmentsReader(Reader):
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
         self._bounds = bounds
         self._reader: Reader | None = None
-        self._parts: list[Reader] | None = None  # of the segments, for blocks
-        self._ranked: tuple[int, list[Block]] = -1, []  # the blocks, and after how many changes of scores
+        self._parts: list[Reader] | None = None  # of the segments, for tiers
+        self._ranked: tuple[int, list[Tier]] = -1, []  # the tiers, and after how many changes of scores
 
     def _made(self) -> Reader:
         snapshot = Packed(self._snapshot)
@@ -40,22 +40,22 @@ class SegmentsReader(Reader):
     def candidates(self, events: Events) -> int:
         return (self._reader or self._made()).candidates(events)
 
-    def blocks(self, changes: int) -> list[Block]:
+    def tiers(self, changes: int) -> list[Tier]:
         bounds = self._bounds
         if bounds.changes != changes:  # those of a later reader were changed instead
-            return super().blocks(changes)
+            return super().tiers(changes)
         known, found = self._ranked
         if known == changes:
             return found
         parts = self._parts
-        if parts is None:  # not those that count candidates: a block is not all
+        if parts is None:  # not those that count candidates: a tier is not all
             parts = self._parts = all_readers(self._segments, Packed(self._snapshot)) if self._segments else []
         found = []
         apart = np.concatenate([self._pending, bounds.raised.view])
         if len(apart):
-            found.append(Block(Refiner(apart, self._snapshot), np.inf, 0))
+            found.append(Tier(Refiner(apart, self._snapshot), np.inf, 0))
         for place in bounds.order():
             score, slot = float(bounds.score[place]), int(bounds.slot[place])
-            found.append(Block(parts[place], score, slot, bounds.is_raised))
+            found.append(Tier(parts[place], score, slot, bounds.is_raised))
         self._ranked = changes, found
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.kernels.best import best_first, is_better, keep
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.ranked.arrays import BoxArrays, Questions, Ranked
@@ -18,12 +19,6 @@ SUM, MINIMUM, MAXIMUM = range(3)
 
 NOT_BEGUN, ENDED = -2, -1
 """Heads that are no numbers."""
-
-
-@inline
-def is_before(score, a, other_score, b):
-    """Is (score, a) better than (other_score, b)?"""
-    return score > other_score or (score == other_score and a < b)
 
 
 @inline
@@ -60,7 +55,7 @@ def was_seen(boxes, asked, event, number, dimension, dimensions):
         at, x = number * dimensions + i, asked.point[event * dimensions + i]
         is_stabbed = boxes.low[at] <= x and x <= boxes.high[at]
         if is_stabbed and (
-            head == ENDED or not is_before(boxes.score[head * dimensions + i], head, boxes.score[at], number)
+            head == ENDED or not is_better(boxes.score[head * dimensions + i], head, boxes.score[at], number)
         ):
             return True
     return False
@@ -98,62 +93,6 @@ def bound_of(boxes, asked, event, combine, dimensions):
     return bound, lowest
 
 
-# the best k so far: a heap with the worst on top, in the output
-
-
-@inline
-def sink(out, first, size, score, number):
-    """Put (score, number) in the place of the worst, and let it sink below all that are worse."""
-    hole = 0
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        at = first + child
-        if child + 1 < size and is_before(out.score[at], out.number[at], out.score[at + 1], out.number[at + 1]):
-            child += 1
-            at += 1
-        if not is_before(score, number, out.score[at], out.number[at]):
-            break
-        out.score[first + hole] = out.score[at]
-        out.number[first + hole] = out.number[at]
-        hole = child
-    out.score[first + hole] = score
-    out.number[first + hole] = number
-
-
-@inline
-def keep(out, first, size, k, score, number):
-    """Keep (score, number) if it is among the best k; returns how many there are."""
-    if size == k:
-        if is_before(score, number, out.score[first], out.number[first]):
-            sink(out, first, size, score, number)
-        return size
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        at = first + parent
-        if not is_before(out.score[at], out.number[at], score, number):
-            break
-        out.score[first + child] = out.score[at]
-        out.number[first + child] = out.number[at]
-        child = parent
-    out.score[first + child] = score
-    out.number[first + child] = number
-    return size + 1
-
-
-@inline
-def best_first(out, first, size):
-    """Sort the heap: the worst goes to the end, again and again."""
-    while size > 1:
-        size -= 1
-        score, number = out.score[first + size], out.number[first + size]
-        out.score[first + size] = out.score[first]
-        out.number[first + size] = out.number[first]
-        sink(out, first, size, score, number)
-
-
 @kernel
 def find_relaxed(boxes, asked, k, combine, out, event, pulls):
     """The Threshold Algorithm: take one from each cursor in turn, look up the score of each subscription that is new,
@@ -166,6 +105,7 @@ def find_relaxed(boxes, asked, k, combine, out, event, pulls):
             pulls[0] += taken
             return q
         size = 0
+        scores, numbers = out.score[written : written + k], out.number[written : written + k]
         for i in range(dimensions):
             asked.head[i] = NOT_BEGUN
             begin(boxes.structures[i], asked.cursors[i], asked.point[q * dimensions + i])
@@ -182,12 +122,13 @@ def find_relaxed(boxes, asked, k, combine, out, event, pulls):
                     continue
                 asked.head[i] = number
                 if not was_seen(boxes, asked, q, number, i, dimensions):
-                    size = keep(out, written, size, k, total_of(boxes, asked, q, number, combine, dimensions), number)
+                    total = total_of(boxes, asked, q, number, combine, dimensions)
+                    size = keep(scores, numbers, size, total, number)
             if size == k:
                 bound, lowest = bound_of(boxes, asked, q, combine, dimensions)
                 if out.score[written] > bound or (out.score[written] == bound and out.number[written] < lowest):
                     break
-        best_first(out, written, size)
+        best_first(scores, numbers, size)
         written += size
         out.start[q + 1] = written
     pulls[0] += taken
@@ -213,7 +154,7 @@ def find_exact(boxes, asked, k, out, event, pulls):
             taken += 1
             if number < 0:
                 break
-            if sought < 0 or is_before(
+            if sought < 0 or is_better(
                 boxes.score[sought * dimensions], sought, boxes.score[number * dimensions], number
             ):
                 sought, agreed = number, 1
