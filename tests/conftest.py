@@ -57,6 +57,9 @@ def given_engine(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent.name == "ranked":  # an example: it compiles all structures
+            item.add_marker(pytest.mark.slow)
     items.sort(
         key=lambda item: (item.path.stem.removeprefix("test_") in LATE, given_engine(item) in LATE_ENGINES),
     )
