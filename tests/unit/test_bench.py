@@ -106,6 +106,7 @@ def test_trees_are_checked_as_well(tmp_path):
     assert [row["status"] for row in found.rows] == ["wrong", "ok"]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_stopped(tmp_path):
     one = EXPERIMENTS["betree-fig5"]
     progress = []

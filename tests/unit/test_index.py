@@ -450,7 +450,10 @@ def test_the_ranking_follows_what_is_observed():
     )
 
 
-@pytest.mark.parametrize("chooser", ["betree", "opindex", "propagation", "pstbloom"])
+SLOW_CHOOSERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("opindex", "pstbloom")]
+
+
+@pytest.mark.parametrize("chooser", ["betree", "propagation", *SLOW_CHOOSERS])
 def test_engines_choose_by_the_profile(chooser, tmp_path):
     subscriptions = {k: f"x = {k} AND y = {k}" for k in range(300)}
     events = [{"x": 1, "y": k} for k in range(10)] + [{"x": 1}] * 90

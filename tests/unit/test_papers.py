@@ -123,6 +123,7 @@ def test_opindex_pivots_by_event_frequency():
     assert index.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
 
 
+@pytest.mark.slow
 def test_opindex_section_6_1():
     """The smallest clause gives the pivots, of equals the rarer one; any entry strikes out the bit of its clause."""
     index = tw.Index("opindex-cnf").add_many(
@@ -270,6 +271,7 @@ def test_weak_and_strong_inequality(engine):
         assert set(made.reader().match(events).slot.tolist()) == (strong | more if weak else strong), event
 
 
+@pytest.mark.slow
 def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])

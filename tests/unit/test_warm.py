@@ -76,6 +76,7 @@ def run(code, **environment):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_after_warm_a_new_process_compiles_nothing():
     _, prepared = run("from tellwhen.warm import warm; warm('auto')")
     compiled, used = run(USED.format(engine="auto"))
