@@ -193,7 +193,7 @@ class Index(Mapping[Id, Expr]):
         with self._whole() as shard:
             self._memory_limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             shard.rescore(scores)
-        self._keep_up()
+            self._keep_up()
         return self
 
     def remove(self, id: Id) -> Index:
@@ -310,12 +310,22 @@ class Index(Mapping[Id, Expr]):
     # keeping up, in a thread of its own (`background.py`)
 
     def _keep_up(self) -> None:
-        """Start the thread if there is something for it to do, unless it is at work."""
+        """Start the thread if there is something for it to do, unless it is at work. With the lock: else it might end
+        before it is noted."""
         if self._upkeep is None or not self._upkeep.is_alive():
             shard = self._shard
             is_due = shard.is_sparse or shard.engines.is_due()
             if is_due and self._memory_limit.has_room_to_build(shard):
                 self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
+
+    def _keep_up_unless_busy(self) -> None:
+        """The same from a thread that must not wait for a change."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._busy:
+                    self._keep_up()
+            finally:
+                self._lock.release()
 
     @contextmanager
     def _waiting(self) -> Iterator[Shard]:
@@ -430,7 +440,7 @@ class Index(Mapping[Id, Expr]):
         k, factors = checked_k(k), checked_factors(weights, relaxed)
         self._rankings += 1
         if self._rankings % KEEP_UP_EVERY == 0:
-            self._keep_up()
+            self._keep_up_unless_busy()
         if relaxed:
             state = self._state
             found = state.shard.relaxed.best(state.view, self._encoded(event, state), state.most(k), factors)
