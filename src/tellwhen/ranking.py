@@ -6,7 +6,7 @@ the k best so far                          7.3       ^ none of these has more: a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +30,41 @@ class Best(NamedTuple):
     score: F64
 
 
+class Heaps(NamedTuple):
+    """The best so far of every event, the worst of them first."""
+
+    score: F64  # [events, k]
+    slot: I32  # [events, k]
+    found: I64  # |2|0|10|    how many each event has
+
+    @classmethod
+    def of(cls, events: Events, k: int) -> Heaps:
+        """Empty ones."""
+        count = len(events.single_valued)
+        return cls(np.empty((count, k)), np.empty((count, k), dtype=np.int32), np.zeros(count, dtype=np.int64))
+
+    def best(self) -> Best:
+        """Their contents, the best first. The heaps are gone then."""
+        sort_best(*self)
+        if len(self.found) == 1:  # a third of the time
+            count = int(self.found[0])
+            return Best(np.array([0, count]), self.slot[0, :count], self.score[0, :count])
+        is_used = np.arange(self.slot.shape[1]) < self.found[:, None]
+        return Best(np.concatenate([[0], np.cumsum(self.found)]), self.slot[is_used], self.score[is_used])
+
+
+def in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Best:
+    """What `rank` finds, of parts of the events whose heaps are not too large."""
+    count, step = len(events.single_valued), max(1, HEAPED_MAX // k)
+    if 0 < count <= step:
+        return rank(events)
+    return joined([rank(between(events, at, min(at + step, count))) for at in range(0, count, step)])
+
+
 def best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
     """The k best of each event, by the scores of all slots."""
-    count = len(events.single_valued)
-    if count == 1:
-        return _ranked_one(tiers, events, k, scores)
-    step = max(1, HEAPED_MAX // k)
-    parts = [_ranked(tiers, between(events, at, min(at + step, count)), k, scores) for at in range(0, count, step)]
-    return parts[0] if len(parts) == 1 else joined(parts)
+    ranked = _ranked_one if len(events.single_valued) == 1 else _ranked
+    return in_parts(lambda some: ranked(tiers, some, k, scores), events, k)
 
 
 NOTHING = Best(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
@@ -52,18 +79,15 @@ def joined(parts: list[Best]) -> Best:
 
 
 def _ranked(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
-    total = len(events.single_valued)
-    best_score, best_slot = np.empty((total, k)), np.empty((total, k), dtype=np.int32)
-    found, rows = np.zeros(total, dtype=np.int64), np.arange(total)
+    heaps, total = Heaps.of(events, k), len(events.single_valued)
+    rows = np.arange(total)
     for tier in tiers:
-        rows = rows[_is_open(tier, found[rows], best_score[rows, 0], best_slot[rows, 0], k)]
+        rows = rows[_is_open(tier, heaps.found[rows], heaps.score[rows, 0], heaps.slot[rows, 0], k)]
         if not len(rows):
             break
         matches = tier.reader.match(events if len(rows) == total else chosen(events, rows))
-        keep_best(matches.start, matches.slot, rows, scores, tier.elsewhere, best_score, best_slot, found)
-    sort_best(best_score, best_slot, found)
-    is_used = np.arange(k) < found[:, None]
-    return Best(np.concatenate([[0], np.cumsum(found)]), best_slot[is_used], best_score[is_used])
+        keep_best(matches.start, matches.slot, rows, scores, tier.elsewhere, *heaps)
+    return heaps.best()
 
 
 ROW = np.zeros(1, dtype=np.int64)
@@ -71,17 +95,15 @@ ROW = np.zeros(1, dtype=np.int64)
 
 def _ranked_one(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Best:
     """The same for one event, in a third of the time."""
-    best_score, best_slot, found = np.empty((1, k)), np.empty((1, k), dtype=np.int32), np.zeros(1, dtype=np.int64)
+    heaps = Heaps.of(event, k)
     for tier in tiers:
-        if found[0] == k:
-            score = best_score[0, 0]
-            if score > tier.score or (score == tier.score and best_slot[0, 0] < tier.slot):
+        if heaps.found[0] == k:
+            score = heaps.score[0, 0]
+            if score > tier.score or (score == tier.score and heaps.slot[0, 0] < tier.slot):
                 break
         matches = tier.reader.match(event)
-        keep_best(matches.start, matches.slot, ROW, scores, tier.elsewhere, best_score, best_slot, found)
-    sort_best(best_score, best_slot, found)
-    count = int(found[0])
-    return Best(np.array([0, count]), best_slot[0, :count], best_score[0, :count])
+        keep_best(matches.start, matches.slot, ROW, scores, tier.elsewhere, *heaps)
+    return heaps.best()
 
 
 def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:

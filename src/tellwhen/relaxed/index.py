@@ -11,13 +11,11 @@ import numpy as np
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import between
 from tellwhen.containers.named import flatten
 from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
 from tellwhen.engines.shared.stabbing import satisfied_sizes
-from tellwhen.kernels.arrays import F64, I32, I64, Events, Snapshot
-from tellwhen.kernels.best import sort_best
-from tellwhen.ranking import HEAPED_MAX, Best, joined
+from tellwhen.kernels.arrays import F64, Events, Snapshot
+from tellwhen.ranking import Best, Heaps, in_parts
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
@@ -68,13 +66,7 @@ class Relaxed:
     def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
         """The k best of each event."""
         indexes = self._indexes(view)
-        count = len(events.single_valued)
-        step = max(1, HEAPED_MAX // k)
-        parts = [
-            _ranked(indexes, view.snapshot, between(events, at, min(at + step, count)), k, factors)
-            for at in range(0, count, step)
-        ]
-        return parts[0] if len(parts) == 1 else joined(parts)
+        return in_parts(lambda some: _ranked(indexes, view.snapshot, some, k, factors), events, k)
 
     def _indexes(self, view: View) -> list[_Built]:
         with self._lock:
@@ -103,19 +95,13 @@ class Relaxed:
 
 
 def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
-    total = len(events.single_valued)
-    best_score, best_slot = np.empty((total, k)), np.empty((total, k), dtype=np.int32)
-    found: I64 = np.zeros(total, dtype=np.int64)
-    packed = Packed(snapshot)
+    heaps, packed = Heaps.of(events, k), Packed(snapshot)
     for built in indexes:
         scratch = take(built.sizes)
         arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
-        rank_relaxed(*arguments, _factors(factors, built.names), best_score, best_slot, found)
+        rank_relaxed(*arguments, _factors(factors, built.names), *heaps)
         give(scratch)
-    sort_best(best_score, best_slot, found)
-    is_used = np.arange(k) < found[:, None]
-    slots: I32 = best_slot[is_used]
-    return Best(np.concatenate([[0], np.cumsum(found)]), slots, best_score[is_used])
+    return heaps.best()
 
 
 def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
