@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above, first_at_least
-from tellwhen.kernels.stabbing import to_begins, tree_nodes
+from tellwhen.kernels.search import first_above, first_at_least, first_below
 
 
 class Queries(NamedTuple):
@@ -104,18 +101,6 @@ def hang(first, last, node):
         node[i] = middle
 
 
-@inline
-def first_below(keys, start, end, point):
-    """The first index in start:end, whose keys descend, with a key below the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] >= point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
-
-
 @kernel
 def stab_centred(tree, queries):
     """Go down from the root: at each node the point is before the centre, behind it, or at it."""
@@ -135,24 +120,6 @@ def stab_centred(tree, queries):
                 found = write(queries, q, found, tree.by_high, begin, end)
                 left = node + 1 if x > tree.ends[node] else right
         queries.counts[q] = found
-
-
-@kernel
-def hang_segments(first, last, leaves):
-    """Put interval i on the fewest nodes that make up leaves first[i]..last[i]: count, then place."""
-    node_start = np.zeros(2 * leaves + 2, dtype=np.int64)
-    numbers = np.empty(0, dtype=np.int32)
-    nodes = np.empty(128, dtype=np.int64)
-    for placing in range(2):
-        for i in range(first.size):
-            for k in range(tree_nodes(first[i], last[i] + 1, leaves, nodes)):
-                if placing:
-                    numbers[node_start[nodes[k] + 1]] = i
-                node_start[nodes[k] + 1] += 1
-        if not placing:
-            # Shifted by one: placing then moves the begin of each list to its end.
-            numbers = np.empty(to_begins(node_start), dtype=np.int32)
-    return node_start[:-1], numbers
 
 
 @kernel

@@ -22,6 +22,7 @@ from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentA
 from tellwhen.engines.pstree.kernels.tree import list_by_space
 from tellwhen.engines.pstree.tree import PSTree
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
+from tellwhen.ranked.kernels.segment_tree import hang_segments
 
 
 class Stabbed(NamedTuple):
@@ -104,8 +105,8 @@ class SegmentTree(Intervals):
     def _build(self, low: I64, high: I64) -> SegmentArrays:
         bounded = high != HIGHEST
         begins = _distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
-        last = np.searchsorted(begins, high, side="right") - 1
-        return SegmentArrays(begins, *kernels.hang_segments(np.searchsorted(begins, low), last, len(begins)))
+        end = np.searchsorted(begins, high, side="right")
+        return SegmentArrays(begins, *hang_segments(np.searchsorted(begins, low), end, len(begins)))
 
     def _stab(self, queries: Queries) -> None:
         kernels.stab_segments(self.arrays, queries)

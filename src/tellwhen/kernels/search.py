@@ -27,3 +27,15 @@ def first_above(keys, start, end, point):
         else:
             end = middle
     return start
+
+
+@inline
+def first_below(keys, start, end, point):
+    """The first index in start:end, whose keys descend, with a key below the point."""
+    while start < end:
+        middle = (start + end) >> 1
+        if keys[middle] >= point:
+            start = middle + 1
+        else:
+            end = middle
+    return start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above
+from tellwhen.kernels.search import first_above, first_below
 from tellwhen.ranked.kernels.heap import push, replenish
 from tellwhen.ranked.kernels.inside import next_stabbed
 from tellwhen.ranked.kernels.layout import BODY, FOUND, HEADS, LISTS, PATH_MAX, POINT
@@ -124,18 +124,6 @@ def next_in_scored_tree(tree, cursor):
 
 
 # by ends: find all
-
-
-@inline
-def first_below(keys, start, end, point):
-    """The first index in start:end, whose keys descend, with a key below the point."""
-    while start < end:
-        middle = (start + end) >> 1
-        if keys[middle] >= point:
-            start = middle + 1
-        else:
-            end = middle
-    return start
 
 
 @inline
