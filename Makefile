@@ -70,6 +70,7 @@ bench-foundation: $(READY) ## Measure the other figures that the documents quote
 	$(BIN)/python -m bench.foundation
 	$(BIN)/python -m bench.conjunctions
 	$(BIN)/python -m bench.insertion
+	$(BIN)/python -m bench.top_k
 	$(BIN)/python -m bench.spark
 
 .PHONY: clean

@@ -396,7 +396,7 @@ class Index(Mapping[Id, Expr]):
         state = self._state
         encoded = self._encoded(event, state)
         tiers = state.reader.tiers(state.shard.store.scores.changes)
-        return any(len(block.reader.match(encoded).slot) for block in tiers)
+        return any(len(tier.reader.match(encoded).slot) for tier in tiers)
 
     def _encoded(self, event: Mapping[str, Any], state: _State) -> Events:
         encoder = EventEncoder(state.attributes, self._schema)

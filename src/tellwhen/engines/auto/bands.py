@@ -7,7 +7,7 @@ matched at all. `Bounds` says what the best slot of each band is worth. Scores m
     up to the bound of the next better band     the bound rises: a little more is matched than need be
     beyond                                      the slot is *raised*: tested by itself, besides being in its band
 
-Once that costs too much, all segments are merged, and the bands are cut anew.
+Once that costs too much, all segments are merged into new bands.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JUDGED_SHARE = 8
 """Whether the bands are still good is judged whenever an eighth of all scores have changed, or RAISED_MAX."""
 
 WORSE = 4
-"""Bands are cut anew if what must be matched for the best is four times what it would be in new ones."""
+"""New bands are made when finding the best takes four times as many slots as it would with them."""
 
 
 class Band(NamedTuple):
@@ -67,16 +67,17 @@ class Bounds:
         self.changes = scores.changes  # of the scores that it knows
         self.score, self.slot = np.empty(len(segments)), np.empty(len(segments), dtype=np.int64)
         self.raised = Growing(np.int32)
-        self._is_raised: U8 = NO_BITS
+        self.is_raised: U8 = NO_BITS  # a bit for every slot
         self.is_disordered = False
         self._changed = 0  # scores, since that was judged
         if before is not None and before.changes != scores.changes:
             before = None  # it has missed a change
-        known = {} if before is None else {segment.name: place for place, segment in enumerate(before._segments)}
+        # By their slots: an index that was relabelled, or replaced by the faster one, has the same.
+        known = {} if before is None else {id(segment.slots): place for place, segment in enumerate(before._segments)}
         risen = []
         for place, segment in enumerate(segments):
-            if before is not None and segment.name in known:
-                at = known[segment.name]
+            if before is not None and id(segment.slots) in known:
+                at = known[id(segment.slots)]
                 self.score[place], self.slot[place] = before.score[at], before.slot[at]
             else:
                 now = scores.of(segment.slots)
@@ -93,11 +94,6 @@ class Bounds:
             self._raise(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
         for change in risen:
             self._rise(*change)
-
-    @property
-    def is_raised(self) -> U8:
-        """A bit for every slot."""
-        return self._is_raised
 
     def order(self) -> list[int]:
         """The segments, that with the best bound first."""
@@ -170,11 +166,11 @@ class Bounds:
             return
         needed = (int(slots.max()) >> 3) + 1
         # A new array, since readers may hold the old one.
-        bits = np.zeros(max(needed, len(self._is_raised)), dtype=np.uint8)
-        bits[: len(self._is_raised)] = self._is_raised
+        bits = np.zeros(max(needed, len(self.is_raised)), dtype=np.uint8)
+        bits[: len(self.is_raised)] = self.is_raised
         slots = slots[bits[slots >> 3] >> (slots & 7) & 1 == 0]
         np.bitwise_or.at(bits, slots >> 3, np.left_shift(1, slots & 7).astype(np.uint8))
-        self._is_raised = bits
+        self.is_raised = bits
         self.raised.extend(slots)
 
 

@@ -43,7 +43,7 @@ UNCOMPILED_SETTLED_MIN = 16_384
 """The same while the kernels of `atree` are not compiled."""
 
 REST = 10
-"""Where scores change all the time, bands are not cut anew for more than a tenth of the time."""
+"""Where scores change all the time, at most a tenth of the time goes into new bands."""
 
 REMOVED_MIN = 64
 """All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
@@ -104,7 +104,7 @@ class Auto(Engine):
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
         self._segments = tuple(segment.moved(moves) for segment in self._segments)
-        self._bounds = Bounds(self._segments, self.source.scores)
+        self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         if self._merge is not None:
             self._merge.moves.extend(moves)
 

@@ -108,7 +108,7 @@ def group_sizes(segments: Sequence[Segment]) -> list[int]:
 
 
 def last_groups(segments: Sequence[Segment], count: int) -> int:
-    """How many segments the last so many groups have."""
+    """How many segments belong to the last `count` groups."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 

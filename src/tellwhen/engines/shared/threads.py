@@ -35,7 +35,7 @@ def match(reader: Reader, events: Events, threads: int) -> Matches:
 
 
 def in_threads(run: Callable[[Events], Found], events: Events, threads: int) -> list[Found]:
-    """What comes of parts of the events, in order, by at most so many threads."""
+    """The results of running on parts of the events, in order. Uses at most `threads` threads."""
     count = len(events.single_valued)
     parts = max(1, min(threads, count // EVENTS_PER_THREAD))
     if parts == 1:
