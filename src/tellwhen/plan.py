@@ -30,6 +30,8 @@ class Plan(NamedTuple):
     engine: str
     subscriptions: int
     parts: list[Part]
+    bands: list[tuple[int, float]]
+    """Where `top_k` looks for the best, one after the other: sizes and highest scores; empty if all are matched."""
     over_budget: int
     """Subscriptions that the named engine does not take, and that the default engine indexes."""
     always: list[Id]
@@ -69,6 +71,9 @@ class Plan(NamedTuple):
         lines += [f"  {part.subscriptions:>11,}  {part.how}" for part in self.parts]
         if sum(part.subscriptions for part in self.parts) > self.subscriptions:
             lines.append("               (one with an OR may wait for several of them)")
+        if len({score for _, score in self.bands}) > 1:
+            each = [f"{count:,} of at most {score:,g}" for count, score in self.bands]
+            lines.append(f"the best are looked for in {', then '.join(each)}")
         if self.over_budget:
             lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
         expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"
@@ -91,6 +96,7 @@ def plan(shard: Shard, has_room: bool = True) -> Plan:
         engines.spec,
         len(engines),
         _parts(shard),
+        engines.bands(),
         len(engines) - len(shard.engine),
         [shard.ids[slot] for slot in engines.always().tolist()],
         _expected(shard),

@@ -91,7 +91,12 @@ def _compile_batches() -> None:
         reader.compile()
 
 
-def _subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
+def _subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str, int]]:
+    """Those of every form, with a score."""
+    return ((*pair, number % 7) for number, pair in enumerate(_pairs(first, last, groups)))
+
+
+def _pairs(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
     """Conjunctions, ORs, negations, and every family of values."""
     for i in range(first, last):
         yield f"number {i}", f"a = {i} AND b BETWEEN {i} AND {i + 9} AND c <> {i % 7}"
@@ -118,6 +123,16 @@ def _match(index: Index) -> None:
     for table in _tables():
         index.match_many(table)
         index.match_many(table.slice(1))
+    _rank(index)
+
+
+def _rank(index: Index) -> None:
+    first, *_ = index
+    index.set_score(first, 3).set_scores({first: 2})
+    for relaxed in False, True:
+        index.top_k(_dicts()[0], relaxed=relaxed)
+        index.top_k_many(_dicts(), relaxed=relaxed)
+    index.top_k(_dicts()[0], relaxed=True, weights={"a": 2})
 
 
 def _tables() -> Iterator[pa.Table]:

@@ -181,3 +181,11 @@ def test_an_event_that_is_refused_is_not_among_the_recent_ones():
     with pytest.raises(tw.EventError):
         index.match_many([{"x": 1}, {1: 2}])
     assert index.adapt().profile.events == 10
+
+
+def test_plan_tells_where_the_best_are_looked_for():
+    index = tw.Index().add_many((i, f"u = {i}", float(i)) for i in range(10_000))
+    plan = settled(index).plan()
+    assert plan.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
+    assert "the best are looked for in 2,500 of at most 9,999, then 7,500 of at most 7,499" in str(plan)
+    assert "the best" not in str(settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).plan())

@@ -53,6 +53,11 @@ index.match({{"genre": ["g1", "g2"], "price": tw.Interval(1, 4), "published": dt
 wide = pa.table({{"price": [1, 400], "genre": ["g1", None], "stock": [1.0, 7.0], "signed": [True, None]}})
 assert index.match_many([book, book]).num_rows == 2 * len(index.match(book))
 assert index.match_many(wide).num_rows > 0
+index.set_score("late", 3).set_scores({{5: 2.5}})
+assert index.top_k(book, 2) == [("late", 3), (5, 2.5)]
+assert index.top_k_many([book, book], 2).num_rows == 4
+assert len(index.top_k(book, relaxed=True, weights={{"price": 2}})) == 10
+assert index.top_k_many(wide, relaxed=True).num_rows > 0
 maps = pa.array([[("price", "3"), ("genre", "g5"), ("stock", "1")], []], pa.map_(pa.string(), pa.string()))
 assert index.match_many(pa.table({{"m": maps}})).num_rows > 0
 with tempfile.TemporaryDirectory() as folder:
@@ -61,6 +66,8 @@ with tempfile.TemporaryDirectory() as folder:
     assert again.match(book) == index.match(book)
     again.add("more", "price < 3").remove(5).rebuild()
     again.match_many(wide)
+    again.top_k(book)
+    again.top_k(book, relaxed=True)
 """
 
 

@@ -216,6 +216,10 @@ class Engine(ABC):
         """What is chosen for how many subscriptions."""
         return [Share(len(self), "are indexed")]
 
+    def bands(self) -> list[tuple[int, float]]:
+        """The sets of slots in which the best k are looked for one after the other: sizes and highest scores."""
+        return []
+
     def always(self) -> I32:
         """The slots that every event must be tested against, because no index can rule them out."""
         return np.zeros(0, dtype=np.int32)

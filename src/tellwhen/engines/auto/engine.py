@@ -254,6 +254,10 @@ class Auto(Engine):
             shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
         return shares + pending_share(len(alive(snapshot, self._pending.view)))
 
+    def bands(self) -> list[tuple[int, float]]:
+        bounds = self._bounds
+        return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.order()]
+
     def always(self) -> I32:
         is_absent = self._is_often_absent()
         found = [one_by_one(index, is_absent) for index in self._covers()]
