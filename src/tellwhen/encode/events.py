@@ -9,9 +9,12 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.domains import float_point, int_point, time_point
+from tellwhen.encode.computed import extended
 from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
+from tellwhen.lang.literals import name_text
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
 from tellwhen.schema import Schema
 
@@ -61,6 +64,9 @@ class EventEncoder:
         if self._schema is not None:
             event = self._schema.read_event(flatten(event))
             items = event.items()
+        if self._attributes.computed:
+            event = extended(flatten(event), self._attributes, self._wrong)
+            items = event.items()
         for name, value in items:
             kind = type(value)
             if kind not in PLAIN and isinstance(value, Mapping):
@@ -104,7 +110,8 @@ class EventEncoder:
             self._presence(event)
         if self._wrong:
             for name in self._wrong:
-                self.mismatches[name] = self.mismatches.get(name, 0) + 1
+                shown_name = name_text(name) if is_computed(name) else name
+                self.mismatches[shown_name] = self.mismatches.get(shown_name, 0) + 1
             self._wrong.clear()
         self._single_valued.append(single_valued)
         self._starts.append(len(domains))

@@ -11,41 +11,57 @@ from tellwhen.lang.ast import (
     COMPARISONS,
     LIKES,
     LISTS,
+    MEMBERSHIPS,
     PRESENCES,
     RANGES,
     TEXTS,
     Expr,
+    Has,
     Not,
     Predicate,
+    Truth,
     as_expr,
 )
 from tellwhen.lang.like import tokens
+from tellwhen.lang.literals import name_text
 from tellwhen.lang.patterns import compiled
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import constant, family_of, fits_float, fits_int, is_unicode
 
 
 def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
     """A predicate whose attribute, operator and operand fit together; raises ExpressionError where they do not."""
-    name(attribute)
+    if is_computed(attribute):
+        shown_name = name_text(attribute)
+    else:
+        shown_name = name(attribute)
     if operator in COMPARISONS:
-        operand = constant(operand, attribute)
+        operand = constant(operand, shown_name)
     elif operator in LISTS:
-        operand = _constants(attribute, operator, operand)
+        operand = _constants(shown_name, operator, operand)
+    elif operator in MEMBERSHIPS:
+        return Has(attribute, operator, _constants(shown_name, operator, operand))  # type: ignore[arg-type]
     elif operator in RANGES:
-        operand = _constants(attribute, operator, operand)
+        operand = _constants(shown_name, operator, operand)
         if len(operand) != 2:
-            raise ExpressionError(f"{attribute}: {operator} takes two constants, not {len(operand)}")
+            raise ExpressionError(f"{shown_name}: {operator} takes two constants, not {len(operand)}")
     elif operator in LIKES:
-        operand = _like(attribute, operator, operand)
+        operand = _like(shown_name, operator, operand)
     elif operator in TEXTS:
-        operand = _text(attribute, operator, operand)
+        operand = _text(shown_name, operator, operand)
         if operator == "MATCHES":
             compiled(operand)
     elif operator in PRESENCES:
         operand = None
     else:
-        raise ExpressionError(f"{attribute}: unknown operator {operator!r}")
+        raise ExpressionError(f"{shown_name}: unknown operator {operator!r}")
     return Predicate(attribute, operator, operand)  # type: ignore[arg-type]
+
+
+def has(attribute: str, word: str, constants: Iterable[Any]) -> Expr:
+    """`HAS ANY`, `HAS ALL` or `HAS NONE`. Of an empty list, nothing is had, and all."""
+    operand = tuple(constants)
+    return predicate(attribute, f"HAS {word}", operand) if operand else Truth(word != "ANY")
 
 
 def name(attribute: str) -> str:
