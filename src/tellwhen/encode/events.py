@@ -13,8 +13,6 @@ from tellwhen.encode.computed import extended
 from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
-from tellwhen.lang.literals import name_text
-from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
 from tellwhen.schema import Schema
 
@@ -110,8 +108,7 @@ class EventEncoder:
             self._presence(event)
         if self._wrong:
             for name in self._wrong:
-                shown_name = name_text(name) if is_computed(name) else name
-                self.mismatches[shown_name] = self.mismatches.get(shown_name, 0) + 1
+                self.mismatches[name] = self.mismatches.get(name, 0) + 1
             self._wrong.clear()
         self._single_valued.append(single_valued)
         self._starts.append(len(domains))
@@ -204,7 +201,7 @@ class EventEncoder:
 
     def _mismatch(self, attribute: Attribute) -> None:
         if attribute.families:
-            self._wrong.append(attribute.name)
+            self._wrong.append(attribute.shown)
 
     def _presence(self, event: Mapping[str, Any]) -> None:
         # Fast for many watched attributes: only those of the event cost more than a copy.
