@@ -173,7 +173,7 @@ class _Parser(TermParser):
         if word not in ("TRUE", "FALSE", "NULL") and (token[0].isalpha() or token[0] in '_"'):
             if operator is not None:
                 first = tokens[start + 2][:1]
-                if (first == "'" or first.isdigit()) and tokens[start + 3] not in SYMBOLS:
+                if (first == "'" or first.isdecimal()) and tokens[start + 3] not in SYMBOLS:
                     # The common case. A literal is of a right type by construction: nothing left to check.
                     attribute = self.attribute(token, word)
                     self.at += 2
@@ -250,11 +250,16 @@ class _Parser(TermParser):
         """What is compared with: a constant, or a term that is none."""
         token = self.tokens[self.at]
         first = token[:1]
-        if (first == "'" or first.isdigit()) and self.tokens[self.at + 1] not in SYMBOLS:
+        if (first == "'" or first.isdecimal()) and self.tokens[self.at + 1] not in SYMBOLS:
             return self.constant()
         if first == "-" and self.tokens[self.at + 1].isdigit() and self.tokens[self.at + 2] not in SYMBOLS:
             self.at += 1
             return -self.constant()  # type: ignore[operator]
+        if first == '"':
+            self.fail(
+                "expected a constant, found a quoted name; strings take single quotes, and an attribute with quotes "
+                f"goes into parentheses here: ({show(token)})"
+            )
         found = self.term()
         return found.value if isinstance(found, Literal) and found.value is not None else found
 

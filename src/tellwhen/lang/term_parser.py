@@ -61,7 +61,7 @@ class TermParser(Tokens):
             found = self.term()
             self.expect(")")
             return found
-        if first == "'" or first.isdigit() or (first == "." and len(token) > 1):
+        if first == "'" or first.isdecimal() or (first == "." and len(token) > 1):
             return Literal(self.constant())
         word = keyword(token)
         following = self.tokens[self.at + 1] if token else ""

@@ -122,7 +122,8 @@ def _text(function: str, args: tuple[Term, ...]) -> str:
         own = BINDING[function]
         return f"{_within(args[0], own)} {function} {_within(args[1], own + 1)}"
     if function in RELATIONS:
-        return f"{texts[0]} {function} {texts[1]}"
+        # Bare quotes are refused on the right, where many mean a string by them.
+        return f"{texts[0]} {function} " + (f"({texts[1]})" if texts[1][0] == '"' else texts[1])
     if function == "cast":
         kind = args[1]
         assert isinstance(kind, Literal)

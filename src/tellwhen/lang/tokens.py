@@ -87,12 +87,12 @@ class Tokens:
         """The constant that is due."""
         token = self.tokens[self.at]
         first = token[:1]
-        if first.isdigit() and token.isdigit() and len(token) < 19 and token.isascii():
+        if first.isdecimal() and token.isdigit() and len(token) < 19 and token.isascii():
             self.at += 1
             return int(token)
         if first == "'":
             return self.string("")
-        if first.isdigit() or (first == "." and len(token) > 1):
+        if first.isdecimal() or (first == "." and len(token) > 1):
             return self._number(token)
         word = keyword(token)
         if word == "TRUE" or word == "FALSE":
