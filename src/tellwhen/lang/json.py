@@ -55,11 +55,11 @@ def to_json(expr: Expr) -> Any:
     form: dict[str, Any] = {"attribute": expr.attribute, "operator": expr.operator.lower()}
     if is_computed(expr.attribute):
         term = term_of(expr.attribute)
-        if isinstance(term, Each):
-            return {"attribute": term.name, "where": to_json(term.expression)}
+        if isinstance(term, Each) and expr.operator == "=" and expr.operand is True:
+            return _term_json(term)
         if isinstance(term, Call) and is_relation(term) and expr.operator == "=" and expr.operand is True:
             left, right = (_term_json(arg) for arg in term.args)
-            named = left["attribute"] if "attribute" in left else left
+            named = left["attribute"] if set(left) == {"attribute"} else left
             return {"attribute": named, "operator": term.function, "value": right}
         form["attribute"] = _term_json(term)
     if expr.operator in LIKES:
@@ -75,6 +75,8 @@ def _term_json(term: Term) -> Any:
         return {"attribute": term.name}
     if isinstance(term, Literal):
         return None if term.value is None else _scalar(term.value)
+    if isinstance(term, Each):
+        return {"attribute": term.name, "where": to_json(term.expression)}
     assert isinstance(term, Call)
     return {"function": term.function, "arguments": [_term_json(arg) for arg in term.args]}
 
@@ -116,7 +118,7 @@ def _read(form: Any, path: str, depth: int) -> Expr:
     if not isinstance(form, dict):
         raise ExpressionError(f"{path}: an expression is an object or a boolean, not {type(form).__name__}")
     if "where" in form:
-        return _each(form, path, depth)
+        return holds(_each(form, path, depth))
     if "attribute" in form:
         return _predicate(form, path)
     if len(form) != 1:
@@ -132,10 +134,10 @@ def _read(form: Any, path: str, depth: int) -> Expr:
     return connective.of(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
 
 
-def _each(form: dict[str, Any], path: str, depth: int) -> Expr:
+def _each(form: dict[str, Any], path: str, depth: int) -> Each:
     if set(form) != {"attribute", "where"}:
         raise ExpressionError(f"{path}: beside where there is the attribute, and nothing else")
-    return holds(Each(name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1)))
+    return Each(name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
 
 
 def _predicate(form: dict[str, Any], path: str) -> Expr:
@@ -202,6 +204,8 @@ def _term(form: Any, path: str, depth: int) -> Term:
         raise LimitError(f"{path[:60]}...: a computation is nested at most {limits.DEPTH} deep")
     if isinstance(form, dict) and set(form) == {"attribute"}:
         return Name(name(form["attribute"]))
+    if isinstance(form, dict) and "where" in form:
+        return _each(form, path, depth)
     if isinstance(form, dict) and "function" in form:
         function, args = form["function"], form.get("arguments")
         if set(form) != {"function", "arguments"} or not isinstance(function, str) or not isinstance(args, list):

@@ -98,7 +98,6 @@ class Each(Term):
     """Is some object of a list such that an expression over its members is true? `items[price > 5 AND qty >= 2]`"""
 
     __slots__ = ("expression", "name")
-    binding = 0
 
     def __init__(self, name: str, expression: Expr) -> None:
         self.name, self.expression = name, expression
