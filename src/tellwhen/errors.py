@@ -88,6 +88,10 @@ class ScoreError(TellwhenError, ValueError):
     and questions that a scored structure cannot take."""
 
 
+class ArgumentError(TellwhenError, ValueError):
+    """An argument that cannot be: no best results to look for, or no thread to work with."""
+
+
 class EngineError(TellwhenError, ValueError):
     """An unknown engine or option, or a capability that the engine does not have."""
 

@@ -26,7 +26,7 @@ from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
-from tellwhen.errors import IdError, ScoreError, TellwhenError, UnknownId, shown
+from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
@@ -160,13 +160,14 @@ class Index(Mapping[Id, Expr]):
         id: Id,
         expression: Given,
         *,
-        score: float = 0.0,
+        score: float | None = None,
         weights: Mapping[str, float] | None = None,
         replace: bool = False,
     ) -> Index:
         """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`.
 
-        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes.
+        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes. What replaces another one has its own
+        score and weights, and counts as added last.
         """
         return self.add_many([(id, expression, score, weights)], replace=replace)
 
@@ -184,12 +185,12 @@ class Index(Mapping[Id, Expr]):
 
     def set_score(self, id: Id, score: float) -> Index:
         """Change what a subscription is worth. Nothing is built again."""
-        return self.set_scores({id: score})
+        return self.set_scores({checked(id): score})
 
     def set_scores(self, scores: Mapping[Id, float]) -> Index:
         """Change many scores at once: all of them, or none when an id is unknown. They become visible together."""
         if not isinstance(scores, Mapping):
-            raise ScoreError(f"set_scores takes a mapping from ids to scores, not {shown(scores)}")
+            raise ScoreError(f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {shown(scores)}")
         with self._whole() as shard:
             self._memory_limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             shard.rescore(scores)
@@ -667,7 +668,7 @@ class Index(Mapping[Id, Expr]):
 
 def _checked_threads(threads: int | None) -> int:
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise TellwhenError(f"threads is a whole number from 1 on, not {shown(threads)}")
+        raise ArgumentError(f"threads is a whole number from 1 on, not {shown(threads)}")
     return cores() if threads is None else threads
 
 

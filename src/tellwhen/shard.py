@@ -21,7 +21,7 @@ from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
-from tellwhen.errors import BudgetError, DuplicateId, UnknownId
+from tellwhen.errors import BudgetError, DuplicateId, ScoreError, UnknownId
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.lang.ast import Expr
@@ -167,7 +167,7 @@ class Shard:
             if slot is None:
                 raise UnknownId(f"there is no subscription {id_!r}")
             slots.append(slot)
-            numbers.append(checked_score(score))
+            numbers.append(score + 0.0 if type(score) is float and score == score else _score_of(id_, score))
         self.set_scores(np.array(slots, dtype=np.int32), np.array(numbers))
 
     def set_scores(self, slots: I32, scores: F64) -> None:
@@ -327,3 +327,12 @@ class Shard:
         shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
         shard.engines.restore(arrays["engine"])
         return shard
+
+
+def _score_of(id_: Id, given: Any) -> float:
+    try:
+        if given is None:
+            raise ScoreError("a score is a number, not None")
+        return checked_score(given)
+    except ScoreError as error:
+        raise ScoreError(f"subscription {id_!r}: {error}") from None

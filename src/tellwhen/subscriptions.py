@@ -36,11 +36,13 @@ def rows_of(subscriptions: Any) -> Iterator[Any]:
 def as_subscription(row: Any) -> tuple[Id, Given, Worth]:
     """One of them, its id and its score checked."""
     try:
+        if isinstance(row, str | bytes | Mapping):  # whose parts are no id and no expression
+            raise TypeError
         values = list(row)
         id_, given, score, weights = values + DEFAULTS[len(values) - 2 :]
     except (TypeError, ValueError):
         raise ExpressionError(
-            f"a subscription is a pair of an id and an expression, perhaps followed by its score and its weights, "
+            "a subscription is a tuple of an id and an expression, perhaps followed by its score and its weights, "
             f"not {shown(row)}"
         ) from None
     id_ = checked(id_)

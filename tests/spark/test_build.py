@@ -56,7 +56,7 @@ def test_the_preferred_of_several(spark):
     scored = spark.createDataFrame(
         [("a", "x = 1", "hi"), ("b", "x = 1", "2")], "id string, expression string, score string"
     )
-    subs, quarantined = tws.ingest(scored, score="score")
+    subs, quarantined = tws.ingest(scored)  # the column score is taken unasked
     assert [tuple(row) for row in subs.drop("parsed").collect()] == [("b", "x = 1", 2.0)]
     assert [(row.id, row.reason) for row in quarantined.collect()] == [("a", "the score is not a number")]
     rows = [("a", "x = 1", 1), ("a", "x = 3", 3), ("a", "x = ", 9), ("a", "x = 2", 2)]

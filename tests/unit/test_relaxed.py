@@ -257,7 +257,7 @@ def test_several_threads():
     ("given", "message"),
     [
         ({"weights": {"x": 1}}, "are for relaxed=True"),
-        ({"weights": {"x": float("nan")}, "relaxed": True}, "the weight of x is a number that can be compared"),
+        ({"weights": {"x": float("nan")}, "relaxed": True}, "the weight of x is a number from -1e.150 to 1e.150"),
         ({"weights": [1], "relaxed": True}, "weights are a mapping"),
     ],
 )
@@ -318,3 +318,11 @@ def test_its_memory_is_counted():
 def test_numpy_weights():
     index = tw.Index().add(1, "x = 1", weights={"x": np.float32(0.5)})
     assert index.top_k({"x": 1}, relaxed=True) == [(1, 0.5)]
+
+
+def test_the_largest_weights_add_up_to_a_number():
+    index = tw.Index().add("large", "x = 1 AND y = 1", weights={"x": 1e150, "y": -1e150})
+    index.add_many((n, "x = 1 AND y = 1", 0, {"x": n}) for n in range(1, 6))
+    event, factors = {"x": 1, "y": 1}, {"x": 1e150, "y": 1e150}
+    assert index.top_k(event, 3, relaxed=True, weights=factors) == [(n, n * 1e150) for n in (5, 4, 3)]
+    assert index.top_k(event, 9, relaxed=True, weights=factors)[-1] == ("large", 0.0)

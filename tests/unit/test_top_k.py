@@ -5,6 +5,8 @@ import math
 import pickle
 import random
 import threading
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -394,13 +396,17 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
         (lambda i: i.add("b", "x > 1", score=10**400), "that a double can hold"),
         (lambda i: i.add("b", "price > 1", weights={"prize": 1}), "no attribute prize to weigh; did you mean price"),
         (lambda i: i.add("b", "x > 1", weights={"long": 1}), "no attribute long to weigh; it has x"),
-        (lambda i: i.add("b", "x > 1", weights={"x": math.inf}), "the weight of x is a number that can be compared"),
+        (lambda i: i.add("b", "x > 1", weights={"x": math.inf}), r"the weight of x is a number from -1e\+150"),
         (lambda i: i.add("b", "x > 1", weights=[1]), "weights are a mapping"),
         (lambda i: i.add("b", "x > 1", weights={1: 1}), "by the names of attributes, not by 1"),
         (lambda i: i.add_many([("b", "x > 1", 1, None, 5)]), "perhaps followed by its score and its weights"),
         (lambda i: i.set_score("b", 1), "there is no subscription 'b'"),
         (lambda i: i.set_scores({"a": 1, "b": 2}), "there is no subscription 'b'"),
-        (lambda i: i.set_scores({"a": math.nan}), "a score is a number that can be compared"),
+        (lambda i: i.set_scores({"a": math.nan}), "subscription 'a': a score is a number that can be compared"),
+        (lambda i: i.set_scores({"a": None}), "subscription 'a': a score is a number, not None"),
+        (lambda i: i.set_score(["a"], 1), "id is a str or an int"),
+        (lambda i: i.add_many([{"id": "b", "expression": "x = 1"}]), "a subscription is a tuple of an id"),
+        (lambda i: i.add_many(["zx"]), "a subscription is a tuple of an id"),
         (lambda i: i.set_scores([("a", 1)]), "set_scores takes a mapping"),
         (lambda i: i.top_k({"x": 2}, 0), "k is a whole number from 1 on, not 0"),
         (lambda i: i.top_k({"x": 2}, 2.0), "k is a whole number from 1 on, not 2.0"),
@@ -415,6 +421,18 @@ def test_what_is_wrong_is_told_and_changes_nothing(call, message):
         call(index)
     assert index.top_k({"x": 2}) == [("a", 5.0)]
     assert len(index) == 1
+
+
+def test_scores_of_every_kind_of_number():
+    rows = [
+        ("a", "x > 1", Decimal("1.5")),
+        ("b", "x > 1", Fraction(5, 2)),
+        ("c", "x > 1", np.float32(3)),
+        ("d", "x > 1", None),
+    ]
+    index = tw.Index().add_many(rows).set_score("a", -0.0)
+    assert index.top_k({"x": 2}) == [("c", 3.0), ("b", 2.5), ("a", 0.0), ("d", 0.0)]
+    assert math.copysign(1, index.score("a")) == 1
 
 
 def test_a_faulty_batch_leaves_no_scores():

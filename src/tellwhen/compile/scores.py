@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,9 @@ from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import ScoreError, shown
 from tellwhen.kernels.arrays import F64, I32
+
+WEIGHT_MAX = 1e150
+"""The greatest magnitude of a weight: one of a subscription times one of an event, added up, is a finite number."""
 
 
 class Worth(NamedTuple):
@@ -151,8 +156,13 @@ class Scores:
 
 
 def checked_score(given: Any) -> float:
-    """A score as a float; raises ScoreError for what is none."""
-    return _number(given, "a score", is_infinite_allowed=True)
+    """A score as a float, 0 for None; raises ScoreError for what is none."""
+    if given is None:
+        return 0.0
+    number = _number(given, "a score")
+    if math.isnan(number):
+        raise ScoreError("a score is a number that can be compared, not NaN")
+    return number
 
 
 def checked_weights(given: Any) -> dict[str, float] | None:
@@ -161,19 +171,28 @@ def checked_weights(given: Any) -> dict[str, float] | None:
         return None
     if not isinstance(given, Mapping):
         raise ScoreError(f"weights are a mapping from attributes to numbers, not {shown(given)}")
-    for name in given:
-        if not isinstance(name, str):
-            raise ScoreError(f"weights are by the names of attributes, not by {shown(name)}")
-    return {name: _number(weight, f"the weight of {name}", False) for name, weight in given.items()}
+    return {_checked_name(name): _checked_weight(name, weight) for name, weight in given.items()}
 
 
-def _number(given: Any, what: str, is_infinite_allowed: bool) -> float:
-    if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.integer | np.floating):
+def _checked_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ScoreError(f"weights are by the names of attributes, not by {shown(name)}")
+    return name
+
+
+def _checked_weight(name: str, given: Any) -> float:
+    number = _number(given, f"the weight of {name}")
+    if not abs(number) <= WEIGHT_MAX:
+        raise ScoreError(f"the weight of {name} is a number from -{WEIGHT_MAX:g} to {WEIGHT_MAX:g}, not {shown(given)}")
+    return number
+
+
+def _number(given: Any, what: str) -> float:
+    if isinstance(given, bool | np.bool_) or not isinstance(
+        given, int | float | Decimal | Fraction | np.integer | np.floating
+    ):
         raise ScoreError(f"{what} is a number, not {shown(given)}")
     try:
-        number = float(given)
-    except OverflowError:
+        return float(given) + 0.0  # which makes 0 of -0
+    except (OverflowError, ValueError):
         raise ScoreError(f"{what} is a number that a double can hold, unlike {shown(given)}") from None
-    if math.isnan(number) or not (is_infinite_allowed or math.isfinite(number)):
-        raise ScoreError(f"{what} is a number that can be compared and added, not {shown(given)}")
-    return number + 0.0  # which makes 0 of -0

@@ -27,7 +27,9 @@ def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
     if hasattr(events, "collect") and hasattr(events, "columns"):
         raise EventError("a lazy frame has no rows yet: pass what its collect() returns")
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
-        raise EventError("events are a list of dicts or a table; put a single event into a list, or use match()")
+        raise EventError(
+            "events are a list of dicts or a table; put a single event into a list, or use match() or top_k()"
+        )
     return events
 
 

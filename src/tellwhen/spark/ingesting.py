@@ -62,7 +62,7 @@ def ingest(
     `engine`.
 
     `score` and `weights` name columns with numbers, and with maps from attributes to numbers, or JSON: what `top_k`
-    ranks by. None is 0. What is no number goes to the quarantine.
+    ranks by. Columns of these very names are taken unasked. None is 0. What is no number goes to the quarantine.
 
     With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs no
     expression. Both results then begin with this column.
@@ -76,6 +76,8 @@ def ingest(
     if engine is not None and "expressions" in complete(engine, Store(types)).supports:
         engine = None  # it takes any expression
     ids = subscription_columns(raw, id, expression)
+    score = SCORE if score is None and SCORE in raw.columns else score
+    weights = WEIGHTS_OF if weights is None and WEIGHTS_OF in raw.columns else weights
     require(raw, score, weights, operation, prefer)
     worth = [*([] if score is None else [SCORE]), *([] if weights is None else [WEIGHTS_OF])]
     more = [
