@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tellwhen.errors import ExpressionError
 from tellwhen.lang.ast import And, Expr, Or, Predicate, Truth
 from tellwhen.lang.build import predicate
 from tellwhen.lang.compute import python_value, values_of
 from tellwhen.lang.evaluate import predicate_value
-from tellwhen.lang.functions import check_call
+from tellwhen.lang.functions import PARTS, check_call
 from tellwhen.lang.terms import Call, Literal, Term, name_of
 
 NOT_KNOWN = Truth(None)
@@ -28,11 +29,19 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def call(function: str, *args: Term) -> Term:
     """A call, or the constant that it always is."""
     known = check_call(function, len(args))
+    if function == "date_part":
+        _check_part(args[0])
     made = Call(function, args)
     if known.is_own or not all([isinstance(arg, Literal) for arg in args]):
         return made
     values = values_of(made, {})
     return Literal(python_value(values[0]) if values else None)
+
+
+def _check_part(given: Term) -> None:
+    part = given.value if isinstance(given, Literal) else None
+    if not isinstance(part, str) or part.lower() not in PARTS:
+        raise ExpressionError(f"date_part takes one of {', '.join(PARTS)} first, in quotes, and then a time")
 
 
 def compared(left: Term, operator: str, right: Term) -> Expr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tellwhen.errors import ExpressionError, LimitError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.functions import ALIASES, KINDS, PARTS
+from tellwhen.lang.functions import ALIASES, KINDS
 from tellwhen.lang.relations import call
 from tellwhen.lang.terms import BINDING, SUM, Each, Literal, Name, Term
 from tellwhen.lang.tokens import Tokens, keyword, show
@@ -115,15 +115,7 @@ class TermParser(Tokens):
 
     def _call(self, function: str, args: list[Term], start: int) -> Term:
         try:
-            if function == "date_part":
-                _check_part(args)
             return call(function, *args)
         except (ExpressionError, LimitError) as error:
             self.at = start
             self.fail(str(error))
-
-
-def _check_part(args: list[Term]) -> None:
-    part = args[0].value if args and isinstance(args[0], Literal) else None
-    if not isinstance(part, str) or part.lower() not in PARTS:
-        raise ExpressionError(f"date_part takes one of {', '.join(PARTS)} first, in quotes, and then a time")
