@@ -9,6 +9,7 @@
 
 from tellwhen.engines import EngineInfo, Option, list_engines
 from tellwhen.errors import (
+    ArgumentError,
     BudgetError,
     ConflictError,
     DuplicateId,
@@ -32,6 +33,7 @@ from tellwhen.schema import Schema
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentError",
     "BudgetError",
     "Column",
     "ConflictError",
