@@ -26,7 +26,7 @@ from tellwhen.errors import (
     UnknownId,
 )
 from tellwhen.index import Index
-from tellwhen.lang import Column, Expr, Interval, col, from_json, parse
+from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, parse
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 
@@ -56,6 +56,7 @@ __all__ = [
     "ScoreError",
     "TellwhenError",
     "UnknownId",
+    "coalesce",
     "col",
     "from_json",
     "list_engines",

@@ -64,7 +64,8 @@ LIKES = [("a%", None), ("%b", None), ("%", None), ("", None), ("%a%", None), ("a
 
 
 FUNCTIONS = {
-    "+": 2, "-": 2, "*": 2, "/": 2, "%": 2, "||": 2, "abs": 1, "coalesce": 2, "length": 1, "lower": 1, "round": 1, "upper": 1,
+    "+": 2, "-": 2, "*": 2, "/": 2, "%": 2, "||": 2, "coalesce": 2,
+    "abs": 1, "length": 1, "lower": 1, "round": 1, "upper": 1,
 }  # fmt: skip
 
 

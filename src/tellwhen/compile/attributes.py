@@ -15,7 +15,7 @@ from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.lang.compute import term_of
-from tellwhen.lang.literals import name_text
+from tellwhen.lang.literals import shown_name
 from tellwhen.lang.terms import Term, is_computed, needed
 from tellwhen.lang.values import Family
 
@@ -68,7 +68,7 @@ class Attribute:
     @property
     def shown(self) -> str:
         """Its name for users: of a computed one, its term."""
-        return name_text(self.name) if is_computed(self.name) else self.name
+        return shown_name(self.name)
 
     @property
     def families(self) -> set[Family]:

@@ -99,9 +99,8 @@ def _column(columns: list[Column], rows: int) -> Vector | None:
     if kind is np.float64:
         is_known = is_known & (numbers == numbers)
         return Vector(np.where(is_known, numbers, 0.0), is_known)
-    numbers = np.where(is_known, numbers, 0)
-    # What is beyond the integers of the language would be a double.
-    return Vector(numbers, is_known) if -INTEGER <= numbers.min(initial=0) <= numbers.max(initial=0) <= INTEGER else None
+    found = Vector(np.where(is_known, numbers, 0), is_known)
+    return found if found.largest <= INTEGER else None  # beyond, it would be a double
 
 
 def _result(numbers: np.ndarray, is_known: NDArray[np.bool_]) -> Vector:

@@ -287,4 +287,5 @@ def _unknown(function: str) -> str:
         )
     named = sorted(name for name in FUNCTIONS if name[0].isalpha() and name != "lacks")
     near = get_close_matches(function, named, 1)
-    return f"there is no function {function}; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(named)}")
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(named)}"
+    return f"there is no function {function}; {hint}"

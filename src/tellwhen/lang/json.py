@@ -38,9 +38,9 @@ from tellwhen.lang.terms import Call, Each, Literal, Name, Term, is_computed, is
 from tellwhen.lang.times import timestamp
 from tellwhen.lang.values import Constant, constant
 
-OPERATORS = {
-    op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES, *MEMBERSHIPS)
-} | {"!=": "<>"}
+OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES, *MEMBERSHIPS)} | {
+    "!=": "<>"
+}
 
 
 def to_json(expr: Expr) -> Any:

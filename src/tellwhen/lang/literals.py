@@ -27,6 +27,11 @@ def name_text(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def shown_name(name: str) -> str:
+    """The name of an attribute as users know it, without quotes; of a computed one, its term."""
+    return name[1:] if name[:1] == MARK else name
+
+
 def constant_text(value: Constant) -> str:
     """A constant as a literal."""
     if isinstance(value, bool):

@@ -1,12 +1,12 @@
 """Two terms and an operator between them -> Expr: constants are folded, and go to the right where one is left.
 
-    15 > a              a < 15
-    a > 2 + 3           a > 5
-    1 = 1               TRUE
-    a = NULL            NULL, which is undefined
-    5 IN (a, b)         a = 5 OR b = 5
-    a IN (1, b)         a = 1 OR a = b
-    a + 1 < b           the computed attribute `a + 1 < b` is TRUE
+15 > a              a < 15
+a > 2 + 3           a > 5
+1 = 1               TRUE
+a = NULL            NULL, which is undefined
+5 IN (a, b)         a = 5 OR b = 5
+a IN (1, b)         a = 1 OR a = b
+a + 1 < b           the computed attribute `a + 1 < b` is TRUE
 """
 
 from __future__ import annotations

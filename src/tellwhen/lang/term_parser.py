@@ -1,7 +1,7 @@
 """Text -> Term: what may stand on either side of a comparison. By recursive descent, to a limited depth.
 
-    sum ::= product (+ | - | ||) product ...    product ::= sign (* | / | %) sign ...    sign ::= [+ | -] primary
-    primary ::= constant | NULL | name | function(sum, ...) | CAST(sum AS type) | name[expression] | (sum)
+sum ::= product (+ | - | ||) product ...    product ::= sign (* | / | %) sign ...    sign ::= [+ | -] primary
+primary ::= constant | NULL | name | function(sum, ...) | CAST(sum AS type) | name[expression] | (sum)
 """
 
 from __future__ import annotations

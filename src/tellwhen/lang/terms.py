@@ -1,4 +1,4 @@
-"""What is computed from attributes? A small tree of calls over names and constants: `lower(city)`, `a + b * 2`, `a < b`.
+"""What is computed from attributes? A tree of calls over names and constants: `lower(city)`, `a + b * 2`, `a < b`.
 
 A predicate may compare a computed value in place of an attribute. To all else it is an attribute then, whose name no
 attribute of an event can have: `MARK` and its text. Equal texts are equal terms, so one distinct computation is one

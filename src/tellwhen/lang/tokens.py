@@ -32,14 +32,12 @@ INTEGER = re.compile(r"[0-9]+").fullmatch
 FLOAT = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
 
 SOFT = (
-    "STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP", "ILIKE", "HAS", "ANY", "ALL", "NONE",
-    "CIDR", "CAST", "AS",
+    "STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP", "ILIKE", "HAS",
+    "ANY", "ALL", "NONE", "CIDR", "CAST", "AS",
 )  # fmt: skip
 """Keywords that are names where an attribute is expected."""
 
-KEYWORDS = {
-    spelling: word for word in (*RESERVED, *SOFT) for spelling in (word, word.lower(), word.capitalize())
-}
+KEYWORDS = {spelling: word for word in (*RESERVED, *SOFT) for spelling in (word, word.lower(), word.capitalize())}
 INITIALS = {letter for word in KEYWORDS for letter in (word[0].lower(), word[0].upper())}
 
 
