@@ -244,8 +244,6 @@ def test_python_mistakes_are_caught():
         with pytest.raises(tw.ExpressionError):
             tw.col("a") == wrong  # noqa: B015
     with pytest.raises(tw.ExpressionError):
-        tw.col("a").isin([])
-    with pytest.raises(tw.ExpressionError):
         tw.col("a").isin("abc")
     with pytest.raises(tw.ExpressionError):
         tw.col("a").between(1, "x")

@@ -12,7 +12,8 @@ from typing import Any
 
 from tellwhen.lang import limits
 from tellwhen.lang.functions import FUNCTIONS, moment_of
-from tellwhen.lang.terms import Call, Each, Literal, Name, Term
+from tellwhen.lang.literals import shown_name
+from tellwhen.lang.terms import Call, Each, Literal, Name, Term, is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_several, members, reduce
 
 
@@ -105,6 +106,15 @@ WHOLE: dict[str, Callable[[Call, Mapping[str, Any]], list[Value]]] = {
     "lacks": _lacks,
     "length": _length,
 }
+
+
+def weighed(name: str) -> str:
+    """The attribute, as users know it, to which a predicate counts: what is computed is one of its own."""
+    if is_computed(name):
+        term = term_of(name)
+        if isinstance(term, Call) and term.function == "lacks":
+            return next(term.names())
+    return shown_name(name)
 
 
 @lru_cache(8_192)
