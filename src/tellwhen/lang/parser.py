@@ -26,6 +26,10 @@ BINDING = {"(": 0, "OR": 1, "XOR": 2, "XNOR": 2, "AND": 3, "NOT": 4}
 TAILS = frozenset(["IN", "BETWEEN", "LIKE", "ILIKE", "IS", "NOT", "STARTS", "ENDS", "CONTAINS", "MATCHES", "HAS"])
 """Words that begin the operator of a predicate."""
 
+LITERALS = frozenset(["TRUE", "FALSE", "NULL"])
+FIRST = frozenset("'0123456789")
+"""What most constants begin with."""
+
 NO_CONDITION = frozenset(["abs", "address", "date_part", "length", "lower", "round", "substr", "upper", *SYMBOLS])
 """Functions whose result is never TRUE or FALSE."""
 
@@ -169,15 +173,13 @@ class _Parser(TermParser):
         if not token:
             self.fail("expected an attribute, NOT or (, found the end of the text")
         following = tokens[start + 1]
-        operator = COMPARISON.get(following)
-        if word not in ("TRUE", "FALSE", "NULL") and (token[0].isalpha() or token[0] in '_"'):
-            if operator is not None:
-                first = tokens[start + 2][:1]
-                if (first == "'" or first.isdecimal()) and tokens[start + 3] not in SYMBOLS:
-                    # The common case. A literal is of a right type by construction: nothing left to check.
-                    attribute = self.attribute(token, word)
-                    self.at += 2
-                    return Predicate(attribute, operator, self.constant())  # type: ignore[arg-type]
+        if (word is None or word not in LITERALS) and (token[0].isalpha() or token[0] in '_"'):
+            operator = COMPARISON.get(following)
+            if operator is not None and tokens[start + 2][:1] in FIRST and tokens[start + 3] not in SYMBOLS:
+                # The common case. A literal is of a right type by construction: nothing left to check.
+                attribute = self.attribute(token, word)
+                self.at = start + 2
+                return Predicate(attribute, operator, self.constant())  # type: ignore[arg-type]
             if following not in SYMBOLS and following != "(" and following != "[" and following[:1] != "'":
                 attribute = self.attribute(token, word)
                 self.at += 1
@@ -188,15 +190,14 @@ class _Parser(TermParser):
         """The predicate whose left side is read: an attribute, or a term."""
         start = self.at
         try:
-            return self._compared(left, start)
+            return self._compared(left, self.tokens[start])
         except ParseError:
             raise
         except (ExpressionError, LimitError) as error:
             self.at = start
             self.fail(str(error))
 
-    def _compared(self, left: str | Term, start: int) -> Expr:
-        token = self.tokens[start]
+    def _compared(self, left: str | Term, token: str) -> Expr:
         operator = COMPARISON.get(token)
         if operator is not None:
             self.at += 1
@@ -228,7 +229,7 @@ class _Parser(TermParser):
             self.at += 1
             negated = self.takes("NOT")
             self.expect("NULL")
-            return tested(_left(left), "IS NOT NULL" if negated else "IS NULL", None)
+            return self._tested(left, "IS NOT NULL" if negated else "IS NULL", None)
         if token == "==":
             self.fail("equality is written =")
         return self._bare(left)
@@ -250,7 +251,7 @@ class _Parser(TermParser):
         """What is compared with: a constant, or a term that is none."""
         token = self.tokens[self.at]
         first = token[:1]
-        if (first == "'" or first.isdecimal()) and self.tokens[self.at + 1] not in SYMBOLS:
+        if first in FIRST and self.tokens[self.at + 1] not in SYMBOLS:
             return self.constant()
         if first == "-" and self.tokens[self.at + 1].isdigit() and self.tokens[self.at + 2] not in SYMBOLS:
             self.at += 1
@@ -264,8 +265,12 @@ class _Parser(TermParser):
         return found.value if isinstance(found, Literal) and found.value is not None else found
 
     def _with_text(self, left: str | Term, operator: str) -> Expr:
-        operand = None if self.takes("NULL") else self.string(operator)
-        return tested(_left(left), operator, operand)
+        if self.takes("NULL"):
+            return NOT_KNOWN
+        return self._tested(left, operator, self.string(operator))
+
+    def _tested(self, left: str | Term, operator: str, operand: Any) -> Expr:
+        return predicate(left, operator, operand) if isinstance(left, str) else tested(left, operator, operand)
 
     def _negatable(self, left: str | Term, word: str, is_negated: bool) -> Expr:
         """The predicate of an operator that may follow NOT."""
@@ -280,7 +285,7 @@ class _Parser(TermParser):
             if isinstance(left, str) and _are_constant(ends):
                 return _listed(left, negation + word, ends)
             return between(_left(left), is_negated, _right(ends[0]), _right(ends[1]))
-        if self.takes("CIDR"):
+        if self.tokens[self.at] != "(" and self.takes("CIDR"):
             return self._networks(left, is_negated)
         items = self._items()
         if isinstance(left, str) and items and _are_constant(items):
@@ -290,14 +295,16 @@ class _Parser(TermParser):
     def _items(self) -> list[Constant | Term]:
         """A list in parentheses."""
         self.expect("(")
+        items: list[Constant | Term] = []
         if self.takes(")"):
-            return []
-        items = [self._value()]
-        while self.tokens[self.at] == ",":
-            self.at += 1
+            return items
+        tokens = self.tokens
+        while True:
             items.append(self._value())
-        self.expect(")", "a comma or )")
-        return items
+            if tokens[self.at] != ",":
+                self.expect(")", "a comma or )")
+                return items
+            self.at += 1
 
     def _like(self, left: str | Term, operator: str, ignores_case: bool) -> Expr:
         if self.takes("NULL"):
@@ -307,7 +314,7 @@ class _Parser(TermParser):
             escape = self.string("ESCAPE")
         if ignores_case:
             left, pattern, escape = call("lower", _left(left)), pattern.lower(), escape and escape.lower()
-        return tested(_left(left), operator, (pattern, escape))
+        return self._tested(left, operator, (pattern, escape))
 
     def _networks(self, left: str | Term, is_negated: bool) -> Expr:
         """Addresses of one network, or of one of several."""

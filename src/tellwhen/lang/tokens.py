@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tellwhen.errors import ParseError
@@ -37,13 +38,26 @@ SOFT = (
 )  # fmt: skip
 """Keywords that are names where an attribute is expected."""
 
-KEYWORDS = {spelling: word for word in (*RESERVED, *SOFT) for spelling in (word, word.lower(), word.capitalize())}
-INITIALS = {letter for word in KEYWORDS for letter in (word[0].lower(), word[0].upper())}
+WORDS = {*RESERVED, *SOFT}
+LONGEST = max(map(len, WORDS))
 
 
-def keyword(token: str) -> str | None:
-    """The keyword that a token spells, in upper case. The first letter rules out most names."""
-    return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[:1] in INITIALS else None)
+class _Keywords(dict[str, str | None]):
+    """By token: the keyword that it spells, in upper case, or None. Short tokens are kept once they were asked for: most
+    names come again, and nothing in Python is faster than looking into a dict."""
+
+    def __missing__(self, token: str) -> str | None:
+        if len(token) > LONGEST or not token.isascii():
+            return None
+        word = token.upper() if token.upper() in WORDS else None
+        if len(self) < KEPT_MAX:
+            self[token] = word
+        return word
+
+
+KEPT_MAX = 10_000
+keyword: Callable[[str], str | None] = _Keywords().__getitem__
+"""The keyword that a token spells, if it does."""
 
 
 class Tokens:
