@@ -69,11 +69,7 @@ def _checked(text: str) -> str:
 
 
 class _Parser(TermParser):
-    __slots__ = ("_closed_by",)
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._closed_by: dict[int, int] | None = None  # by the index of an opening parenthesis
+    _closed_by: dict[int, int] | None = None  # by the index of an opening parenthesis
 
     def expression(self, closing: str = "") -> Expr:
         operands: list[Expr] = []
@@ -227,9 +223,9 @@ class _Parser(TermParser):
             return self._has(left)
         if word == "IS":
             self.at += 1
-            negated = self.takes("NOT")
+            operator = "IS NOT NULL" if self.takes("NOT") else "IS NULL"
             self.expect("NULL")
-            return self._tested(left, "IS NOT NULL" if negated else "IS NULL", None)
+            return Predicate(left, operator, None) if isinstance(left, str) else tested(left, operator, None)
         if token == "==":
             self.fail("equality is written =")
         return self._bare(left)
@@ -294,17 +290,19 @@ class _Parser(TermParser):
 
     def _items(self) -> list[Constant | Term]:
         """A list in parentheses."""
-        self.expect("(")
-        items: list[Constant | Term] = []
-        if self.takes(")"):
-            return items
         tokens = self.tokens
+        items: list[Constant | Term] = []
+        self.expect("(")
+        if tokens[self.at] == ")":
+            self.at += 1
+            return items
         while True:
             items.append(self._value())
-            if tokens[self.at] != ",":
-                self.expect(")", "a comma or )")
+            token = tokens[self.at]
+            if token == ")":
+                self.at += 1
                 return items
-            self.at += 1
+            self.expect(",", "a comma or )")
 
     def _like(self, left: str | Term, operator: str, ignores_case: bool) -> Expr:
         if self.takes("NULL"):

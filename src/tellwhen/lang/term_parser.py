@@ -18,11 +18,7 @@ from tellwhen.lang.tokens import Tokens, keyword, show
 class TermParser(Tokens):
     """Reads terms."""
 
-    __slots__ = ("_depth",)
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._depth = 0
+    _depth = 0
 
     def expression(self, closing: str = "") -> Expr:
         """The expression up to the end, or up to what closes it."""

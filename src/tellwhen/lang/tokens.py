@@ -166,7 +166,7 @@ class Tokens:
     def takes(self, wanted: str) -> bool:
         """Is this the next token, or keyword? Then it is read."""
         token = self.tokens[self.at]
-        if token == wanted or (token and keyword(token) == wanted):
+        if token == wanted or keyword(token) == wanted:
             self.at += 1
             return True
         return False
