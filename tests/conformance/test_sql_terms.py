@@ -188,7 +188,9 @@ def test_engines_find_the_rows_where_it_is_true(engine, seed):
     index = tellwhen.Index(engine).add_many((number, conditions[number].ours) for number in taken)
     for form in (table.to_pylist(), table, table.to_pandas()):
         pairs = matched_pairs(index.match_many(form))
-        wrong = [f"{table.slice(row, 1).to_pylist()}: {conditions[n].ours}" for row, n in sorted(wanted ^ set(pairs))[:3]]
+        wrong = [
+            f"{table.slice(row, 1).to_pylist()}: {conditions[n].ours}" for row, n in sorted(wanted ^ set(pairs))[:3]
+        ]
         assert not wrong
         assert len(pairs) == len(wanted)
 

@@ -57,7 +57,7 @@ class Column:
 
     def _other(self, given: Any) -> Term:
         """What it is compared or computed with: another column, or a constant."""
-        return given.term if isinstance(given, Column) else Literal(constant(given, self.term.text))
+        return as_term(given, self.term.text)
 
     def isin(self, values: Iterable[Any]) -> Expr:
         """`IN`: equal to one of the values."""
@@ -265,5 +265,9 @@ def coalesce(*given: object) -> Column:
     >>> print(tw.coalesce(tw.col("nickname"), tw.col("name"), "nobody") == "Ada")
     coalesce(nickname, name, 'nobody') = 'Ada'
     """
-    made = [one.term if isinstance(one, Column) else Literal(constant(one, "coalesce")) for one in given]
-    return Column(call("coalesce", *made))
+    return Column(call("coalesce", *(as_term(one, "coalesce") for one in given)))
+
+
+def as_term(given: Any, where: str) -> Term:
+    """A column's term, or a constant."""
+    return given.term if isinstance(given, Column) else Literal(constant(given, where))

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from tellwhen.errors import ExpressionError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.functions import FUNCTIONS, moment_of
 from tellwhen.lang.literals import shown_name
@@ -122,4 +123,10 @@ def term_of(name: str) -> Term:
     """The term that a computed attribute is named after."""
     from tellwhen.lang.parser import parse_term
 
-    return parse_term(name[1:])
+    try:
+        return parse_term(name[1:])
+    except ParseError as error:
+        raise ExpressionError(
+            f"{name[1:]} cannot be computed: {error.message}; a function of your own is registered with "
+            "tellwhen.function before an index that calls it is opened"
+        ) from None
