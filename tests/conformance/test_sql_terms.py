@@ -1,6 +1,6 @@
 """Does what is computed mean what SQL computes? DuckDB and SQLite are asked again, with random terms on both sides.
 
-A condition is made as text, in our words and in those of either database. Not asked, because they differ from each other:
+A condition is made as text, in our words and in those of either database. Not asked, because they differ in it:
 - integers beyond 2**53, and doubles beyond 1e9: overflow is an error in DuckDB, a double in SQLite, undefined here;
 - remainders of doubles, which SQLite makes integers first;
 - casts of fractions to integers, which DuckDB rounds;

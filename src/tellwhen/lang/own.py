@@ -45,8 +45,8 @@ def function(run: Callable[..., Any] | None = None, *, name: str | None = None) 
     distance(x, 0) < 6
 
     It is called with single values, once for an event however many subscriptions call it, and should return the same
-    for the same. None is undefined, and so is an error, which is logged once. An index does not hold the function: where
-    one is opened that calls it, it must be registered before. On Spark it travels to the workers.
+    for the same. None is undefined, and so is an error, which is logged once. An index does not hold the function:
+    where one is opened that calls it, it must be registered before. On Spark it travels to the workers.
     """
     if run is None:
         return lambda given: function(given, name=name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
-from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.ast import And, Connective, Expr, Not, Operator, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import has, predicate
 from tellwhen.lang.relations import NOT_KNOWN, between, call, compared, holds, one_of, tested
 from tellwhen.lang.term_parser import TermParser
@@ -223,9 +223,9 @@ class _Parser(TermParser):
             return self._has(left)
         if word == "IS":
             self.at += 1
-            operator = "IS NOT NULL" if self.takes("NOT") else "IS NULL"
+            presence: Operator = "IS NOT NULL" if self.takes("NOT") else "IS NULL"
             self.expect("NULL")
-            return Predicate(left, operator, None) if isinstance(left, str) else tested(left, operator, None)
+            return Predicate(left, presence, None) if isinstance(left, str) else tested(left, presence, None)
         if token == "==":
             self.fail("equality is written =")
         return self._bare(left)

@@ -43,8 +43,8 @@ LONGEST = max(map(len, WORDS))
 
 
 class _Keywords(dict[str, str | None]):
-    """By token: the keyword that it spells, in upper case, or None. Short tokens are kept once they were asked for: most
-    names come again, and nothing in Python is faster than looking into a dict."""
+    """By token: the keyword that it spells, in upper case, or None. Short tokens are kept once they were asked for:
+    most names come again, and nothing in Python is faster than looking into a dict."""
 
     def __missing__(self, token: str) -> str | None:
         if len(token) > LONGEST or not token.isascii():
