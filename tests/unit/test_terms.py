@@ -191,6 +191,8 @@ def test_the_same_in_every_form_of_events(form):
         {name: rng.choice(values) if rng.random() > 0.15 else None for name, values in CHOICES.items()}
         for _ in range(300)
     ]
+    if form == "pandas":  # a column of integers with a missing one has doubles there
+        events = [event for event in events if (event["a"] or 0) < 2**53]
     index = tw.Index().add_many(dict(enumerate(TEXTS)))
     wanted = {(row, n) for row, event in enumerate(events) for n in index if index[n].evaluate(event) is True}
     assert {n for _, n in wanted} == set(range(len(TEXTS)))
