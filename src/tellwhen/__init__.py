@@ -26,7 +26,7 @@ from tellwhen.errors import (
     UnknownId,
 )
 from tellwhen.index import Index
-from tellwhen.lang import Column, Expr, Interval, col, from_json, parse
+from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, function, parse
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 
@@ -56,8 +56,10 @@ __all__ = [
     "ScoreError",
     "TellwhenError",
     "UnknownId",
+    "coalesce",
     "col",
     "from_json",
+    "function",
     "list_engines",
     "parse",
 ]

@@ -28,7 +28,9 @@ from tellwhen.engines.shared import calls
 from tellwhen.ids import Id
 from tellwhen.index import Index
 from tellwhen.lang.ast import And, Expr, Not, Or, Truth, Xnor, Xor
-from tellwhen.lang.build import predicate
+from tellwhen.lang.build import has, predicate
+from tellwhen.lang.relations import call, compared
+from tellwhen.lang.terms import Each, Literal, Name, Term, name_of
 from tellwhen.lang.values import Interval
 
 Event = dict[str, Any]
@@ -61,9 +63,50 @@ PATTERNS = ["a", "b$", "^a", "a.c", "[0-9]", "", "𝒳", "(?i)A"]
 LIKES = [("a%", None), ("%b", None), ("%", None), ("", None), ("%a%", None), ("a_c", None), ("_%", None), ("a!%", "!")]
 
 
+FUNCTIONS = {
+    "+": 2, "-": 2, "*": 2, "/": 2, "%": 2, "||": 2, "coalesce": 2,
+    "abs": 1, "length": 1, "lower": 1, "round": 1, "upper": 1,
+}  # fmt: skip
+
+
+def random_term(rng: random.Random, depth: int = 2) -> Term:
+    """An attribute, a constant, or something computed from them."""
+    choice = rng.random()
+    if depth == 0 or choice < 0.3:
+        return Literal(_constant(rng)) if rng.random() < 0.3 else Name(rng.choice(ATTRIBUTES))
+    if choice < 0.35:
+        return Each(rng.choice(ATTRIBUTES), predicate("nested", rng.choice(["=", "<>"]), 1))
+    if choice < 0.4:
+        return call("date_part", Literal(rng.choice(["year", "day", "dow"])), random_term(rng, depth - 1))
+    if choice < 0.5:
+        kind = Literal(rng.choice(["int", "float", "string", "bool", "date", "timestamp"]))
+        return call("cast", random_term(rng, depth - 1), kind)
+    function, count = rng.choice([*FUNCTIONS.items()])
+    return call(function, *(random_term(rng, depth - 1) for _ in range(count)))
+
+
+def _random_attribute(rng: random.Random) -> str:
+    if rng.random() < 0.1:
+        term = random_term(rng)
+        if not isinstance(term, Literal):
+            return name_of(term)
+    return rng.choice(ATTRIBUTES)
+
+
+def _random_relation(rng: random.Random) -> Expr:
+    """Two terms compared, or a list."""
+    attribute, family = rng.choice(ATTRIBUTES), rng.choice([*CONSTANTS])
+    if rng.random() < 0.5:
+        return has(attribute, rng.choice(["ANY", "ALL", "NONE"]), _compatible(rng.choices(CONSTANTS[family], k=2)))
+    left, right = (random_term(rng, 1) for _ in range(2))
+    return compared(left, rng.choice(["=", "<>", "<", "<=", ">", ">="]), right)
+
+
 def random_predicate(rng: random.Random) -> Expr:
-    """Any operator on any attribute, with constants of any family."""
-    attribute = rng.choice(ATTRIBUTES)
+    """Any operator on any attribute, or what is computed of some, with constants of any family."""
+    if rng.random() < 0.08:
+        return _random_relation(rng)
+    attribute = _random_attribute(rng)
     if rng.random() < 0.08:
         return predicate(attribute, rng.choice(["IS NULL", "IS NOT NULL"]), None)
     family = rng.choice(["number", "number", "string", "string", "bool", "time"])
@@ -95,7 +138,7 @@ def random_expression(rng: random.Random, depth: int = 4) -> Expr:
         return And.of(*(random_predicate(rng) for _ in range(rng.randint(2, 6))))
     choice = rng.random()
     if depth == 0 or choice < 0.25:
-        return random_predicate(rng) if rng.random() < 0.98 else Truth(rng.random() < 0.5)
+        return random_predicate(rng) if rng.random() < 0.98 else Truth(rng.choice([True, False, None]))
     if choice < 0.4:
         return Not(random_expression(rng, depth - 1))
     connective = rng.choice([And, And, Or, Or, Xor, Xnor])

@@ -598,7 +598,7 @@ class Index(Mapping[Id, Expr]):
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
         used = self._state.attributes.by_name.copy()
-        found = {name: " or ".join(sorted(attribute.families)) for name, attribute in used.items()}
+        found = {a.shown: " or ".join(sorted(a.families)) for a in used.values()}
         return found | self._schema.types
 
     def plan(self) -> Plan:

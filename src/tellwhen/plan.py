@@ -9,6 +9,7 @@ import numpy as np
 
 from tellwhen.containers.batches import chosen
 from tellwhen.ids import Id
+from tellwhen.lang.literals import shown_name
 from tellwhen.shard import Shard
 
 EVENTS_TO_COUNT = 200
@@ -118,7 +119,7 @@ def _parts(shard: Shard) -> list[Part]:
         else:
             domain = domains[share.domain]
             pattern = "a pattern of " if domain.kind == "pattern" else ""
-            named[f"{share.how} {pattern}{domain.attribute}"] += share.subscriptions
+            named[f"{share.how} {pattern}{shown_name(domain.attribute)}"] += share.subscriptions
     parts = [Part(count, how) for how, count in named.most_common(ATTRIBUTES_SHOWN)]
     if len(named) > ATTRIBUTES_SHOWN:
         rest = sum(named.values()) - sum(part.subscriptions for part in parts)

@@ -10,6 +10,7 @@ from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_wei
 from tellwhen.errors import ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
 from tellwhen.ids import Id, checked
 from tellwhen.lang.ast import Expr
+from tellwhen.lang.literals import shown_name
 from tellwhen.lang.read import Given, read
 from tellwhen.schema import Schema
 
@@ -57,7 +58,7 @@ def as_subscription(row: Any) -> tuple[Id, Given, Worth]:
 def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None:
     """Raises ScoreError for a weight of an attribute that the expression does not have."""
     if weights:
-        names = dict.fromkeys(predicate.attribute for predicate in expression.predicates())
+        names = dict.fromkeys(shown_name(predicate.attribute) for predicate in expression.predicates())
         for name in weights:
             if name not in names:
                 near = get_close_matches(name, names, 1)

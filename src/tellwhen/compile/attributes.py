@@ -14,6 +14,9 @@ import numpy as np
 from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
+from tellwhen.lang.compute import term_of
+from tellwhen.lang.literals import shown_name
+from tellwhen.lang.terms import Term, is_computed, needed
 from tellwhen.lang.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -43,6 +46,13 @@ class DomainKey(NamedTuple):
     zero: bool  # does some subscription need the strings that do not match the pattern?
 
 
+class Computed(NamedTuple):
+    """An attribute that no event has: it is computed from others."""
+
+    name: str
+    term: Term
+
+
 class Attribute:
     """The domains of one attribute: a number, or -1; a dictionary or patterns, which have numbers, or None."""
 
@@ -54,6 +64,11 @@ class Attribute:
         self.string: Dictionary | None = None
         self.reversed: Dictionary | None = None
         self.patterns: Patterns | None = None
+
+    @property
+    def shown(self) -> str:
+        """Its name for users: of a computed one, its term."""
+        return shown_name(self.name)
 
     @property
     def families(self) -> set[Family]:
@@ -88,19 +103,26 @@ class Attribute:
 class Attributes:
     """All attributes by name, and all domains by number."""
 
-    __slots__ = ("by_name", "domains", "watched")
+    __slots__ = ("by_name", "computed", "domains", "watched")
 
     def __init__(self) -> None:
         self.by_name: dict[str, Attribute] = {}
         self.domains: list[Domain] = []
         self.watched: dict[str, int] = {}  # presence domains by attribute: an event without it has the point 0 there
+        self.computed: dict[str, list[Computed]] = {}  # by an attribute without which they are undefined
 
     def of(self, name: str) -> Attribute:
         """The attribute of this name, created if need be."""
         attribute = self.by_name.get(name)
         if attribute is None:
             attribute = self.by_name[name] = Attribute(name)
+            if is_computed(name):
+                self._compute(name)
         return attribute
+
+    def _compute(self, name: str) -> None:
+        term = term_of(name)
+        self.computed.setdefault(needed(term), []).append(Computed(name, term))
 
     def domain(self, attribute: Attribute, kind: DomainKind) -> int:
         """The domain of this kind of the attribute, created if need be."""
@@ -172,7 +194,7 @@ class Attributes:
         changed = copy.copy(self.by_name[name])
         setattr(changed, kind, dictionary)
         after.by_name[name] = changed
-        after.watched = self.watched
+        after.watched, after.computed = self.watched, self.computed
         return after
 
     def trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
@@ -197,4 +219,7 @@ class Attributes:
             if not attribute.rewind(domains):
                 del self.by_name[name]
         self.watched = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
+        self.computed = {}
+        for name in filter(is_computed, self.by_name):
+            self._compute(name)
         del self.domains[domains:]

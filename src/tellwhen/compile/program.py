@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from tellwhen.compile.predicates import NOTHING, Literals
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
-from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.relations import holds
+from tellwhen.lang.terms import Call, Literal, Name
 
 
 class _Register(NamedTuple):
@@ -40,7 +42,7 @@ class Code(NamedTuple):
 
 def compile_expression(expr: Expr, literals: Literals) -> Code:
     """The code of one subscription, its literals added to the batch."""
-    if isinstance(expr, Predicate):
+    if type(expr) is Predicate:
         expr = And((expr,))
     if type(expr) is And and all([type(arg) is Predicate for arg in expr.args]):
         conjunction = [literals.add(arg, False) for arg in expr.args]  # type: ignore[arg-type]
@@ -69,11 +71,13 @@ class _Compiler:
 
     def normal(self, expr: Expr, positive: bool) -> _Node:
         """The expression, or its negation if not `positive`, with NOT only inside literals."""
+        if isinstance(expr, Has):
+            return self._has(expr, positive)
         if isinstance(expr, Predicate):
             literal = self.literals.add(expr, not positive)
             return False if literal == NOTHING else literal
         if isinstance(expr, Truth):
-            return expr.value == positive
+            return expr.value is positive  # neither NULL nor its negation is ever true
         if isinstance(expr, Not):
             return self.normal(expr.arg, not positive)
         if isinstance(expr, And | Or):
@@ -81,6 +85,19 @@ class _Compiler:
         assert isinstance(expr, Xor | Xnor)
         true, false = self._pair(expr)
         return true if positive else false
+
+    def _has(self, expr: Has, positive: bool) -> _Node:
+        """`HAS` in terms of `IN` and `=`. Unlike these it is never undefined, so its negation is also true where there
+        is nothing of the constants' family."""
+        attribute, constants = expr.attribute, expr.operand
+        if expr.operator == "HAS ALL":
+            parts = [Predicate(attribute, "=", constant) for constant in dict.fromkeys(constants)]
+        else:
+            parts = [Predicate(attribute, "IN", constants)]
+        if (expr.operator == "HAS NONE") != positive:
+            return _group(True, [self.normal(part, True) for part in parts])
+        lacks = holds(Call("lacks", (Name(attribute), Literal(expr.family))))
+        return _group(False, [self.normal(lacks, True), *(self.normal(part, False) for part in parts)])
 
     def _pair(self, expr: Xor | Xnor) -> tuple[_Node, _Node]:
         """When is it true, and when is it false?"""

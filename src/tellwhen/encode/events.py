@@ -9,6 +9,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.domains import float_point, int_point, time_point
+from tellwhen.encode.computed import extended
 from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.lang import limits
@@ -60,6 +61,9 @@ class EventEncoder:
         items = event.items()
         if self._schema is not None:
             event = self._schema.read_event(flatten(event))
+            items = event.items()
+        if self._attributes.computed:
+            event = extended(flatten(event), self._attributes, self._wrong)
             items = event.items()
         for name, value in items:
             kind = type(value)
@@ -197,7 +201,7 @@ class EventEncoder:
 
     def _mismatch(self, attribute: Attribute) -> None:
         if attribute.families:
-            self._wrong.append(attribute.name)
+            self._wrong.append(attribute.shown)
 
     def _presence(self, event: Mapping[str, Any]) -> None:
         # Fast for many watched attributes: only those of the event cost more than a copy.

@@ -26,9 +26,11 @@ from tellwhen.compile.domains import (
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
 from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
+from tellwhen.encode.computed import computed_columns
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.kernels.encode import scatter
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
@@ -48,13 +50,27 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
     """The rows as events, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
     entries = only_map(table)
-    if entries is None:
+    if attributes.computed:
+        _add_computed(encoder, table, rows, attributes, schema)
+    elif entries is None:
         for column in columns(table):
             encoder.add_column(column)
     else:
         for column in map_columns(entries, attributes.by_name):
             encoder.add_entries(column)
     return encoder.finish(), encoder.mismatches
+
+
+def _add_computed(encoder: _TableEncoder, table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> None:
+    """All columns, and those that are computed from them."""
+    entries = only_map(table)
+    found = [*columns(table)] if entries is None else [*map_columns(entries)]
+    found = [column for column in found if not is_computed(column.name)]
+    is_text = entries is not None and is_text_type(entries.values.type.item_type)
+    for column in found:
+        (encoder.add_column if entries is None else encoder.add_entries)(column)
+    for name, values in computed_columns(found, rows, attributes, schema, is_text):
+        encoder.add_values(name, values)
 
 
 class _TableEncoder:
@@ -76,10 +92,16 @@ class _TableEncoder:
     def add_entries(self, column: Column) -> None:
         """Add the entries of one key of the map that is an event."""
         attribute = self._attributes.by_name.get(column.name)
-        is_text = is_string(column.values.type) or pt.is_string_view(column.values.type)
+        is_text = is_text_type(column.values.type)
         if attribute is not None:
             for values in _alternatives(column):
                 self._values(attribute, values, is_text)
+
+    def add_values(self, name: str, values: Values) -> None:
+        """Add the values of a computed attribute."""
+        attribute = self._attributes.by_name.get(name)
+        if attribute is not None:
+            self._values(attribute, values, False)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found
@@ -176,7 +198,7 @@ class _TableEncoder:
             start.append(len(domains))
         mismatches = int(wrong[codes].sum())
         if mismatches:
-            self.mismatches[attribute.name] = self.mismatches.get(attribute.name, 0) + mismatches
+            self._count(attribute, mismatches)
         begin, which = gather(np.array(start, dtype=np.int64), codes)
         owners = np.repeat(rows, np.diff(begin))
         if len(rows) > 1 and (np.diff(rows) == 0).any():
@@ -184,6 +206,10 @@ class _TableEncoder:
             order = np.lexsort((np.array(domains, np.int32)[which], owners))
             owners, which = owners[order], which[order]
         self._add(owners, np.array(domains, np.int32)[which], np.array(points, np.int64)[which])
+
+    def _count(self, attribute: Attribute, mismatches: int) -> None:
+        name = attribute.shown
+        self.mismatches[name] = self.mismatches.get(name, 0) + mismatches
 
     def finish(self) -> Events:
         """All entries, by event."""
@@ -203,6 +229,10 @@ class _TableEncoder:
         by_event = np.empty_like(domain), np.empty_like(points)
         scatter(rows, domain, points, start[:-1].copy(), *by_event)
         return Events(start, *by_event, by_event[1], single_valued(start, by_event[0]))
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    return is_string(kind) or pt.is_string_view(kind)
 
 
 def _integers(column: pa.Array) -> pa.Array | None:

@@ -22,7 +22,7 @@ Operator = Literal[
     "=", "<>", "<", "<=", ">", ">=",
     "IN", "NOT IN", "BETWEEN", "NOT BETWEEN",
     "LIKE", "NOT LIKE", "STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES",
-    "IS NULL", "IS NOT NULL",
+    "IS NULL", "IS NOT NULL", "HAS ANY", "HAS ALL", "HAS NONE",
 ]  # fmt: skip
 
 # operators by the operand they take
@@ -32,6 +32,7 @@ RANGES = ("BETWEEN", "NOT BETWEEN")
 LIKES = ("LIKE", "NOT LIKE")
 TEXTS = ("STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES")
 PRESENCES = ("IS NULL", "IS NOT NULL")
+MEMBERSHIPS = ("HAS ANY", "HAS ALL", "HAS NONE")
 
 
 class Expr:
@@ -112,7 +113,8 @@ class Predicate(Expr):
     """One attribute, one operator, one operand.
 
     The operand is a constant for comparisons and text operators, a tuple for IN and BETWEEN, `(pattern, escape)`
-    for LIKE, and None for IS NULL. The constructor checks nothing; `build.predicate` does.
+    for LIKE, and None for IS NULL. The constructor checks nothing; `build.predicate` does. The attribute may be
+    computed (`terms.py`).
     """
 
     __slots__ = ("attribute", "operand", "operator")
@@ -157,14 +159,20 @@ class Predicate(Expr):
         return hash((self.attribute, self.operator, self.operand))
 
 
+class Has(Predicate):
+    """`HAS ANY`, `HAS ALL` or `HAS NONE` of some constants. It is never undefined, unlike other predicates."""
+
+    __slots__ = ()
+
+
 class Truth(Expr):
-    """TRUE or FALSE as a whole expression."""
+    """TRUE, FALSE, or NULL, which is undefined, as a whole expression."""
 
     __slots__ = ("value",)
     depth = 0
     size = 1
 
-    def __init__(self, value: bool) -> None:
+    def __init__(self, value: bool | None) -> None:
         self.value = value
 
     def predicates(self) -> Iterator[Predicate]:

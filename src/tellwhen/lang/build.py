@@ -1,4 +1,4 @@
-"""Python -> Expr: `col("price") < 20`. Also checks the parts of predicates, whatever form they came in."""
+"""The parts of a predicate -> Predicate, checked, whatever form they came in."""
 
 from __future__ import annotations
 
@@ -11,41 +11,55 @@ from tellwhen.lang.ast import (
     COMPARISONS,
     LIKES,
     LISTS,
+    MEMBERSHIPS,
     PRESENCES,
     RANGES,
     TEXTS,
     Expr,
-    Not,
+    Has,
     Predicate,
-    as_expr,
+    Truth,
 )
 from tellwhen.lang.like import tokens
+from tellwhen.lang.literals import name_text
 from tellwhen.lang.patterns import compiled
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import constant, family_of, fits_float, fits_int, is_unicode
 
 
 def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
     """A predicate whose attribute, operator and operand fit together; raises ExpressionError where they do not."""
-    name(attribute)
+    if is_computed(attribute):
+        shown_name = name_text(attribute)
+    else:
+        shown_name = name(attribute)
     if operator in COMPARISONS:
-        operand = constant(operand, attribute)
+        operand = constant(operand, shown_name)
     elif operator in LISTS:
-        operand = _constants(attribute, operator, operand)
+        operand = _constants(shown_name, operator, operand)
+    elif operator in MEMBERSHIPS:
+        return Has(attribute, operator, _constants(shown_name, operator, operand))  # type: ignore[arg-type]
     elif operator in RANGES:
-        operand = _constants(attribute, operator, operand)
+        operand = _constants(shown_name, operator, operand)
         if len(operand) != 2:
-            raise ExpressionError(f"{attribute}: {operator} takes two constants, not {len(operand)}")
+            raise ExpressionError(f"{shown_name}: {operator} takes two constants, not {len(operand)}")
     elif operator in LIKES:
-        operand = _like(attribute, operator, operand)
+        operand = _like(shown_name, operator, operand)
     elif operator in TEXTS:
-        operand = _text(attribute, operator, operand)
+        operand = _text(shown_name, operator, operand)
         if operator == "MATCHES":
             compiled(operand)
     elif operator in PRESENCES:
         operand = None
     else:
-        raise ExpressionError(f"{attribute}: unknown operator {operator!r}")
+        raise ExpressionError(f"{shown_name}: unknown operator {operator!r}")
     return Predicate(attribute, operator, operand)  # type: ignore[arg-type]
+
+
+def has(attribute: str, word: str, constants: Iterable[Any]) -> Expr:
+    """`HAS ANY`, `HAS ALL` or `HAS NONE`. Of an empty list, nothing is had, and all."""
+    operand = tuple(constants)
+    return predicate(attribute, f"HAS {word}", operand) if operand else Truth(word != "ANY")
 
 
 def name(attribute: str) -> str:
@@ -94,120 +108,3 @@ def _like(attribute: str, operator: str, operand: Any) -> tuple[str, str | None]
             raise ExpressionError(f"{attribute}: ESCAPE takes one character")
     tokens(pattern, escape)
     return pattern, escape
-
-
-class Column:
-    """An attribute, to be compared with Python's operators; alone it stands for a Boolean attribute that is true.
-
-    >>> import tellwhen as tw
-    >>> price, genre = tw.col("price"), tw.col("genre")
-    >>> print(price.between(20, 40) & genre.isin(["crime", "classics"]) | ~tw.col("sold"))
-    price BETWEEN 20 AND 40 AND genre IN ('crime', 'classics') OR NOT sold = TRUE
-    """
-
-    __slots__ = ("_name",)
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, name_: str) -> None:
-        self._name = name(name_)
-
-    def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
-        return predicate(self._name, "=", other)
-
-    def __ne__(self, other: object) -> Predicate:  # type: ignore[override]
-        return predicate(self._name, "<>", other)
-
-    def __lt__(self, other: object) -> Predicate:
-        return predicate(self._name, "<", other)
-
-    def __le__(self, other: object) -> Predicate:
-        return predicate(self._name, "<=", other)
-
-    def __gt__(self, other: object) -> Predicate:
-        return predicate(self._name, ">", other)
-
-    def __ge__(self, other: object) -> Predicate:
-        return predicate(self._name, ">=", other)
-
-    def isin(self, values: Iterable[Any]) -> Predicate:
-        """`IN`: equal to one of the values."""
-        return predicate(self._name, "IN", values)
-
-    def not_in(self, values: Iterable[Any]) -> Predicate:
-        """`NOT IN`: equal to none of the values."""
-        return predicate(self._name, "NOT IN", values)
-
-    def between(self, low: Any, high: Any) -> Predicate:
-        """`BETWEEN`: at least `low` and at most `high`."""
-        return predicate(self._name, "BETWEEN", (low, high))
-
-    def not_between(self, low: Any, high: Any) -> Predicate:
-        """`NOT BETWEEN`: less than `low` or greater than `high`."""
-        return predicate(self._name, "NOT BETWEEN", (low, high))
-
-    def like(self, pattern: str, escape: str | None = None) -> Predicate:
-        """`LIKE`: the whole string fits the pattern; `%` stands for any characters, `_` for one."""
-        return predicate(self._name, "LIKE", (pattern, escape))
-
-    def not_like(self, pattern: str, escape: str | None = None) -> Predicate:
-        """`NOT LIKE`: the string does not fit the pattern."""
-        return predicate(self._name, "NOT LIKE", (pattern, escape))
-
-    def startswith(self, prefix: str) -> Predicate:
-        """`STARTS WITH`."""
-        return predicate(self._name, "STARTS WITH", prefix)
-
-    def endswith(self, suffix: str) -> Predicate:
-        """`ENDS WITH`."""
-        return predicate(self._name, "ENDS WITH", suffix)
-
-    def contains(self, part: str) -> Predicate:
-        """`CONTAINS`."""
-        return predicate(self._name, "CONTAINS", part)
-
-    def matches(self, pattern: str) -> Predicate:
-        """`MATCHES`: the regular expression, in RE2's syntax, is found somewhere in the string."""
-        return predicate(self._name, "MATCHES", pattern)
-
-    def is_null(self) -> Predicate:
-        """`IS NULL`: the event has no value."""
-        return predicate(self._name, "IS NULL", None)
-
-    def is_not_null(self) -> Predicate:
-        """`IS NOT NULL`: the event has a value."""
-        return predicate(self._name, "IS NOT NULL", None)
-
-    def as_predicate(self) -> Predicate:
-        """The attribute is TRUE."""
-        return predicate(self._name, "=", True)
-
-    def __and__(self, other: object) -> Expr:
-        return self.as_predicate() & other
-
-    def __or__(self, other: object) -> Expr:
-        return self.as_predicate() | other
-
-    def __xor__(self, other: object) -> Expr:
-        return self.as_predicate() ^ other
-
-    def __invert__(self) -> Expr:
-        return Not(self.as_predicate())
-
-    def __rand__(self, other: object) -> Expr:
-        return as_expr(other) & self
-
-    def __bool__(self) -> bool:
-        raise TypeError("a column has no truth value; combine with & | ^ ~, not and/or/not")
-
-    def __repr__(self) -> str:
-        return f"tellwhen.col({self._name!r})"
-
-
-def col(attribute: str) -> Column:
-    """The attribute of this name, to build expressions in Python.
-
-    >>> import tellwhen as tw
-    >>> print((tw.col("level") == "critical") & ~tw.col("muted"))
-    level = 'critical' AND NOT muted = TRUE
-    """
-    return Column(attribute)

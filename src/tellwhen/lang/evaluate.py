@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tellwhen.lang import like, limits, patterns
-from tellwhen.lang.ast import And, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.compute import computed, term_of
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_present, members, reduce
 
 
@@ -23,7 +25,7 @@ def evaluate(expr: Expr, event: Mapping[str, Any]) -> bool | None:
 def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
     """The value of `expr` on an event that is flat already: nested objects have become dotted names."""
     if isinstance(expr, Predicate):
-        return predicate_value(expr, event.get(expr.attribute))
+        return predicate_value(expr, value_in(event, expr.attribute))
     if isinstance(expr, Truth):
         return expr.value
     if isinstance(expr, Not):
@@ -35,6 +37,11 @@ def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
     assert isinstance(expr, Xor | Xnor)
     values = [value_of(arg, event) for arg in expr.args]
     return parity(values) if isinstance(expr, Xor) else equivalence(values)
+
+
+def value_in(event: Mapping[str, Any], attribute: str) -> Any:
+    """The value of an attribute in a flat event, computed if it is a computed one."""
+    return computed(term_of(attribute), event) if is_computed(attribute) else event.get(attribute)
 
 
 # Kleene's connectives
@@ -73,6 +80,8 @@ def predicate_value(predicate: Predicate, value: Any) -> bool | None:
         return not is_present(value)
     if predicate.operator == "IS NOT NULL":
         return is_present(value)
+    if isinstance(predicate, Has):
+        return _has(predicate, value)
     comparable = []
     for member in members(value):
         if isinstance(member, Interval):
@@ -83,6 +92,17 @@ def predicate_value(predicate: Predicate, value: Any) -> bool | None:
         if reduced is not None and reduced.family == predicate.family:
             comparable.append(satisfies(predicate, reduced))
     return any(comparable) if comparable else None
+
+
+def _has(predicate: Has, value: Any) -> bool:
+    """Which of the constants are among the members? Never undefined."""
+    found = [equals(predicate, constant, value) for constant in predicate.constants]
+    return all(found) if predicate.operator == "HAS ALL" else any(found) == (predicate.operator == "HAS ANY")
+
+
+def equals(predicate: Has, constant: Any, value: Any) -> bool:
+    """Does some member equal the constant?"""
+    return predicate_value(Predicate(predicate.attribute, "=", constant), value) is True
 
 
 def satisfies(predicate: Predicate, value: Value) -> bool:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tellwhen.lang.ast import Connective, Expr, Not, Predicate
+from tellwhen.lang.compute import term_of
 from tellwhen.lang.evaluate import value_of
-from tellwhen.lang.format import name_text, predicate_text, value_text
+from tellwhen.lang.format import predicate_text, value_text
+from tellwhen.lang.literals import name_text
+from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import flatten, is_present
 
 WORDS = {True: "true", False: "false", None: "undefined"}
@@ -63,6 +66,7 @@ def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
     elif isinstance(expr, Not):
         parts = (_explain(expr.arg, event),)
     elif isinstance(expr, Predicate):
-        value = event.get(expr.attribute)
-        note = f"{name_text(expr.attribute)} is {value_text(value) if is_present(value) else 'missing'}"
+        names = dict.fromkeys(term_of(expr.attribute).names()) if is_computed(expr.attribute) else [expr.attribute]
+        values = [(name_text(name), event.get(name)) for name in names]
+        note = ", ".join(f"{name} is {value_text(value) if is_present(value) else 'missing'}" for name, value in values)
     return Explanation(expr, value_of(expr, event), parts, note)

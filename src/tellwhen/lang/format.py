@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 from itertools import islice
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
 from tellwhen.errors import shown
-from tellwhen.lang.ast import COMPARISONS, LIKES, LISTS, RANGES, TEXTS, Connective, Expr, Not, Predicate, Truth
-from tellwhen.lang.parser import BINDING, IS_NAME, RESERVED
+from tellwhen.lang.ast import (
+    COMPARISONS,
+    LIKES,
+    LISTS,
+    MEMBERSHIPS,
+    RANGES,
+    TEXTS,
+    Connective,
+    Expr,
+    Not,
+    Predicate,
+    Truth,
+)
+from tellwhen.lang.compute import term_of
+from tellwhen.lang.literals import constant_text, name_text
+from tellwhen.lang.parser import BINDING
+from tellwhen.lang.terms import Call, Each, Term, is_computed, is_relation
 from tellwhen.lang.times import time_text
-from tellwhen.lang.values import Constant, Interval, is_missing, is_several
+from tellwhen.lang.values import Interval, is_missing, is_several
 
 
 def to_text(expr: Expr) -> str:
@@ -24,7 +40,7 @@ def _text(expr: Expr, binding: int) -> str:
     if isinstance(expr, Predicate):
         return predicate_text(expr)
     if isinstance(expr, Truth):
-        return "TRUE" if expr.value else "FALSE"
+        return "NULL" if expr.value is None else "TRUE" if expr.value else "FALSE"
     if isinstance(expr, Not):
         return "NOT " + _text(expr.arg, BINDING["NOT"])
     assert isinstance(expr, Connective)
@@ -37,7 +53,13 @@ def _text(expr: Expr, binding: int) -> str:
 def predicate_text(predicate: Predicate) -> str:
     """The text of a predicate."""
     attribute, operator, operand = name_text(predicate.attribute), predicate.operator, predicate.operand
-    if operator in LISTS:
+    if is_computed(predicate.attribute):
+        term = term_of(predicate.attribute)
+        if operator == "=" and operand is True and (isinstance(term, Each) or is_relation(term)):
+            return attribute
+        if (network := _network(term, operator, operand)) is not None:
+            return network
+    if operator in LISTS or operator in MEMBERSHIPS:
         return f"{attribute} {operator} ({', '.join(map(constant_text, operand))})"
     if operator in RANGES:
         return f"{attribute} {operator} {constant_text(operand[0])} AND {constant_text(operand[1])}"
@@ -50,11 +72,16 @@ def predicate_text(predicate: Predicate) -> str:
     return f"{attribute} {operator}"
 
 
-def name_text(name: str) -> str:
-    """The name of an attribute, in quotes where it would not parse without."""
-    if IS_NAME(name) and name.upper() not in RESERVED:
-        return name
-    return '"' + name.replace('"', '""') + '"'
+def _network(term: Term, operator: str, operand: Any) -> str | None:
+    """`ip IN CIDR '10.0.0.0/8'`, which the parser makes a range of addresses."""
+    if not (isinstance(term, Call) and term.function == "address" and operator in RANGES):
+        return None
+    try:
+        first, last = (ipaddress.ip_address(bytes.fromhex(end)) for end in operand)
+        (network, *others) = ipaddress.summarize_address_range(first, last)
+    except (ValueError, TypeError):
+        return None
+    return None if others else f"{term.args[0].text} {operator[: -len('BETWEEN')]}IN CIDR '{network}'"
 
 
 def value_text(value: Any, length: int = 60) -> str:
@@ -73,16 +100,3 @@ def value_text(value: Any, length: int = 60) -> str:
         known = value.item() if isinstance(value, np.generic) else value
         text = constant_text(known) if isinstance(known, bool) else shown(known, length)
     return text if len(text) <= length else text[: length - 3] + "..."
-
-
-def constant_text(value: Constant) -> str:
-    """A constant as a literal."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, dt.date):
-        return time_text(value)
-    assert_never(value)

@@ -28,3 +28,6 @@ OBJECTS = 10_000
 
 INTEGER = (1 << 62) - 1
 """Integers are exact up to this magnitude; beyond it a number is a double."""
+
+COMBINATIONS = 10_000
+"""Combinations of the members of several lists for which one value is computed; with more it is undefined."""

@@ -1,52 +1,37 @@
 """Text -> Expr: an operator-precedence parser with its own stacks, so that no nesting can exhaust Python's.
 
-Precedence, tightest first: predicate, NOT, AND, XOR and XNOR, OR. Keywords in any case.
-
-The tokens come from one `findall`, as strings: the fastest lexer that Python has. It drops their positions, which only
-errors need; `_fail` finds them by lexing again.
+Precedence, tightest first: terms (`term_parser.py`), predicate, NOT, AND, XOR and XNOR, OR. Keywords in any case.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from typing import Any, NoReturn
+import ipaddress
+from collections.abc import Sequence
+from typing import Any
 
 from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
-from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.lang.build import predicate
-from tellwhen.lang.times import timestamp
-from tellwhen.lang.values import Constant, constant
-
-NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
-RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"])
-
-# Possessive (*+): an unterminated quote fails at once instead of being retried shorter.
-TOKEN = re.compile(
-    rf"""\s*+(
-        {NAME}
-      | '(?:[^']|'')*+'
-      | "(?:[^"]|"")*+"
-      | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*
-      | <= | >= | <> | != | ==
-      | \S
-    )""",
-    re.VERBOSE,
-)
-IS_NAME = re.compile(NAME).fullmatch
-INTEGER = re.compile(r"[0-9]+").fullmatch
-FLOAT = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
+from tellwhen.lang.ast import And, Connective, Expr, Not, Operator, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.build import has, predicate
+from tellwhen.lang.relations import NOT_KNOWN, between, call, compared, holds, one_of, tested
+from tellwhen.lang.term_parser import TermParser
+from tellwhen.lang.terms import BINDING as SYMBOLS
+from tellwhen.lang.terms import RELATIONS, Call, Each, Literal, Name, Term
+from tellwhen.lang.tokens import keyword, show
+from tellwhen.lang.values import Constant
 
 COMPARISON = {"=": "=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<>": "<>", "!=": "<>"}
 CONNECTIVES: dict[str, type[Connective]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
 BINDING = {"(": 0, "OR": 1, "XOR": 2, "XNOR": 2, "AND": 3, "NOT": 4}
-KEYWORDS = {
-    spelling: word
-    for word in RESERVED | {"STARTS", "ENDS", "WITH", "CONTAINS", "MATCHES", "ESCAPE", "DATE", "TIMESTAMP"}
-    for spelling in (word, word.lower(), word.capitalize())
-}
-INITIALS = {letter for word in KEYWORDS for letter in (word[0].lower(), word[0].upper())}
+TAILS = frozenset(["IN", "BETWEEN", "LIKE", "ILIKE", "IS", "NOT", "STARTS", "ENDS", "CONTAINS", "MATCHES", "HAS"])
+"""Words that begin the operator of a predicate."""
+
+LITERALS = frozenset(["TRUE", "FALSE", "NULL"])
+FIRST = frozenset("'0123456789")
+"""What most constants begin with."""
+
+NO_CONDITION = frozenset(["abs", "address", "date_part", "length", "lower", "round", "substr", "upper", *SYMBOLS])
+"""Functions whose result is never TRUE or FALSE."""
 
 
 def parse(text: str) -> Expr:
@@ -55,6 +40,22 @@ def parse(text: str) -> Expr:
     >>> parse("price BETWEEN 20 AND 40 and not genre = 'crime'")
     tellwhen.parse("price BETWEEN 20 AND 40 AND NOT genre = 'crime'")
     """
+    return _Parser(_checked(text)).expression()
+
+
+def parse_term(text: str) -> Term:
+    """Read what a computed attribute is named after: a term, or a comparison of two."""
+    parser = _Parser(_checked(text))
+    found = parser.term()
+    if parser.tokens[parser.at] in RELATIONS:
+        operator = parser.tokens[parser.at]
+        parser.at += 1
+        found = Call(operator, (found, parser.term()))
+    parser.expect("", "the end")
+    return found
+
+
+def _checked(text: str) -> str:
     if not isinstance(text, str):
         raise ExpressionError(f"an expression's text is a str, not a {type(text).__name__}")
     if len(text) > limits.TEXT:
@@ -64,25 +65,13 @@ def parse(text: str) -> Expr:
             text.encode()
         except UnicodeEncodeError as error:
             raise ParseError("a lone surrogate is not text", text, error.start) from None
-    return _Parser(text).expression()
+    return text
 
 
-def _keyword(token: str) -> str | None:
-    """The keyword that a token spells, in upper case. The first letter rules out most names."""
-    return KEYWORDS.get(token) or (KEYWORDS.get(token.upper()) if token[0] in INITIALS else None)
+class _Parser(TermParser):
+    _closed_by: dict[int, int] | None = None  # by the index of an opening parenthesis
 
-
-class _Parser:
-    __slots__ = ("at", "text", "tokens")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        # Without white space at the end: the pattern would fail there at every character, in quadratic time.
-        self.tokens: list[str] = TOKEN.findall(text.rstrip())
-        self.tokens.append("")  # the end
-        self.at = 0
-
-    def expression(self) -> Expr:
+    def expression(self, closing: str = "") -> Expr:
         operands: list[Expr] = []
         operators: list[str] = []
         indexes: list[int] = []  # of the operators' tokens, for errors
@@ -91,13 +80,13 @@ class _Parser:
         while True:
             # an operand is due
             token = tokens[self.at]
-            word = _keyword(token) if token else None
-            if token == "(" or word == "NOT":
+            word = keyword(token)
+            if word == "NOT" or (token == "(" and not self._is_term()):
                 operators.append("(" if token == "(" else "NOT")
                 indexes.append(self.at)
                 depth += 1
                 if depth > limits.DEPTH:
-                    self._fail(f"an expression is nested at most {limits.DEPTH} deep")
+                    self.fail(f"an expression is nested at most {limits.DEPTH} deep")
                 self.at += 1
                 continue
             operands.append(self._operand(token, word))
@@ -107,22 +96,23 @@ class _Parser:
                 if token == ")":
                     depth -= self._reduce(operands, operators, indexes, 1)
                     if not operators:
-                        self._fail("this ) closes nothing")
+                        self.fail("this ) closes nothing")
                     operators.pop()
                     indexes.pop()
                     depth -= 1
                     self.at += 1
                     continue
                 break
-            if not token:
+            if token == closing:
                 self._reduce(operands, operators, indexes, 1)
                 if operators:
                     self.at = indexes[-1]
-                    self._fail("this ( is never closed")
+                    self.fail("this ( is never closed")
+                self.at += 1
                 return operands[0]
-            word = _keyword(token)
+            word = keyword(token)
             if word not in CONNECTIVES:
-                self._fail(f"expected AND, OR, XOR, XNOR or the end, found {_show(token)}")
+                self.fail(f"expected AND, OR, XOR, XNOR or {closing or 'the end'}, found {show(token)}")
             binding = BINDING[word]
             depth -= self._reduce(operands, operators, indexes, binding + 1)
             # Equal operators wait, so that a chain of n operands becomes a node in one step.
@@ -153,191 +143,231 @@ class _Parser:
                 operands.append(CONNECTIVES[word].of(*args))
         except LimitError as error:
             self.at = index
-            self._fail(str(error))
+            self.fail(str(error))
         return negations
 
+    def _is_term(self) -> bool:
+        """Does this parenthesis enclose a term, not an expression? What follows its end tells: an operator of terms."""
+        if self._closed_by is None:
+            self._closed_by = {}
+            waiting = []
+            for index, token in enumerate(self.tokens):
+                if token == "(":
+                    waiting.append(index)
+                elif token == ")" and waiting:
+                    self._closed_by[waiting.pop()] = index
+        last = self._closed_by.get(self.at)
+        if last is None:
+            return False
+        after = self.tokens[last + 1]
+        return after in COMPARISON or after in SYMBOLS or keyword(after) in TAILS
+
+    # predicates
+
     def _operand(self, token: str, word: str | None) -> Expr:
-        if word == "TRUE" or word == "FALSE":
-            self.at += 1
-            return Truth(word == "TRUE")
-        attribute = self._attribute(token, word)
-        self.at += 1
-        start = self.at
-        token = self.tokens[start]
-        try:
-            operator = COMPARISON.get(token)
-            if operator is not None:
+        tokens, start = self.tokens, self.at
+        if not token:
+            self.fail("expected an attribute, NOT or (, found the end of the text")
+        following = tokens[start + 1]
+        if (word is None or word not in LITERALS) and (token[0].isalpha() or token[0] in '_"'):
+            operator = COMPARISON.get(following)
+            if operator is not None and tokens[start + 2][:1] in FIRST and tokens[start + 3] not in SYMBOLS:
+                # The common case. A literal is of a right type by construction: nothing left to check.
+                attribute = self.attribute(token, word)
+                self.at = start + 2
+                return Predicate(attribute, operator, self.constant())  # type: ignore[arg-type]
+            if following not in SYMBOLS and following != "(" and following != "[" and following[:1] != "'":
+                attribute = self.attribute(token, word)
                 self.at += 1
-                # A literal of the right type by construction: nothing left for predicate() to check.
-                return Predicate(attribute, operator, self._constant(attribute))  # type: ignore[arg-type]
-            return self._worded(attribute, _keyword(token) if token else None)
+                return self._tail(attribute)
+        return self._tail(self.term())
+
+    def _tail(self, left: str | Term) -> Expr:
+        """The predicate whose left side is read: an attribute, or a term."""
+        start = self.at
+        try:
+            return self._compared(left, self.tokens[start])
+        except ParseError:
+            raise
         except (ExpressionError, LimitError) as error:
             self.at = start
-            self._fail(str(error))
+            self.fail(str(error))
 
-    def _worded(self, attribute: str, word: str | None) -> Expr:
-        """The predicate of an operator that is a word; without one, of a bare Boolean attribute."""
-        if word in ("IN", "BETWEEN", "LIKE"):
-            return self._negatable(attribute, word, "")
+    def _compared(self, left: str | Term, token: str) -> Expr:
+        operator = COMPARISON.get(token)
+        if operator is not None:
+            self.at += 1
+            right = self._value()
+            if isinstance(left, str) and not isinstance(right, Term):
+                return Predicate(left, operator, right)  # type: ignore[arg-type]
+            return compared(_left(left), operator, _right(right))
+        word = keyword(token)
         if word == "NOT":
             self.at += 1
-            word = _keyword(self.tokens[self.at] or " ")
-            if word in ("IN", "BETWEEN", "LIKE"):
-                return self._negatable(attribute, word, "NOT ")
-            self._fail("expected IN, BETWEEN or LIKE after NOT; for other operators write NOT before the attribute")
+            word = keyword(self.tokens[self.at])
+            if word not in ("IN", "BETWEEN", "LIKE", "ILIKE"):
+                self.fail(
+                    "expected IN, BETWEEN, LIKE or ILIKE after NOT; for other operators write NOT before the attribute"
+                )
+            return self._negatable(left, word, True)
+        if word in ("IN", "BETWEEN", "LIKE", "ILIKE"):
+            return self._negatable(left, word, False)
         if word in ("CONTAINS", "MATCHES"):
             self.at += 1
-            return predicate(attribute, word, self._string(word))
+            return self._with_text(left, word)
         if word in ("STARTS", "ENDS"):
             self.at += 1
-            self._expect("WITH")
-            return predicate(attribute, f"{word} WITH", self._string("WITH"))
+            self.expect("WITH")
+            return self._with_text(left, f"{word} WITH")
+        if word == "HAS":
+            return self._has(left)
         if word == "IS":
             self.at += 1
-            negated = _keyword(self.tokens[self.at] or " ") == "NOT"
-            self.at += negated
-            self._expect("NULL")
-            return Predicate(attribute, "IS NOT NULL" if negated else "IS NULL", None)
-        if self.tokens[self.at] == "==":
-            self._fail("equality is written =")
-        return Predicate(attribute, "=", True)
+            presence: Operator = "IS NOT NULL" if self.takes("NOT") else "IS NULL"
+            self.expect("NULL")
+            return Predicate(left, presence, None) if isinstance(left, str) else tested(left, presence, None)
+        if token == "==":
+            self.fail("equality is written =")
+        return self._bare(left)
 
-    def _negatable(self, attribute: str, word: str, negation: str) -> Expr:
+    def _bare(self, left: str | Term) -> Expr:
+        """Without an operator: something that is TRUE or FALSE itself."""
+        if isinstance(left, str):
+            return Predicate(left, "=", True)
+        if isinstance(left, Literal):
+            if left.value is None or isinstance(left.value, bool):
+                return Truth(left.value)
+            self.fail(f"expected an operator after {left.text}, found {show(self.tokens[self.at])}")
+        if isinstance(left, Call) and left.function in NO_CONDITION:
+            self.fail(f"{left.text} is not true or false by itself: compare it with something")
+        assert isinstance(left, Name | Call | Each)
+        return holds(left)
+
+    def _value(self) -> Constant | Term:
+        """What is compared with: a constant, or a term that is none."""
+        token = self.tokens[self.at]
+        first = token[:1]
+        if first in FIRST and self.tokens[self.at + 1] not in SYMBOLS:
+            return self.constant()
+        if first == "-" and self.tokens[self.at + 1].isdigit() and self.tokens[self.at + 2] not in SYMBOLS:
+            self.at += 1
+            return -self.constant()  # type: ignore[operator]
+        if first == '"':
+            self.fail(
+                "expected a constant, found a quoted name; strings take single quotes, and an attribute with quotes "
+                f"goes into parentheses here: ({show(token)})"
+            )
+        found = self.term()
+        return found.value if isinstance(found, Literal) and found.value is not None else found
+
+    def _with_text(self, left: str | Term, operator: str) -> Expr:
+        if self.takes("NULL"):
+            return NOT_KNOWN
+        return self._tested(left, operator, self.string(operator))
+
+    def _tested(self, left: str | Term, operator: str, operand: Any) -> Expr:
+        return predicate(left, operator, operand) if isinstance(left, str) else tested(left, operator, operand)
+
+    def _negatable(self, left: str | Term, word: str, is_negated: bool) -> Expr:
         """The predicate of an operator that may follow NOT."""
         self.at += 1
-        if word == "LIKE":
-            pattern = self._string("LIKE")
-            escape = None
-            if _keyword(self.tokens[self.at] or " ") == "ESCAPE":
-                self.at += 1
-                escape = self._string("ESCAPE")
-            return predicate(attribute, negation + word, (pattern, escape))
+        negation = "NOT " if is_negated else ""
+        if word in ("LIKE", "ILIKE"):
+            return self._like(left, negation + "LIKE", word == "ILIKE")
         if word == "BETWEEN":
-            low = self._constant(attribute)
-            self._expect("AND")
-            return self._listed(attribute, negation + word, (low, self._constant(attribute)))
-        self._expect("(")
-        constants = [self._constant(attribute)]
-        while self.tokens[self.at] == ",":
-            self.at += 1
-            constants.append(self._constant(attribute))
-        self._expect(")", "a comma or )")
-        return self._listed(attribute, negation + word, tuple(constants))
+            low = self._value()
+            self.expect("AND")
+            ends = [low, self._value()]
+            if isinstance(left, str) and _are_constant(ends):
+                return _listed(left, negation + word, ends)
+            return between(_left(left), is_negated, _right(ends[0]), _right(ends[1]))
+        if self.tokens[self.at] != "(" and self.takes("CIDR"):
+            return self._networks(left, is_negated)
+        items = self._items()
+        if isinstance(left, str) and items and _are_constant(items):
+            return _listed(left, negation + word, items)
+        return one_of(_left(left), is_negated, [_right(item) for item in items])
 
-    def _listed(self, attribute: str, operator: Any, constants: tuple[Constant, ...]) -> Predicate:
-        # Each literal is right by construction. What is left to check: how many there are, and that they go together.
-        kind = type(constants[0])
-        if kind is not float and len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
-            return Predicate(attribute, operator, constants)
-        return predicate(attribute, operator, constants)
+    def _items(self) -> list[Constant | Term]:
+        """A list in parentheses."""
+        tokens = self.tokens
+        items: list[Constant | Term] = []
+        self.expect("(")
+        if tokens[self.at] == ")":
+            self.at += 1
+            return items
+        while True:
+            items.append(self._value())
+            token = tokens[self.at]
+            if token == ")":
+                self.at += 1
+                return items
+            self.expect(",", "a comma or )")
 
-    def _attribute(self, token: str, word: str | None) -> str:
-        first = token[:1]
-        if first == '"' and len(token) > 2:
-            name = token[1:-1].replace('""', '"')
-            if len(name) > limits.NAME or "\0" in name:
-                self._fail(f"the name of an attribute has at most {limits.NAME} characters, and no NUL")
-            return name
-        if word not in RESERVED and (first.isalpha() or IS_NAME(token)):
-            if len(token) > limits.NAME:
-                self._fail(f"the name of an attribute has at most {limits.NAME} characters")
-            return token
-        if first and (first in "'.-" or first.isdigit()) and token != "'":
-            self._fail("expected an attribute, found a constant; write the attribute first")
-        if word is not None:
-            self._fail(f'expected an attribute, found the keyword {word}; quote it to use it as a name: "{token}"')
-        self._fail(f"expected an attribute, NOT or (, found {_show(token)}")
+    def _like(self, left: str | Term, operator: str, ignores_case: bool) -> Expr:
+        if self.takes("NULL"):
+            return NOT_KNOWN
+        pattern, escape = self.string("LIKE"), None
+        if self.takes("ESCAPE"):
+            escape = self.string("ESCAPE")
+        if ignores_case:
+            left, pattern, escape = call("lower", _left(left)), pattern.lower(), escape and escape.lower()
+        return self._tested(left, operator, (pattern, escape))
 
-    def _constant(self, attribute: str) -> Constant:
-        token = self.tokens[self.at]
-        first = token[:1]
-        if first.isdigit() and token.isdigit() and len(token) < 19 and token.isascii():
-            self.at += 1
-            return int(token)
-        if first == "'":
-            return self._string("")
-        if first == "-" or first == "+":
-            self.at += 1
-            value = self._number(self.tokens[self.at])
-            return -value if first == "-" else value
-        if first.isdigit() or (first == "." and len(token) > 1):
-            return self._number(token)
-        word = _keyword(token) if token else None
-        if word == "TRUE" or word == "FALSE":
-            self.at += 1
-            return word == "TRUE"
-        if word == "DATE" or word == "TIMESTAMP":
-            self.at += 1
-            return self._time(word, attribute)
-        if word == "NULL":
-            self._fail("nothing compares with NULL; write IS NULL or IS NOT NULL")
-        if first == '"':
-            self._fail("expected a constant, found a quoted name; strings take single quotes")
-        self._fail(f"expected a constant, found {_show(token)}")
+    def _networks(self, left: str | Term, is_negated: bool) -> Expr:
+        """Addresses of one network, or of one of several."""
+        texts: list[str] = []
+        if self.takes("("):
+            texts.append(self.string("CIDR"))
+            while self.takes(","):
+                texts.append(self.string("CIDR"))
+            self.expect(")", "a comma or )")
+        else:
+            texts.append(self.string("CIDR"))
+        address = call("address", _left(left))
+        parts = [tested(address, "NOT BETWEEN" if is_negated else "BETWEEN", _network(text)) for text in texts]
+        connective = And if is_negated else Or
+        return parts[0] if len(parts) == 1 else connective.of(*parts)
 
-    def _number(self, token: str) -> int | float:
-        if INTEGER(token):
-            # The length first: int() of a huge literal is slow, and refused by Python beyond 4,300 digits.
-            value = int(token) if len(token) < 1000 else limits.INTEGER + 1
-            if value > limits.INTEGER:
-                self._fail(f"integers go up to ±{limits.INTEGER}; write a decimal point to compare as a double")
-            self.at += 1
-            return value
-        if FLOAT(token) and len(token) < 1000:
-            number = float(token)
-            if number - number != 0:
-                self._fail("this number is too large for a double")
-            self.at += 1
-            return number
-        self._fail(f"expected a number, found {_show(token)}")
-
-    def _string(self, after: str) -> str:
-        token = self.tokens[self.at]
-        if token[:1] != "'" or len(token) < 2:
-            if token == "'":
-                self._fail("this string is never closed; a quote inside is written ''")
-            where = f" after {after}" if after else ""
-            self._fail(f"expected a string{where}, found {_show(token)}")
-        value = token[1:-1]
-        if "'" in value:
-            value = value.replace("''", "'")
-        if len(value) > limits.STRING:
-            self._fail(f"a string constant has at most {limits.STRING} characters")
-        if "\0" in value:
-            self._fail("a string constant contains no NUL")
+    def _has(self, left: str | Term) -> Expr:
         self.at += 1
-        return value
-
-    def _time(self, word: str, attribute: str) -> Constant:
-        text = self._string(word).strip()
-        try:
-            value: Any = dt.date.fromisoformat(text) if word == "DATE" else timestamp(text)
-            return constant(value, attribute)
-        except (ValueError, OverflowError):
-            self.at -= 1
-            example = "DATE '2026-01-31'" if word == "DATE" else "TIMESTAMP '2026-01-31 23:59:59.123456'"
-            self._fail(f"this is not a {word}; an example: {example}")
-
-    def _expect(self, wanted: str, words: str = "") -> None:
-        token = self.tokens[self.at]
-        if token != wanted and (not token or _keyword(token) != wanted):
-            self._fail(f"expected {words or wanted}, found {_show(token)}")
-        self.at += 1
-
-    def _fail(self, message: str) -> NoReturn:
-        position = len(self.text)
-        for index, match in enumerate(TOKEN.finditer(self.text.rstrip())):
-            if index == self.at:
-                position = match.start(1)
+        for word in ("ANY", "ALL", "NONE"):
+            if self.takes(word):
                 break
-        raise ParseError(message, self.text, position)
+        else:
+            self.fail(f"expected ANY, ALL or NONE after HAS, found {show(self.tokens[self.at])}")
+        items = self._items()
+        if not isinstance(left, str) or not _are_constant(items):
+            self.fail(f"HAS {word} is for an attribute and a list of constants")
+        return has(left, word, items)
 
 
-def _show(token: str) -> str:
-    if not token:
-        return "the end of the text"
-    if token == "'":
-        return "a string that is never closed"
-    if not token.isprintable():
-        return ascii(token) if len(token) < 20 else "a long token"
-    return token if len(token) <= 40 else token[:37] + "..."
+def _left(given: str | Term) -> Term:
+    """The left side of a predicate: an attribute, or a term."""
+    return Name(given) if isinstance(given, str) else given
+
+
+def _right(given: Constant | Term) -> Term:
+    """The right side: a constant, or a term."""
+    return given if isinstance(given, Term) else Literal(given)
+
+
+def _are_constant(items: Sequence[Constant | Term]) -> bool:
+    return not any([isinstance(item, Term) for item in items])
+
+
+def _listed(attribute: str, operator: Any, items: Sequence[Any]) -> Expr:
+    # Each literal is right by construction. What is left to check: how many there are, and that they go together.
+    kind, constants = type(items[0]), tuple(items)
+    if kind is not float and len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
+        return Predicate(attribute, operator, constants)
+    return predicate(attribute, operator, constants)
+
+
+def _network(text: str) -> tuple[str, str]:
+    """Its first and last address, as `address()` writes them."""
+    try:
+        network = ipaddress.ip_network(text.strip(), strict=False)
+    except ValueError:
+        raise ExpressionError(f"'{text}' is no network of addresses; an example: '10.0.0.0/8'") from None
+    return network.network_address.packed.hex(), network.broadcast_address.packed.hex()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +13,14 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Marginals, Typical, by_domain
 from tellwhen.encode.events import EventEncoder, entries_of
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.lang.values import members, reduce
+from tellwhen.lang.compute import computed, term_of
+from tellwhen.lang.terms import is_computed
+from tellwhen.lang.values import flatten, members, reduce
 from tellwhen.profile.profile import Profile
 from tellwhen.schema import Schema, value_from_text
+
+COMPUTED_EVENTS = 256
+"""Events of the sample that tell which values a computed attribute has."""
 
 Entries = tuple[I32, I64, F64]
 """Domains, points on them, and the shares of the events that have each."""
@@ -34,6 +40,7 @@ class TypicalEvents(Typical):
         self._sample, self._values = _Encoded(), _Encoded()
         self._entries: dict[str, Entries] = {}  # by attribute
         self._bounds: list[tuple[float, float]] = []  # by domain
+        self._computations: dict[str, list[tuple[Any, float]]] = {}  # by computed attribute: its values, and shares
         self._marginals = Marginals(np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
     @cached_property
@@ -65,7 +72,9 @@ class TypicalEvents(Typical):
         by_name = attributes.by_name
         encoder = EventEncoder(attributes, Schema())  # text is read by `_read`
         for event, _ in self._decoded:
-            encoder.add({name: _read(by_name[name], value) for name, value in event.items() if name in by_name})
+            # What no subscription has may still be part of what one computes.
+            known = {name: _read(by_name[name], value) if name in by_name else value for name, value in event.items()}
+            encoder.add(known)
         self._events = encoder.finish()
         self._weight = np.array([weight for _, weight in self._decoded])
         self._sample = _Encoded(self._store)
@@ -90,10 +99,9 @@ class TypicalEvents(Typical):
         """The values of one attribute on all of its domains."""
         entries: list[tuple[int, int, float]] = []
         if attribute.presence >= 0:
-            present = self._present.get(attribute.name, 0.0)
+            present = self._share(attribute.name)
             entries += (attribute.presence, 0, 1 - present), (attribute.presence, 1, present)
-        for value, weight in self._profile.weights(attribute.name):
-            share = weight / self._profile.events
+        for value, share in self._shares(attribute.name):
             for reading in members(_read(attribute, value)):
                 reduced = reduce(reading)
                 if reduced is not None:
@@ -101,11 +109,33 @@ class TypicalEvents(Typical):
         domain, point, shares = zip(*entries, strict=True) if entries else ((), (), ())
         return np.array(domain, np.int32), np.array(point, np.int64), np.array(shares, np.float64)
 
+    def _shares(self, name: str) -> Iterator[tuple[Any, float]]:
+        """The values of an attribute, and the share of the events that have each: in the sample, if it is computed."""
+        if is_computed(name):
+            yield from self._computed(name)
+        else:
+            for value, weight in self._profile.weights(name):
+                yield value, weight / self._profile.events
+
+    def _share(self, name: str) -> float:
+        """The share of the events that have an attribute."""
+        return sum(share for _, share in self._computed(name)) if is_computed(name) else self._present.get(name, 0.0)
+
+    def _computed(self, name: str) -> list[tuple[Any, float]]:
+        if name not in self._computations:
+            term, some = term_of(name), self._decoded[:COMPUTED_EVENTS]
+            total = sum(weight for _, weight in some)
+            found = [(computed(term, flatten(event)), weight / total) for event, weight in some]
+            self._computations[name] = [(value, share) for value, share in found if value is not None]
+        return self._computations[name]
+
     def _bound(self, name: str, kind: DomainKind) -> tuple[float, float]:
         """The share of the events that carry a domain of an attribute, at least and at most."""
         if kind == "presence":  # every event says whether the attribute is there
             return 1.0, 1.0
-        present = self._present.get(name, 0.0)
+        present = self._share(name)
+        if is_computed(name):
+            return present, present
         if kind == "pattern":
             return 0.0, present
         counted = self._profile.families(name).get(FAMILY[kind] or "", 0) / self._profile.events

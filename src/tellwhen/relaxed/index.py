@@ -15,6 +15,7 @@ from tellwhen.containers.named import flatten
 from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
 from tellwhen.engines.shared.stabbing import satisfied_sizes
 from tellwhen.kernels.arrays import F64, Events, Snapshot
+from tellwhen.lang.compute import weighed
 from tellwhen.ranking import Best, Heaps, in_parts
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
@@ -84,7 +85,7 @@ class Relaxed:
 
     def _index(self, view: View, first: int, last: int) -> _Built:
         snapshot = view.snapshot
-        attributes = [domain.attribute for domain in view.attributes.domains[: snapshot.domains]]
+        attributes = [weighed(domain.attribute) for domain in view.attributes.domains[: snapshot.domains]]
         ranks = {name: rank for rank, name in enumerate(sorted(set(attributes)))}
         rank_of = np.array([ranks[name] for name in attributes], dtype=np.int32)
         slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them

@@ -20,11 +20,11 @@ import zlib
 from typing import Any
 
 from tellwhen.errors import ExpressionError
-from tellwhen.lang.ast import Connective, Expr, Not, Predicate, Truth
+from tellwhen.lang.ast import MEMBERSHIPS, Connective, Expr, Has, Not, Predicate, Truth
 from tellwhen.lang.parser import CONNECTIVES
 from tellwhen.lang.read import read
 
-FORMAT = b"\x01"
+FORMAT = b"\x02"
 HEADER_BYTES = 5
 
 
@@ -63,7 +63,7 @@ def _checksum(text: str, tree: bytes) -> bytes:
 
 
 def _tree(expression: Expr) -> Any:
-    if type(expression) is Predicate:
+    if isinstance(expression, Predicate):
         return expression.attribute, expression.operator, expression.operand
     if isinstance(expression, Connective):
         return expression.keyword, [_tree(arg) for arg in expression.args]
@@ -74,11 +74,12 @@ def _tree(expression: Expr) -> Any:
 
 
 def _expression(tree: Any) -> Expr:
-    if type(tree) is bool:
+    if tree is None or type(tree) is bool:
         return Truth(tree)
     if len(tree) == 3:
         attribute, operator, operand = tree
-        return Predicate(attribute, operator, tuple(operand) if type(operand) is list else operand)
+        kind = Has if operator in MEMBERSHIPS else Predicate
+        return kind(attribute, operator, tuple(operand) if type(operand) is list else operand)
     keyword, rest = tree
     if keyword == "NOT":
         return Not(_expression(rest))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from tellwhen import errors
+from tellwhen.lang.own import own_functions, register
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -42,8 +43,10 @@ class _InWorker:
 
     def __init__(self, function: Callable[[Batches], Batches]) -> None:
         self._function = function
+        self._own = own_functions()  # which expressions may call
 
     def __call__(self, batches: Batches) -> Batches:
+        register(self._own)
         if _InWorker.tasks < FREEZE_TASKS:
             _InWorker.tasks += 1
             gc.freeze()

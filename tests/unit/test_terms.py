@@ -1,0 +1,294 @@
+"""Is what is computed the same in text, Python and JSON, for dicts and tables, and computed once?"""
+
+import datetime as dt
+import json
+import logging
+import random
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+from support import settled
+from tellwhen.checks import check_matches, matched_pairs, random_event, random_expression, random_term
+from tellwhen.lang.functions import FUNCTIONS
+from tellwhen.lang.limits import COMBINATIONS, DEPTH
+from tellwhen.lang.parser import parse_term
+
+A, B, S = tw.col("a"), tw.col("b"), tw.col("s")
+FORMS = {
+    "a + b * 2 > 10": A + B * 2 > 10,
+    "(a + b) * 2 > 10": (A + B) * 2 > 10,
+    "a - (b - 1) = 3": A - (B - 1) == 3,
+    "1 - a <> 3": 1 - A != 3,
+    "2 * a / 3 >= b": 2 * A / 3 >= B,
+    "a % 2 = 0": A % 2 == 0,
+    "-a < 3": -A < 3,
+    "abs(a) <= 3": abs(A) <= 3,
+    "round(a, 1) = 0.5": A.round(1) == 0.5,
+    "a < b": A < B,
+    "lower(s) = 'x'": S.lower() == "x",
+    "upper(s) LIKE 'X%'": S.upper().like("X%"),
+    "length(s) BETWEEN 1 AND 3": S.length().between(1, 3),
+    "s || 'y' IN ('xy', 'zy')": S.concat("y").isin(["xy", "zy"]),
+    "substr(s, 2, 1) = 'y'": S.substr(2, 1) == "y",
+    "date_part('year', s) = 2026": S.date_part("year") == 2026,
+    "CAST(s AS int) > 5": S.cast("integer") > 5,
+    "coalesce(a, b, 3) > 2": tw.coalesce(A, B, 3) > 2,
+    "s HAS ANY ('x', 'y')": S.has_any(["x", "y"]),
+    "s HAS ALL (1, 2)": S.has_all([1, 2]),
+    "NOT s HAS NONE ('x')": ~S.has_none(["x"]),
+    "s[a > 1 AND b = 2]": S.any((A > 1) & (B == 2)),
+    "a IN (1, 2) OR a = b": A.isin([1, 2, B]),
+    "a >= b AND a <= 5": A.between(B, 5),
+    "a + b IS NULL": (A + B).is_null(),
+    'a = ("two words")': tw.col("a") == tw.col("two words"),
+    "FALSE": A.isin([]),
+    "TRUE": A.not_in([]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_three_forms_of_one_expression(text):
+    expression = tw.parse(text)
+    assert expression == FORMS[text]
+    assert str(expression) == text
+    assert tw.from_json(json.loads(json.dumps(expression.to_json()))) == expression
+
+
+def test_random_ones_read_back():
+    rng = random.Random(1)
+    for _ in range(2_000):
+        expression = random_expression(rng)
+        assert tw.parse(str(expression)) == expression
+        assert tw.from_json(json.loads(json.dumps(expression.to_json()))) == expression
+        term = random_term(rng, 4)
+        assert parse_term(term.text) == term
+
+
+def test_what_is_the_same_is_one_attribute_computed_once(monkeypatch):
+    index = tw.Index().add_many((n, f"a+b > {n} AND (a + b) < {n + 5}") for n in range(1_000))
+    index.add_many((f"c{n}", f"LOWER( s ) = 'x{n}'") for n in range(1_000))
+    assert set(index.types) == {"a + b", "lower(s)"}
+    calls = []
+    for name in ("+", "lower"):
+        known = FUNCTIONS[name]
+
+        def run(*values, known=known):
+            calls.append(values)
+            return known.run(*values)
+
+        monkeypatch.setitem(FUNCTIONS, name, known._replace(run=run))
+    assert index.match({"a": 2, "b": 3, "s": "X7"}) == [1, 2, 3, 4, "c7"]
+    assert len(calls) == 2
+    index.match({"a": 2})
+    assert len(calls) == 2
+    index.match_many([{"a": 2, "b": 3}] * 10)
+    assert len(calls) == 12
+
+
+def test_no_event_can_bring_a_computed_value_itself():
+    index = tw.Index().add(1, "a < b")
+    event = {"\0a < b": True, "a < b": True}
+    assert index.match(event) == []
+    assert index.match_many([event]).num_rows == 0
+    assert index.match_many(pa.Table.from_pylist([event])).num_rows == 0
+    entries = pa.array([[*event.items()]], pa.map_(pa.string(), pa.bool_()))
+    assert index.match_many(pa.table({"m": entries})).num_rows == 0
+    for wrong in ("\0a < b", "a\0"):
+        with pytest.raises(tw.ExpressionError):
+            tw.col(wrong)
+        with pytest.raises(tw.ExpressionError):
+            tw.from_json({"attribute": wrong, "operator": "=", "value": True})
+
+
+def test_where_all_parts_are_there_but_no_value_is_counted():
+    index = tw.Index().add_many({1: "price + tax > 3", 2: "a / b > 0"})
+    for event in ({"price": 1, "tax": "2"}, {"price": 1}, {"a": 1, "b": 0}, {}):
+        index.match(event)
+    assert index.stats()["mismatches"] == {"price + tax": 1, "a / b": 1}
+
+
+def test_many_combinations_are_undefined():
+    index = tw.Index().add(1, "a < b")
+    side = int(COMBINATIONS**0.5)
+    event = {"a": list(range(side)), "b": [side - 1] * side}
+    assert index.match(event) == [1]
+    event["b"] *= 2
+    assert index.match(event) == []
+    assert index.stats()["mismatches"] == {"a < b": 1}
+
+
+TOO_DEEP = 2 * DEPTH
+DEEP = {
+    "sum": "a" + " + a" * TOO_DEEP + " > 1",
+    "parentheses": "(" * TOO_DEEP + "a" + ")" * TOO_DEEP + " > 1",
+    "signs": "-(" * TOO_DEEP + "a" + ")" * TOO_DEEP + " > 1",
+    "functions": "abs(" * TOO_DEEP + "a" + ")" * TOO_DEEP + " > 1",
+    "brackets": "a[" * TOO_DEEP + "b" + "]" * TOO_DEEP,
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_nesting_is_limited(kind):
+    with pytest.raises(tw.ParseError, match="nested at most"):
+        tw.parse(DEEP[kind])
+
+
+def test_json_is_limited():
+    form = {"attribute": "a"}
+    for _ in range(TOO_DEEP):
+        form = {"function": "abs", "arguments": [form]}
+    with pytest.raises(tw.LimitError, match="nested at most"):
+        tw.from_json({"attribute": form, "operator": ">", "value": 1})
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"attribute": {"function": "abs"}, "value": 1}, "a name and a list of arguments"),
+        ({"attribute": {"function": "nope", "arguments": []}, "value": 1}, "no function nope"),
+        ({"attribute": {"function": "abs", "arguments": []}, "value": 1}, "takes 1 argument, not 0"),
+        ({"attribute": "a", "operator": "has any", "value": [{"attribute": "b"}]}, "list of constants"),
+        ({"attribute": "a", "operator": "like", "value": {"attribute": "b"}}, "a constant is a bool"),
+        ({"attribute": "a", "operator": "=", "value": [1]}, "not a list"),
+        ({"attribute": "a", "operator": "in", "value": 1}, "takes a list"),
+        ({"attribute": "a", "where": True, "value": 1}, "nothing else"),
+    ],
+)
+def test_bad_json(form, words):
+    with pytest.raises(tw.ExpressionError, match=words):
+        tw.from_json(form)
+
+
+CHOICES = {
+    "a": [-3, 0, 1, 2, 3, 5, 2**62 - 1, 2**53 + 1],
+    "b": [-2, 0, 1, 2, 3, 4],
+    "f": [0.5, 1.5, -1.5, 1e308, 0.0, 2.0],
+    "s": ["x", "X", "ab", "5", "é", ""],
+    "d": [dt.datetime(2026, month, 1) for month in (1, 2, 3)],
+    "l": [[], ["p"], ["p", "q"], ["r", "q", None]],
+    "items": [[], [{"p": 3, "q": 1}], [{"p": 3, "q": 2}, {"p": 1, "q": 1}], [{"p": None, "q": 1}], [{"p": 1}]],
+    "o": [{"x": 0}, {"x": 4}],
+}
+TEXTS = [
+    "a + b > 3", "a * b = 6", "a - f < -1.5", "a > b",
+    "a / b > 0.5", "a % b = 1", "a % f = 0.5", "-a > 2", "abs(a) = 3", "a < b",
+    "a <> f", "f * f > 2", "f + a > 1", "a + 1 > 4", "lower(s) = 'x'", "length(s) = 2", "length(l) > 1", "round(f) = 2",
+    "l HAS NONE ('p')", "l HAS ALL ('p', 'q')", "NOT l HAS ANY ('q')", "s || 'y' = 'xy'", "coalesce(a, b, 7) > 4",
+    "date_part('month', d) = 2", "CAST(a + 0.0 AS string) = '3.0'", "CAST(s AS int) = 5", "items[p > 2 AND q = 1]",
+    "NOT items[p > 2]", "a + b IS NULL", "NOT a + b > 3", "l || 'x' = 'px'", "o.x + a > 4", "a IN (b, 2)", "d <= d",
+    "f BETWEEN a AND b", "s < 'm' XOR a < b", "a = a", "a - a + b = b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["dicts", "table", "chunks", "pandas", "polars"])
+def test_the_same_in_every_form_of_events(form):
+    rng = random.Random(7)
+    events = [
+        {name: rng.choice(values) if rng.random() > 0.15 else None for name, values in CHOICES.items()}
+        for _ in range(300)
+    ]
+    if form == "pandas":  # a column of integers with a missing one has doubles there
+        events = [event for event in events if (event["a"] or 0) < 2**53]
+    index = tw.Index().add_many(dict(enumerate(TEXTS)))
+    wanted = {(row, n) for row, event in enumerate(events) for n in index if index[n].evaluate(event) is True}
+    assert {n for _, n in wanted} == set(range(len(TEXTS)))
+    table = pa.Table.from_pylist(events)
+    if form == "dicts":
+        given = events
+    elif form == "table":
+        given = table
+    elif form == "chunks":
+        given = pa.concat_tables([table.slice(0, 100), table.slice(100)])
+    elif form == "pandas":
+        given = table.to_pandas()
+    else:
+        given = pytest.importorskip("polars").from_arrow(table)
+    pairs = matched_pairs(index.match_many(given))
+    assert len(pairs) == len(set(pairs))
+    assert [(events[row], TEXTS[n]) for row, n in sorted(set(pairs) ^ wanted)[:3]] == []
+
+
+def test_maps_of_text_are_read_as_functions_need_them():
+    texts = {1: "a + b > 3", 2: "lower(s) = 'x'", 3: "date_part('year', day) = 2026", 4: "a < b"}
+    index = tw.Index(schema={"day": "date"}).add_many(texts).add(5, "date_part('year', t) = 1999")
+    first = [("a", "1"), ("b", "2.5"), ("s", "X"), ("day", "2026-01-01")]
+    second = [("a", "10"), ("b", "9"), ("t", "1999-01-01")]
+    table = pa.table({"m": pa.array([first, second], pa.map_(pa.string(), pa.string()))})
+    assert sorted(matched_pairs(index.match_many(table))) == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 5)]
+
+
+def test_saved_removed_compacted_and_rewound(tmp_path):
+    rng = random.Random(3)
+    known = {n: random_expression(rng) for n in range(150)}
+    index = tw.Index("auto:pending=20").add_many(known)
+    index.observe([random_event(rng) for _ in range(50)])
+    with pytest.raises(tw.ParseError):
+        index.add_many({"new": "a + b + c > 3", "bad": "a +"})
+    assert "a + b + c" not in index.types
+    for n in range(0, 150, 2):
+        index.remove(n)
+        del known[n]
+    settled(index.rebuild()).save(tmp_path / "index")
+    events = [random_event(rng) for _ in range(60)]
+    check_matches(index, known, events)
+    check_matches(tw.Index.load(tmp_path / "index"), known, events)
+
+
+# functions of one's own
+
+
+@pytest.fixture
+def _own():
+    before = dict(FUNCTIONS)
+    yield
+    FUNCTIONS.clear()
+    FUNCTIONS.update(before)
+
+
+@pytest.mark.usefixtures("_own")
+def test_a_function_of_ones_own(caplog):
+    @tw.function
+    def risk(amount, country="X"):
+        if country == "?":
+            raise KeyError(country)
+        return None if country == "none" else amount * (2 if country == "X" else 1)
+
+    index = tw.Index().add_many({1: "risk(a, c) > 10", 2: "NOT risk(a, c) > 10", 3: "risk(a) = 12"})
+    assert index.match({"a": 6, "c": "X"}) == [1, 3]
+    assert index.match({"a": 6, "c": "Y"}) == [2, 3]
+    assert index.match({"a": 6}) == [3]
+    assert index.match({"a": [6, 1], "c": ["X", "Y"]}) == [1, 3]
+    with caplog.at_level(logging.WARNING, "tellwhen"):
+        for _ in range(3):
+            assert index.match({"a": 6, "c": "?"}) == [3]
+    assert [record.message for record in caplog.records if "risk" in record.message] == [
+        "risk() has failed, and is undefined wherever it does: KeyError('?')"
+    ]
+    table = pa.table({"a": [6, 6, 6], "c": ["X", "none", None]})
+    assert sorted(matched_pairs(index.match_many(table))) == [(0, 1), (0, 3), (1, 3), (2, 3)]
+    assert risk(2, "X") == 4
+    assert (risk(A, "X") > 3) == tw.parse("risk(a, 'X') > 3")
+    with pytest.raises(tw.ParseError, match="takes 1 to 2 arguments, not 3"):
+        tw.parse("risk(a, b, c) = 1")
+
+
+@pytest.mark.usefixtures("_own")
+def test_an_index_needs_its_functions(tmp_path):
+    tw.Index().add(1, tw.function(lambda x: x + 1, name="more")(A) > 3).save(tmp_path / "index")
+    assert tw.Index.load(tmp_path / "index").match({"a": 3}) == [1]
+    code = f"import tellwhen as tw; tw.Index.load({str(tmp_path / 'index')!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "more(a) cannot be computed: there is no function more" in done.stderr
+    assert "tellwhen.function before an index that calls it is opened" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["lower", "len", "cast", "in", "Risk", "a b", "", 5, "a.b"])
+def test_names_of_functions(name):
+    with pytest.raises(tw.ExpressionError):
+        tw.function(lambda x: x, name=name)
+    with pytest.raises(tw.ExpressionError):
+        tw.function(5)
