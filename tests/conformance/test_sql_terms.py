@@ -26,7 +26,7 @@ from tellwhen.checks import accepted, matched_pairs
 pytestmark = pytest.mark.every_engine
 
 SEEDS = range(3)
-ROWS, CONDITIONS = 400, 250
+ROWS, CONDITIONS = 150, 150
 COLUMNS = {
     "i": (pa.int64(), [*range(-4, 5)]),
     "j": (pa.int64(), [*range(-4, 5), 1000]),
