@@ -29,6 +29,7 @@ from tellwhen.index import Index
 from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, function, parse
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
+from tellwhen.subscriptions import Rejected
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,7 @@ __all__ = [
     "Option",
     "ParseError",
     "Profile",
+    "Rejected",
     "Schema",
     "SchemaError",
     "ScoreError",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,7 @@ from tellwhen.relaxed.index import View
 from tellwhen.schema import Schema
 from tellwhen.shard import Shard, ShardMark
 from tellwhen.slots import SlotsById
-from tellwhen.subscriptions import rows_of
+from tellwhen.subscriptions import Rejected, rows_of
 from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
@@ -171,17 +171,37 @@ class Index(Mapping[Id, Expr]):
         """
         return self.add_many([(id, expression, score, weights)], replace=replace)
 
+    @overload
+    def add_many(self, subscriptions: Any, *, replace: bool = False, errors: Literal["raise"] = "raise") -> Index: ...
+
+    @overload
     def add_many(
-        self, subscriptions: Mapping[Id, Given] | Iterable[tuple[Any, ...]], *, replace: bool = False
-    ) -> Index:
+        self, subscriptions: Any, *, replace: bool = False, errors: Literal["quarantine"]
+    ) -> list[Rejected]: ...
+
+    def add_many(
+        self, subscriptions: Any, *, replace: bool = False, errors: Literal["raise", "quarantine"] = "raise"
+    ) -> Index | list[Rejected]:
         """Add many at once: all of them, or none when one is faulty. They become visible together.
 
-        Each is a pair of an id and an expression, which its score may follow, and its weights.
+        They are a mapping from ids to expressions; or tuples of an id and an expression, which a score may follow, and
+        weights; or a table with columns of these names: Arrow, pandas or polars.
+
+        With `errors="quarantine"` all good ones are added, and the others returned: each with its id, the position of
+        what is wrong, and the reason.
+
+        >>> import tellwhen as tw
+        >>> tw.Index().add_many({"a": "x > 1", "b": "x > 'one"}, errors="quarantine")
+        [Rejected(id='b', expression="x > 'one", position=4,
+                  reason="this string is never closed; a quote inside is written ''")]
         """
+        if errors not in ("raise", "quarantine"):
+            raise ArgumentError(f"errors is 'raise' or 'quarantine', not {shown(errors)}")
         rows = rows_of(subscriptions)
+        rejected: list[Rejected] = []
         with self._changing() as shard:
-            shard.add(rows, replace)
-        return self
+            shard.add(rows, replace, rejected if errors == "quarantine" else None)
+        return rejected if errors == "quarantine" else self
 
     def set_score(self, id: Id, score: float) -> Index:
         """Change what a subscription is worth. Nothing is built again."""

@@ -21,7 +21,7 @@ from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
-from tellwhen.errors import BudgetError, DuplicateId, ScoreError, UnknownId
+from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError, UnknownId
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.lang.ast import Expr
@@ -30,7 +30,7 @@ from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.relaxed.index import Relaxed
 from tellwhen.schema import Schema
 from tellwhen.slots import SlotsById
-from tellwhen.subscriptions import as_subscription, read_subscription
+from tellwhen.subscriptions import Rejected, as_subscription, read_subscription
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
@@ -71,14 +71,19 @@ class Shard:
         self.profile = profile
         self.store.expect(TypicalEvents(profile, self.store))
 
-    def add(self, rows: Iterator[Any], replace: bool) -> None:
-        """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`."""
+    def add(self, rows: Iterator[Any], replace: bool, rejected: list[Rejected] | None = None) -> None:
+        """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`.
+
+        Faulty rows are listed in `rejected`; without such a list, the first one is an error.
+        """
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
         moves: list[tuple[int, Moved]] = []
         while block := list(islice(rows, COMPILE_BATCH)):
-            moves += self._store_block(block, fresh, replaced, replace)
+            moves += self._store_block(block, fresh, replaced, replace, rejected)
+        if rejected is not None:
+            self._reject_too_complex(fresh, replaced, rejected)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
         self._refuse_too_complex(slots)
@@ -113,8 +118,24 @@ class Shard:
                 f"engines that take any expression: {', '.join(able('expressions'))}"
             )
 
+    def _reject_too_complex(self, fresh: dict[Id, int], replaced: set[int], rejected: list[Rejected]) -> None:
+        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+        for slot in slots[~self.engines.takes(slots)].tolist():
+            id_ = self.ids[slot]
+            reason = f"it is too complex for {self.engine.name}: {OVER_BUDGET}"
+            rejected.append(Rejected(id_, self.texts[slot] if self.has_texts else None, None, reason))
+            del fresh[id_]
+            known = self.slots.get(id_)
+            if known is not None:
+                replaced.discard(known)
+
     def _store_block(
-        self, block: list[Any], fresh: dict[Id, int], replaced: set[int], replace: bool
+        self,
+        block: list[Any],
+        fresh: dict[Id, int],
+        replaced: set[int],
+        replace: bool,
+        rejected: list[Rejected] | None,
     ) -> list[tuple[int, Moved]]:
         """Parse and store one block; returns the domains on which stored points have moved."""
         ids: list[Id] = []
@@ -124,15 +145,21 @@ class Shard:
         known = self.slots
         first = len(self.store)
         for row in block:
-            id_, given, worth = as_subscription(row)
-            if id_ in known or id_ in fresh:
-                if not replace:
+            try:
+                id_, given, worth = as_subscription(row)
+                is_known = id_ in known
+                if (is_known or id_ in fresh) and not replace:
                     found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
                     raise DuplicateId(f"{found}; pass replace=True to replace it")
-                slot = known.get(id_)
-                if slot is not None:
-                    replaced.add(slot)
-            expression, text = read_subscription(id_, given, self.store.schema, worth)
+                expression, text = read_subscription(id_, given, self.store.schema, worth)
+            except TellwhenError as error:
+                if rejected is None:
+                    raise
+                rejected.append(Rejected.of(row, error))
+                continue
+            slot = known.get(id_) if is_known else None
+            if slot is not None:
+                replaced.add(slot)
             fresh[id_] = first + len(ids)
             ids.append(id_)
             expressions.append(expression)

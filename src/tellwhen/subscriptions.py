@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
-from tellwhen.errors import ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
+from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.errors import EventError, ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
 from tellwhen.ids import Id, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.literals import shown_name
@@ -22,16 +25,79 @@ def rows_of(subscriptions: Any) -> Iterator[Any]:
     """The subscriptions that a user gives, one by one; an error for what cannot hold any."""
     if isinstance(subscriptions, Mapping):
         return iter(subscriptions.items())
-    if hasattr(subscriptions, "columns"):  # a table or a frame; iterating over one gives its columns
-        raise ExpressionError(
-            "add_many takes pairs of an id and an expression, not a table; such as "
-            "df.itertuples(index=False, name=None) of pandas, or zip(ids.to_pylist(), texts.to_pylist()) of Arrow"
-        )
+    kind = type(subscriptions)  # not the thing itself: a lazy frame would find out its columns
+    if hasattr(kind, "columns") or hasattr(kind, "__arrow_c_stream__"):
+        return _rows_of_table(subscriptions)
     if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
         raise ExpressionError(
             f"add_many takes a mapping, or pairs of an id and an expression, not {shown(subscriptions)}"
         )
     return iter(subscriptions)
+
+
+COLUMNS = ("id", "expression", "score", "weights")
+"""Of a table of subscriptions: the first two must be there."""
+
+
+def _rows_of_table(given: Any) -> Iterator[Any]:
+    """The rows of a table or a frame; a lazy one is collected."""
+    if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
+        given = given.collect()
+    try:
+        table = as_table_or_dicts(given)
+    except EventError as error:
+        raise ExpressionError(f"the subscriptions cannot be read as a table: {error}") from None
+    if not isinstance(table, pa.Table):  # a frame whose columns hold values of several types
+        return iter([tuple(row.get(name) for name in COLUMNS) for row in table])
+    missing = [name for name in COLUMNS[:2] if name not in table.column_names]
+    if missing:
+        raise ExpressionError(
+            f"a table of subscriptions has columns id and expression, and perhaps score and weights; there is no "
+            f"{missing[0]}, but {', '.join(table.column_names) or 'none'}"
+        )
+    return _rows(table.select([name for name in COLUMNS if name in table.column_names]))
+
+
+def _rows(table: pa.Table) -> Iterator[Any]:
+    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        names = batch.schema.names
+        if len(names) == 2:
+            yield from rows
+            continue
+        for row in rows:
+            named = dict(zip(names, row, strict=True))
+            weights = named.get("weights")
+            if weights is not None:  # pairs of a map, or the fields of a struct
+                weights = {name: weight for name, weight in dict(weights).items() if weight is not None}
+            yield named["id"], named["expression"], named.get("score"), weights
+
+
+ROWS_AT_ONCE = 4_096
+
+
+class Rejected(NamedTuple):
+    """A faulty row of a batch: what is wrong with it, and where in the text, if it is there."""
+
+    id: Any
+    expression: str | None
+    position: int | None
+    reason: str
+
+    @classmethod
+    def of(cls, row: Any, error: Exception) -> Rejected:
+        """The row that an error is about."""
+        is_row = isinstance(row, tuple | list) and len(row) >= 2
+        id_, given = row[:2] if is_row else (None, row)
+        text = given if isinstance(given, str) else shown(given)
+        if isinstance(error, ParseError):
+            return cls(id_, text, error.position if error.text else None, _without_id(error.message))
+        return cls(id_, text, None, _without_id(str(error)))
+
+
+def _without_id(message: str) -> str:
+    """A reason that is told beside its id need not repeat it."""
+    return message.partition(": ")[2] if message.startswith("subscription ") else message
 
 
 def as_subscription(row: Any) -> tuple[Id, Given, Worth]:

@@ -99,12 +99,6 @@ def test_all_or_nothing(index):
     for wrong in (None, 5, "ab", b"ab"):
         with pytest.raises(tw.ExpressionError, match="takes a mapping, or pairs"):
             index.add_many(wrong)
-    for table in (
-        pa.table({"id": ["a"], "expression": ["x = 1"]}),
-        pd.DataFrame({"id": ["a"], "expression": ["x = 1"]}),
-    ):
-        with pytest.raises(tw.ExpressionError, match="itertuples"):
-            index.add_many(table)
     assert list(index) == before
     index.add("a", "x = 1")
     assert index.match({"x": 1}) == ["a"]

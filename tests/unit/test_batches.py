@@ -1,0 +1,101 @@
+"""Are many subscriptions taken in every form, and are faulty ones told from the others?"""
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tellwhen as tw
+
+ROWS = {"id": ["a", "b", "c"], "expression": ["x > 1", "x > 2", "x > 3"], "score": [1.0, None, 5.0], "more": [1, 2, 3]}
+WEIGHTS = pa.array([[("x", 2.0)], None, []], pa.map_(pa.string(), pa.float64()))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pa.table,
+        lambda rows: pa.RecordBatch.from_pydict(rows),
+        lambda rows: pa.table(rows).to_reader(),
+        pd.DataFrame,
+        pl.DataFrame,
+        pl.LazyFrame,
+    ],
+    ids=["table", "batch", "reader", "pandas", "polars", "lazy"],
+)
+def test_a_table_of_subscriptions(make):
+    index = tw.Index().add_many(make(ROWS))
+    assert index.top_k({"x": 9}) == [("c", 5.0), ("a", 1.0), ("b", 0.0)]
+    assert index.match({"x": 3}) == ["a", "b"]
+
+
+def test_weights_in_a_table():
+    table = pa.table(ROWS).append_column("weights", WEIGHTS)
+    assert tw.Index().add_many(table).weights("a") == {"x": 2.0}
+    structs = pa.table(ROWS).append_column("weights", pa.array([{"x": 2.0}, None, {"x": None}]))
+    assert tw.Index().add_many(structs).weights("a") == {"x": 2.0}
+
+
+@pytest.mark.parametrize(
+    "frame", [pa.table({"id": [1]}), pd.DataFrame({"key": [1], "expression": ["x = 1"]}), pa.table({})]
+)
+def test_a_table_without_its_columns(frame):
+    with pytest.raises(tw.ExpressionError, match="columns id and expression"):
+        tw.Index().add_many(frame)
+
+
+def test_a_frame_of_values_of_several_types():
+    frame = pd.DataFrame({"id": ["a", 2], "expression": ["x > 1", {"attribute": "x", "operator": ">", "value": 2}]})
+    assert tw.Index().add_many(frame).match({"x": 3}) == ["a", 2]
+
+
+FAULTY = [
+    ("good", "x > 1"),
+    ("broken", "x > 'one"),
+    ("good", "x > 5"),
+    ("typed", "x = 'one'"),
+    (1.5, "x > 1"),
+    ("scored", "x > 1", "high"),
+    ("weighed", "x > 1", 1, {"y": 1}),
+    ("json", '{"and": []}'),
+    ("missing", None),
+    "nothing",
+    ("old", "x > 2"),
+    ("fine", "x > 3"),
+]
+
+
+def test_faulty_rows_are_returned_and_the_others_added():
+    index = tw.Index(schema={"x": "int"}).add("old", "x = 0")
+    rejected = index.add_many(FAULTY, errors="quarantine")
+    assert index.match({"x": 9}) == ["good", "fine"]
+    assert index.match({"x": 0}) == ["old"]
+    reasons = {str(one.id): one.reason for one in rejected}
+    assert [one.id for one in rejected] == [
+        "broken", "good", "typed", 1.5, "scored", "weighed", "json", "missing", None, "old"
+    ]  # fmt: skip
+    assert rejected[0] == ("broken", "x > 'one", 4, "this string is never closed; a quote inside is written ''")
+    assert "given twice" in reasons["good"]
+    assert "declared int" in reasons["typed"]
+    assert "a score is a number" in reasons["scored"]
+    assert "no attribute y to weigh" in reasons["weighed"]
+    assert "there is a subscription 'old' already" in reasons["old"]
+    assert not any(one.reason.startswith("subscription ") for one in rejected)
+    again = index.add_many(FAULTY, replace=True, errors="quarantine")
+    assert len(again) == len(rejected) - 2
+    assert index.match({"x": 9}) == ["good", "old", "fine"]
+
+
+def test_what_is_too_complex_for_a_strict_engine():
+    wide = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(9))
+    index = tw.Index("betree", strict=1).add("kept", "a0 = 1")
+    rejected = index.add_many({"wide": wide, "kept": wide, "new": "a1 = 1"}, replace=True, errors="quarantine")
+    assert [one.id for one in rejected] == ["wide", "kept"]
+    assert "too complex for betree" in rejected[0].reason
+    assert index.match({"a0": 1, "a1": 1}) == ["kept", "new"]
+    assert len(index) == 2
+
+
+def test_nothing_else_is_an_answer_to_errors():
+    with pytest.raises(tw.ArgumentError, match="'raise' or 'quarantine'"):
+        tw.Index().add_many({}, errors="ignore")
