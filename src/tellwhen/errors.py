@@ -15,7 +15,7 @@ class ParseError(TellwhenError, ValueError):
     ...     tw.parse("price > ")
     ... except tw.ParseError as error:
     ...     print(error)
-    expected a constant, found the end of the text, at position 8
+    expected a constant or an attribute, found the end of the text, at position 8
       price >
               ^
     """

@@ -18,7 +18,7 @@ def test_pipeline(spark, monkeypatch, capsys):
     assert stopped == [spark]
     printed = capsys.readouterr().out
     for line in (
-        "in quarantine: [('carl', 'expected a constant, found the end of the text')]",
+        "in quarantine: [('carl', 'expected a constant or an attribute, found the end of the text')]",
         "matches: [(1, 'anna'), (2, 'ben')]",
         "after the update: [(2, 'ben'), (2, 'dora')]",
     ):

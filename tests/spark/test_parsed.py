@@ -48,7 +48,7 @@ def test_bytes_that_do_not_belong_to_the_text():
     assert decode(data, "a = 1") == tw.parse("a = 1")
     assert decode(data, "a = 2") is None
     assert decode(None, "a = 1") is decode(b"", "a = 1") is None
-    assert decode(b"\x02" + data[1:], "a = 1") is None  # of a later format
+    assert decode(b"\x03" + data[1:], "a = 1") is None  # of a later format
     for at in range(len(data)):
         damaged = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
         assert decode(damaged, "a = 1") is None
