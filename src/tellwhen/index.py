@@ -27,6 +27,7 @@ from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
+from tellwhen.fit import Fit, fit
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
@@ -540,6 +541,19 @@ class Index(Mapping[Id, Expr]):
         """The weights that a subscription was given."""
         shard, slot = self._located(id)
         return shard.store.scores.weights_of(slot)
+
+    def unmatched_attributes(self, events: Any) -> Fit:
+        """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
+
+        >>> import tellwhen as tw
+        >>> print(tw.Index().add(1, "price < 20 AND city = 'Rome'").unmatched_attributes([{"Price": 12, "city": 5}]))
+        1 events, 1 attributes that nobody asks for
+        no event has price; did you mean Price?
+        city: 1 values of a wrong type
+
+        Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
+        """
+        return fit(events, self._state.attributes, self._schema)
 
     def _count(self, mismatches: Mapping[str, int]) -> None:
         # A lock of its own: a match never waits for a change.

@@ -1,4 +1,4 @@
-"""Are many subscriptions taken in every form, and are faulty ones told from the others?"""
+"""Are many subscriptions taken in every form, faulty ones told from the others, and events seen that do not fit?"""
 
 import pandas as pd
 import polars as pl
@@ -99,3 +99,26 @@ def test_what_is_too_complex_for_a_strict_engine():
 def test_nothing_else_is_an_answer_to_errors():
     with pytest.raises(tw.ArgumentError, match="'raise' or 'quarantine'"):
         tw.Index().add_many({}, errors="ignore")
+
+
+def test_attributes_that_no_event_has_are_seen():
+    index = tw.Index().add_many(
+        {1: "userId = 5 AND country = 'DE'", 2: "price * qty > 10", 3: "user.age > 3", 4: "plan IS NULL"}
+    )
+    events = [
+        {"user_id": 5, "country": 7, "price": 3, "zip": None, "user": None, "other": None},
+        {"user": {"age": "x"}, "other": [1]},
+    ]
+    for given in (events, pa.Table.from_pylist(events)):
+        fit = index.unmatched_attributes(given)
+        assert fit.missing == {"userId": "user_id", "qty": None, "plan": None}
+        assert sorted(fit.unused) == ["other", "user_id"]
+        assert fit.wrong == {"country": 1, "user.age": 1}
+        assert fit
+        assert "no event has userId; did you mean user_id?" in str(fit)
+    assert index.stats()["mismatches"] == {}
+    fine = tw.Index().add(1, "a + b > 3").unmatched_attributes([{"a": 1}, {"b": 2}])
+    assert not fine
+    assert "every attribute" in str(fine)
+    many = tw.Index().add_many((n, f"a{n} = 1") for n in range(50)).unmatched_attributes([{"x": 1}])
+    assert "... and 40 more" in str(many)

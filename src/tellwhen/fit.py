@@ -1,0 +1,87 @@
+"""Do events have what subscriptions ask for? A renamed column or a typo matches nothing, and says nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.encode.batches import encoded_batches
+from tellwhen.encode.columns import columns, single_values
+from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.lang.compute import term_of
+from tellwhen.lang.terms import is_computed
+from tellwhen.lang.values import flatten, is_present
+from tellwhen.schema import Schema
+
+SHOWN = 10
+
+
+class Fit(NamedTuple):
+    """What `Index.unmatched_attributes` returns; print it. Empty, and so false, if everything fits."""
+
+    missing: dict[str, str | None]
+    """Attributes that subscriptions ask for and no event has, with the most similar one that is not asked for."""
+    unused: list[str]
+    """Attributes of events that no subscription asks for."""
+    wrong: dict[str, int]
+    """By attribute: how many values are of no type that subscriptions compare it with."""
+    events: int
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.wrong)
+
+    def __str__(self) -> str:
+        lines = [
+            f"no event has {name}" + (f"; did you mean {near}?" if near else "") for name, near in self.missing.items()
+        ]
+        lines += [f"{name}: {count:,} values of a wrong type" for name, count in self.wrong.items()]
+        more = f"... and {len(lines) - SHOWN:,} more" if len(lines) > SHOWN else ""
+        lines = [*lines[:SHOWN], *([more] if more else [])] or ["every attribute of subscriptions is in some event"]
+        return "\n".join([f"{self.events:,} events, {len(self.unused):,} attributes that nobody asks for", *lines])
+
+
+def fit(events: Any, attributes: Attributes, schema: Schema) -> Fit:
+    """How these events fit the attributes of subscriptions."""
+    given = as_table_or_dicts(events)
+    if not isinstance(given, pa.Table):
+        given = list(given)
+    asked = dict.fromkeys(_asked(attributes))
+    found = Counter(_carried(given))
+    wrong: Counter[str] = Counter()
+    count = 0
+    for encoded, mismatches in encoded_batches(given, attributes, schema):
+        wrong.update(mismatches)
+        count += len(encoded.single_valued)
+    unused = [name for name in found if name not in asked]
+    missing = {name: _nearest(name, unused) for name in asked if name not in found}
+    return Fit(missing, unused, dict(wrong), count)
+
+
+def _asked(attributes: Attributes) -> Iterator[str]:
+    """The attributes of events that subscriptions ask for, also as a part of what they compute."""
+    for name in list(attributes.by_name):
+        if is_computed(name):
+            yield from term_of(name).names()
+        else:
+            yield name
+
+
+def _carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The attributes that some event has."""
+    if isinstance(events, pa.Table):
+        yield from (column.name for column in columns(events) if len(single_values(column).rows))
+    else:
+        for event in events:
+            yield from (name for name, value in flatten(event).items() if is_present(value))
+
+
+def _nearest(name: str, others: list[str]) -> str | None:
+    """Another name that differs in its case, its dots, or a few letters."""
+    plain = {other.lower().replace("_", "").replace(".", ""): other for other in others}
+    near = get_close_matches(name.lower().replace("_", "").replace(".", ""), plain, 1, cutoff=0.6)
+    return plain[near[0]] if near else None
