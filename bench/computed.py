@@ -1,10 +1,11 @@
 """`python -m bench.computed`: what does a computed attribute cost, however many subscriptions ask for it?
 
-Each line has a rival in the same run, timed in turn: the same subscriptions on an attribute that the event brings itself.
+Each line has a rival in the same run, timed in turn: the same subscriptions on an attribute that the event brings.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
