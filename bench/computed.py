@@ -43,7 +43,7 @@ def _measured(term: str, plain: str, conditions: list[str], events: Any) -> list
         for side in (term, plain)
     }
     is_table = isinstance(events, pa.Table)
-    runs = {
+    runs: dict[str, Callable[[], object]] = {
         side: partial(index.match_many if is_table else partial(_each, index), events)
         for side, index in indexes.items()
     }
