@@ -104,6 +104,12 @@ def test_no_event_can_bring_a_computed_value_itself():
             tw.from_json({"attribute": wrong, "operator": "=", "value": True})
 
 
+def test_names_that_are_no_strings_are_refused():
+    for event in ({5: 1, "a": 2}, {("a",): 1}, {None: 1}):
+        with pytest.raises(tw.EventError, match="the name of an attribute is a string"):
+            tw.Index().add(1, "a < b").match(event)
+
+
 def test_where_all_parts_are_there_but_no_value_is_counted():
     index = tw.Index().add_many({1: "price + tax > 3", 2: "a / b > 0"})
     for event in ({"price": 1, "tax": "2"}, {"price": 1}, {"a": 1, "b": 0}, {}):

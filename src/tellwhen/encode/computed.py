@@ -32,7 +32,8 @@ def computable(attributes: Attributes, names: Iterable[str]) -> list[Computed]:
 
 def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str]) -> dict[str, Any]:
     """A flat event with its computed attributes. Those of which all parts are there, but no value, are `wrong`."""
-    found = {name: value for name, value in event.items() if name[:1] != MARK}
+    # What is no name is kept, for the encoder to refuse.
+    found = {name: value for name, value in event.items() if not (isinstance(name, str) and name[:1] == MARK)}
     for name, term in computable(attributes, found):
         value = computed(term, found)
         if value is not None:

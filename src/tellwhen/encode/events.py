@@ -63,7 +63,8 @@ class EventEncoder:
             event = self._schema.read_event(flatten(event))
             items = event.items()
         if self._attributes.computed:
-            event = extended(flatten(event), self._attributes, self._wrong)
+            is_flat = not any([type(value) not in PLAIN for value in event.values()])
+            event = extended(event if is_flat else flatten(event), self._attributes, self._wrong)
             items = event.items()
         for name, value in items:
             kind = type(value)
