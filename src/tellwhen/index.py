@@ -32,7 +32,7 @@ from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
-from tellwhen.lang.parser import parse
+from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
 from tellwhen.memory_limit import MemoryLimit
@@ -95,10 +95,14 @@ def _state(shard: Shard) -> _State:
     return _State(shard, engine.reader(), store.attributes, *facts, View.of(store))
 
 
-PARSED_MAX = 8_192
-"""Expressions kept parsed, so that asking for the same ones again is fast."""
+PARSED_MAX, LONG = 8_192, 16_384
+"""Expressions kept parsed, so that asking for the same ones again is fast; unless they have that many characters."""
 
-_parsed = lru_cache(PARSED_MAX)(parse)
+_kept = lru_cache(PARSED_MAX)(parse_stored)
+
+
+def _parsed(text: str) -> Expr:
+    return _kept(text) if len(text) < LONG else parse_stored(text)
 
 
 class Index(Mapping[Id, Expr]):

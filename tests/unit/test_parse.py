@@ -151,7 +151,6 @@ HOSTILE = {
     "a long number": "a = " + "9" * 900_000,
     "a long float": "a = 0." + "9" * 900_000,
     "a long name": "a" * 900_000 + " = 1",
-    "a long list": "a IN (" + ", ".join(["1"] * 60_000) + ")",
     "many predicates": " AND ".join(["a = 1"] * 60_000),
     "alternating": " OR ".join(["a = 1 AND b = 2"] * 30_000),
     "too long altogether": "a" * 2_000_000,

@@ -244,6 +244,25 @@ def test_saved_removed_compacted_and_rewound(tmp_path):
     check_matches(tw.Index.load(tmp_path / "index"), known, events)
 
 
+@pytest.mark.parametrize("count", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_long_lists_of_constants(count, tmp_path):
+    users = tw.col("user").isin(range(0, 2 * count, 2))
+    names = tw.col("name").not_in(f"n{number}" for number in range(count))
+    index = tw.Index().add("users", users).add("names", names).add("json", users.to_json())
+    assert len(str(users)) > 5 * count
+    for one in (index, settled(index.rebuild())):
+        assert one.match({"user": 2 * count - 2, "name": "n7"}) == ["users", "json"]
+        assert one.match({"user": 7, "name": "x"}) == ["names"]
+    index.save(tmp_path / "index")
+    again = tw.Index.load(tmp_path / "index")
+    assert again.match({"user": 4}) == ["users", "json"]
+    assert again["users"] == users
+    with pytest.raises(tw.ParseError, match="at most 1048576 characters"):
+        tw.parse(str(names) * (1 + 2**20 // len(str(names))))
+    with pytest.raises(tw.ExpressionError, match="at most 1048576 constants"):
+        tw.col("user").isin(range(2**20 + 1))
+
+
 # functions of one's own
 
 

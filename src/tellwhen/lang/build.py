@@ -38,7 +38,10 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
     elif operator in LISTS:
         operand = _constants(shown_name, operator, operand)
     elif operator in MEMBERSHIPS:
-        return Has(attribute, operator, _constants(shown_name, operator, operand))  # type: ignore[arg-type]
+        constants = _constants(shown_name, operator, operand)
+        if operator == "HAS ALL" and len(constants) > limits.PREDICATES:  # it is one predicate for each
+            raise ExpressionError(f"{shown_name}: {operator} takes at most {limits.PREDICATES} constants")
+        return Has(attribute, operator, constants)  # type: ignore[arg-type]
     elif operator in RANGES:
         operand = _constants(shown_name, operator, operand)
         if len(operand) != 2:

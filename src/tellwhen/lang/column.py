@@ -61,16 +61,19 @@ class Column:
 
     def isin(self, values: Iterable[Any]) -> Expr:
         """`IN`: equal to one of the values."""
-        return one_of(self.term, False, self._others("IN", values))
+        return self._one_of("IN", values)
 
     def not_in(self, values: Iterable[Any]) -> Expr:
         """`NOT IN`: equal to none of the values."""
-        return one_of(self.term, True, self._others("NOT IN", values))
+        return self._one_of("NOT IN", values)
 
-    def _others(self, operator: str, values: Any) -> list[Term]:
+    def _one_of(self, operator: str, values: Any) -> Expr:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ExpressionError(f"{self.term.text}: {operator} takes a list of constants")
-        return [self._other(value) for value in values]
+        given = tuple(values)
+        if given and not any([isinstance(value, Column) for value in given]):
+            return tested(self.term, operator, given)  # perhaps a million constants: no term for each
+        return one_of(self.term, operator == "NOT IN", [self._other(value) for value in given])
 
     def between(self, low: Any, high: Any) -> Expr:
         """`BETWEEN`: at least `low` and at most `high`."""

@@ -43,6 +43,9 @@ OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *T
 }
 
 
+SCALARS = {bool, int, float, str}
+
+
 def to_json(expr: Expr) -> Any:
     """Plain dicts, lists and scalars, ready for `json.dumps`."""
     if isinstance(expr, Truth):
@@ -157,6 +160,8 @@ def _predicate(form: dict[str, Any], path: str) -> Expr:
         raise ExpressionError(f"{path}: {operator} needs a value")
     elif operator in LIKES:
         values = (form["value"], form.get("escape"))
+    elif isinstance(form["value"], list) and operator in LISTS and set(map(type, form["value"])) <= SCALARS:
+        values = tuple(form["value"])
     elif isinstance(form["value"], list):
         values = [_term(value, f"{path}.value[{i}]", 0) for i, value in enumerate(form["value"])]
     else:
@@ -175,7 +180,10 @@ def _left(form: Any, path: str) -> Term:
 
 def _related(left: Term, operator: str, values: Any) -> Expr:
     """The predicate of an operator and what it takes: terms, or a pattern with its escape, or nothing."""
+    if isinstance(values, tuple) and values and operator in LISTS:
+        return tested(left, operator, values)
     if operator in LISTS or operator in RANGES or operator in MEMBERSHIPS:
+        values = list(values) if isinstance(values, tuple) else values
         if not isinstance(values, list):
             raise ExpressionError(f"{left.text}: {operator} takes a list of constants")
         if operator in LISTS:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 TEXT = 1 << 20
-"""Characters in the text of one expression."""
+"""Characters in the text of one expression that a user gives as text or JSON."""
+
+STORED = 1 << 25
+"""Characters in the text of one that is made in Python."""
 
 DEPTH = 100
 """Levels of nesting: parentheses, NOT, and the operators above a predicate."""
@@ -11,7 +14,7 @@ DEPTH = 100
 PREDICATES = 50_000
 """Predicates in one expression, counted with repetition."""
 
-MEMBERS = 50_000
+MEMBERS = 1 << 20
 """Constants in one IN list."""
 
 STRING = 1 << 16

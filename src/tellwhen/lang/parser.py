@@ -43,9 +43,14 @@ def parse(text: str) -> Expr:
     return _Parser(_checked(text)).expression()
 
 
+def parse_stored(text: str) -> Expr:
+    """Read the text of an expression that was made in Python, and may be longer than what a user may write."""
+    return _Parser(_checked(text, limits.STORED)).expression()
+
+
 def parse_term(text: str) -> Term:
     """Read what a computed attribute is named after: a term, or a comparison of two."""
-    parser = _Parser(_checked(text))
+    parser = _Parser(_checked(text, limits.STORED))
     found = parser.term()
     if parser.tokens[parser.at] in RELATIONS:
         operator = parser.tokens[parser.at]
@@ -55,11 +60,11 @@ def parse_term(text: str) -> Term:
     return found
 
 
-def _checked(text: str) -> str:
+def _checked(text: str, most: int = limits.TEXT) -> str:
     if not isinstance(text, str):
         raise ExpressionError(f"an expression's text is a str, not a {type(text).__name__}")
-    if len(text) > limits.TEXT:
-        raise ParseError(f"an expression has at most {limits.TEXT} characters, this one has {len(text)}")
+    if len(text) > most:
+        raise ParseError(f"an expression has at most {most} characters, this one has {len(text)}")
     if not text.isascii():
         try:
             text.encode()

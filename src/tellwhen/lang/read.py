@@ -24,6 +24,6 @@ def read(given: Given) -> tuple[Expr, str]:
     except TypeError as error:
         raise ExpressionError(str(error)) from None
     text = str(expression)
-    if len(text) > limits.TEXT:
-        raise LimitError(f"as text the expression has more than {limits.TEXT} characters")
+    if len(text) > limits.STORED:
+        raise LimitError(f"as text the expression has more than {limits.STORED} characters")
     return expression, text
