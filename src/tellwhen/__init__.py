@@ -30,6 +30,7 @@ from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, func
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected
+from tellwhen.validate import Report, validate
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ __all__ = [
     "ParseError",
     "Profile",
     "Rejected",
+    "Report",
     "Schema",
     "SchemaError",
     "ScoreError",
@@ -64,4 +66,5 @@ __all__ = [
     "function",
     "list_engines",
     "parse",
+    "validate",
 ]

@@ -122,3 +122,38 @@ def test_attributes_that_no_event_has_are_seen():
     assert "every attribute" in str(fine)
     many = tw.Index().add_many((n, f"a{n} = 1") for n in range(50)).unmatched_attributes([{"x": 1}])
     assert "... and 40 more" in str(many)
+
+
+def test_validate_tells_what_is_wrong_and_what_is_not_meant():
+    texts = {
+        "never": "x BETWEEN 5 AND 1",
+        "empty": "x > 5 AND y = 1 AND x < 3",
+        "or": "(x = 1 AND x = 2) OR (y > 5 AND NOT y > 4)",
+        "always": "x = 1 OR TRUE",
+        "fine": "x > 5 AND x < 7 OR y = 1",
+        "same": "y = 1 OR (x < 7 AND x > 5)",
+        "list": "x IN (1, 2)",
+        "turned": "x IN (2, 1)",
+        "trap": "a = 1 AND NOT (tag = 't' OR b > 1)",
+        "bool": "NOT sold",
+        "typed": "z = 'one'",
+    }
+    report = tw.validate([*texts.items(), ("fine", "x = 1"), ("broken", "x = "), "zz"], schema={"z": "int"})
+    assert report.subscriptions == 14
+    assert [one.id for one in report.of("error")] == ["typed", "fine", "broken", None]
+    assert report.of("error")[2].position == 4
+    assert {one.id: one.reason for one in report.of("warning")} == {
+        "never": "it is never true",
+        "empty": "no single value of x makes it true",
+        "or": "no single values make it true",
+        "always": "it is always true",
+        "same": "it says the same as 'fine'",
+        "turned": "it says the same as 'list'",
+    }
+    assert [(one.id, one.reason) for one in report.of("hint")] == [
+        ("trap", "NOT tag = 't' is undefined without tag; tag HAS NONE ('t') is true then")
+    ]
+    assert tw.validate(texts, lint=False).findings == []
+    assert str(report).startswith("14 subscriptions: 4 errors, 6 warnings, 1 hints")
+    many = tw.validate((n, "x >") for n in range(100))
+    assert "... and 80 more" in str(many)
