@@ -30,7 +30,7 @@ from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, func
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected
-from tellwhen.validate import Report, validate
+from tellwhen.validation import Report, validate
 
 __version__ = "0.1.0"
 
