@@ -117,12 +117,8 @@ class Attributes:
         if attribute is None:
             attribute = self.by_name[name] = Attribute(name)
             if is_computed(name):
-                self._compute(name)
+                _compute(name, self.computed)
         return attribute
-
-    def _compute(self, name: str) -> None:
-        term = term_of(name)
-        self.computed.setdefault(needed(term), []).append(Computed(name, term))
 
     def domain(self, attribute: Attribute, kind: DomainKind) -> int:
         """The domain of this kind of the attribute, created if need be."""
@@ -219,7 +215,13 @@ class Attributes:
             if not attribute.rewind(domains):
                 del self.by_name[name]
         self.watched = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
-        self.computed = {}
+        computed: dict[str, list[Computed]] = {}
         for name in filter(is_computed, self.by_name):
-            self._compute(name)
+            _compute(name, computed)
+        self.computed = computed  # at once: other threads match
         del self.domains[domains:]
+
+
+def _compute(name: str, computed: dict[str, list[Computed]]) -> None:
+    term = term_of(name)
+    computed.setdefault(needed(term), []).append(Computed(name, term))
