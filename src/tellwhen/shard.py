@@ -82,8 +82,6 @@ class Shard:
         moves: list[tuple[int, Moved]] = []
         while block := list(islice(rows, COMPILE_BATCH)):
             moves += self._store_block(block, fresh, replaced, replace, rejected)
-        if rejected is not None:
-            self._reject_too_complex(fresh, replaced, rejected)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
         slots.sort()
         self._refuse_too_complex(slots)
@@ -118,16 +116,11 @@ class Shard:
                 f"engines that take any expression: {', '.join(able('expressions'))}"
             )
 
-    def _reject_too_complex(self, fresh: dict[Id, int], replaced: set[int], rejected: list[Rejected]) -> None:
-        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
-        for slot in slots[~self.engines.takes(slots)].tolist():
-            id_ = self.ids[slot]
-            reason = f"it is too complex for {self.engine.name}: {OVER_BUDGET}"
-            rejected.append(Rejected(id_, self.texts[slot] if self.has_texts else None, None, reason))
-            del fresh[id_]
-            known = self.slots.get(id_)
-            if known is not None:
-                replaced.discard(known)
+    def _is_taken(self, expression: Expr) -> bool:
+        """Does the engine take an expression? Asked of an engine of its own, since nothing is stored yet."""
+        store = Store(self.store.schema)
+        slots, _ = store.append(store.compile([expression]))
+        return bool(complete(self.engine.spec, store).takes(slots)[0])
 
     def _store_block(
         self,
@@ -144,6 +137,7 @@ class Shard:
         worths: list[Worth] = []
         known = self.slots
         first = len(self.store)
+        is_judged = rejected is not None and "expressions" not in self.engines.supports
         for row in block:
             try:
                 id_, given, worth = as_subscription(row)
@@ -152,6 +146,8 @@ class Shard:
                     found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
                     raise DuplicateId(f"{found}; pass replace=True to replace it")
                 expression, text = read_subscription(id_, given, self.store.schema, worth)
+                if is_judged and not self._is_taken(expression):
+                    raise BudgetError(f"it is too complex for {self.engine.name}: {OVER_BUDGET}")
             except TellwhenError as error:
                 if rejected is None:
                     raise

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
+from tellwhen.encode.columns import objects
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.errors import EventError, ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
 from tellwhen.ids import Id, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.literals import shown_name
 from tellwhen.lang.read import Given, read
+from tellwhen.lang.values import is_missing
 from tellwhen.schema import Schema
 
 DEFAULTS: list[Any] = [0.0, None]
@@ -47,20 +50,22 @@ def _rows_of_table(given: Any) -> Iterator[Any]:
         table = as_table_or_dicts(given)
     except EventError as error:
         raise ExpressionError(f"the subscriptions cannot be read as a table: {error}") from None
-    if not isinstance(table, pa.Table):  # a frame whose columns hold values of several types
-        return iter([tuple(row.get(name) for name in COLUMNS) for row in table])
-    missing = [name for name in COLUMNS[:2] if name not in table.column_names]
+    names = table.column_names if isinstance(table, pa.Table) else [str(name) for name in given.columns]
+    missing = [name for name in COLUMNS[:2] if name not in names]
     if missing:
         raise ExpressionError(
             f"a table of subscriptions has columns id and expression, and perhaps score and weights; there is no "
-            f"{missing[0]}, but {', '.join(table.column_names) or 'none'}"
+            f"{missing[0]}, but {', '.join(names) or 'none'}"
         )
+    if not isinstance(table, pa.Table):  # a frame whose columns hold values of several types
+        rows = [[row.get(name) for name in COLUMNS] for row in table]
+        return iter([(*row[:2], *(None if is_missing(one) else one for one in row[2:])) for row in rows])
     return _rows(table.select([name for name in COLUMNS if name in table.column_names]))
 
 
 def _rows(table: pa.Table) -> Iterator[Any]:
     for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
-        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        rows = zip(*(objects(column) for column in batch.columns), strict=True)
         names = batch.schema.names
         if len(names) == 2:
             yield from rows
@@ -68,8 +73,8 @@ def _rows(table: pa.Table) -> Iterator[Any]:
         for row in rows:
             named = dict(zip(names, row, strict=True))
             weights = named.get("weights")
-            if weights is not None:  # pairs of a map, or the fields of a struct
-                weights = {name: weight for name, weight in dict(weights).items() if weight is not None}
+            with suppress(TypeError, ValueError):  # pairs of a map, or the fields of a struct; if not, it is refused
+                weights = {name: weight for name, weight in dict(weights or {}).items() if weight is not None} or None
             yield named["id"], named["expression"], named.get("score"), weights
 
 
@@ -91,13 +96,13 @@ class Rejected(NamedTuple):
         id_, given = row[:2] if is_row else (None, row)
         text = given if isinstance(given, str) else shown(given)
         if isinstance(error, ParseError):
-            return cls(id_, text, error.position if error.text else None, _without_id(error.message))
-        return cls(id_, text, None, _without_id(str(error)))
+            return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message))
+        return cls(id_, text, None, _without_id(id_, str(error)))
 
 
-def _without_id(message: str) -> str:
+def _without_id(id_: Any, message: str) -> str:
     """A reason that is told beside its id need not repeat it."""
-    return message.partition(": ")[2] if message.startswith("subscription ") else message
+    return message.removeprefix(f"subscription {id_!r}: ")
 
 
 def as_subscription(row: Any) -> tuple[Id, Given, Worth]:

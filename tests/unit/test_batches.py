@@ -96,6 +96,29 @@ def test_what_is_too_complex_for_a_strict_engine():
     assert len(index) == 2
 
 
+def test_an_id_that_comes_twice_in_a_strict_engine():
+    wide = " AND ".join(f"(a{n} = 1 OR b{n} = 2)" for n in range(9))
+    for rows in ([("x", "y = 1"), ("x", wide)], [("x", wide), ("x", "y = 1")]):
+        index = tw.Index("betree", strict=1)
+        assert len(index.add_many(rows, replace=True, errors="quarantine")) == 1
+        assert dict(index.texts()) == {"x": "y = 1"}
+
+
+def test_odd_columns_are_told_row_by_row():
+    for weights in (["q"], [5], [True], [[1]], [["ab"]]):
+        table = pa.table({"id": ["a"], "expression": ["x = 1"], "weights": weights})
+        (rejected,) = tw.Index().add_many(table, errors="quarantine")
+        assert rejected.id == "a"
+    for ids in (pa.array([2**62], pa.timestamp("s")), pa.array([0], pa.timestamp("s", "Nope/Zone"))):
+        assert len(tw.Index().add_many(pa.table({"id": ids, "expression": ["x = 1"]}), errors="quarantine")) == 1
+    (rejected,) = tw.Index().add_many([("a: b", "x >")], errors="quarantine")
+    assert rejected.reason.startswith("expected a constant")
+    mixed = pd.DataFrame({"id": ["a", 2], "expression": ["x > 1", "x > 2"], "score": [1.0, None]})
+    assert tw.Index().add_many(mixed).top_k({"x": 3}) == [("a", 1.0), (2, 0.0)]
+    with pytest.raises(tw.ExpressionError, match="there is no expression"):
+        tw.Index().add_many(mixed.drop(columns="expression"))
+
+
 def test_nothing_else_is_an_answer_to_errors():
     with pytest.raises(tw.ArgumentError, match="'raise' or 'quarantine'"):
         tw.Index().add_many({}, errors="ignore")

@@ -6,6 +6,7 @@ import logging
 import random
 import subprocess
 import sys
+import time
 
 import pyarrow as pa
 import pytest
@@ -242,6 +243,96 @@ def test_saved_removed_compacted_and_rewound(tmp_path):
     events = [random_event(rng) for _ in range(60)]
     check_matches(index, known, events)
     check_matches(tw.Index.load(tmp_path / "index"), known, events)
+
+
+def only_map(entries, kind):
+    return pa.table({"m": pa.array([entries], pa.map_(pa.string(), kind))})
+
+
+def test_what_is_lacking_in_a_map():
+    text = pa.string()
+    for expression, value in (("x HAS NONE ('5')", "5"), ("x HAS NONE (TRUE)", "true"), ("x HAS NONE (5)", "5")):
+        assert tw.Index().add(1, expression).match_many(only_map([("x", value)], text)).num_rows == 0
+        assert tw.Index().add(1, expression).match_many(only_map([("x", "6")], text)).num_rows == 1
+    union = pa.struct([("i", pa.int64()), ("s", text)])
+    table = only_map([("a", {"i": 1, "s": None}), ("b", {"i": None, "s": "X"})], union)
+    texts = {1: "b HAS NONE ('X')", 2: "a + 1 = 2", 3: "lower(b) = 'x'", 4: "a = a", 5: "b HAS ANY ('X')"}
+    assert sorted(tw.Index().add_many(texts).match_many(table)["subscription_id"].to_pylist()) == [2, 3, 4, 5]
+
+
+def test_tables_of_odd_values():
+    infinite = pa.table({"a": [float("inf"), float("-inf"), 5.0]})
+    assert tw.Index().add_many({1: "-a < 9", 2: "abs(a) > 3"}).match_many(infinite)["event_id"].to_pylist() == [2, 2]
+    zeros = pa.table({"a": [0.0, -0.0]})
+    assert tw.Index().add(1, "CAST(a AS string) = '-0.0'").match_many(zeros)["event_id"].to_pylist() == [1]
+    items = pa.array([[[("p", 9)]], [[("p", 1)]]], pa.list_(pa.map_(pa.string(), pa.int64())))
+    assert tw.Index().add(1, "items[p > 5]").match_many(pa.table({"items": items}))["event_id"].to_pylist() == [0]
+
+
+def test_addresses_of_two_versions():
+    for network, address in (("32.0.0.0/8", "2001:db8::1"), ("0.0.0.0/0", "2001:db8::1"), ("::/0", "1.2.3.4")):
+        expression = tw.parse(f"ip IN CIDR '{network}'")
+        assert expression.evaluate({"ip": address}) is False
+        assert str(expression) == f"ip IN CIDR '{network}'"
+        assert expression == tw.col("ip").in_cidr(network)
+    assert tw.col("s").ilike("A%") == tw.parse("s ILIKE 'A%'")
+    with pytest.raises(tw.ParseError, match="no letter"):
+        tw.parse("x ILIKE 'he%' ESCAPE 'E'")
+
+
+def test_long_strings_are_computed():
+    line = {"x": "x" * 70_000 + "Error"}
+    assert tw.parse("x ILIKE '%ERROR' AND upper(x) IS NOT NULL AND x || '' = x").evaluate(line) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lacks(x + 1, 'number')", "lacks(x, 'number')", "lacks(1, 2)",
+        "x > CAST('2026-01-01 00:00:00.123456789' AS timestamp)", "x > CAST('9999-12-31 23:59:59-05:00' AS timestamp)",
+        "x > CAST('0001-01-01 00:00:00+05:00' AS timestamp)",
+    ],
+)  # fmt: skip
+def test_what_is_no_expression_is_refused(text):
+    with pytest.raises(tw.ParseError):
+        tw.parse(text)
+    (rejected,) = tw.Index().add_many({"a": text}, errors="quarantine")
+    assert rejected.id == "a"
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        ("lacks", [{"attribute": "a"}, "number"]),
+        ("<", [{"attribute": "a"}, 1]),
+        ("=", [{"attribute": "a"}, {"attribute": "b"}]),
+        ("cast", [{"attribute": "a"}, {"attribute": "b"}]),
+        ("cast", [{"attribute": "a"}, "int) + CAST(b AS int"]),
+        ("cast", ["1", "bogus"]),
+    ],
+)
+def test_functions_that_json_may_not_call(function, args):
+    with pytest.raises(tw.ExpressionError, match="there is no"):
+        tw.from_json({"attribute": {"function": function, "arguments": args}, "operator": "=", "value": True})
+
+
+def test_bad_arguments_of_columns():
+    for wrong in (
+        lambda: A.round([1]), lambda: A.date_part(["x"]), lambda: A.date_part("eon"), lambda: A.cast([1]),
+        lambda: A.has_any(5), lambda: A.has_any("abc"), lambda: A.in_cidr(5), lambda: (A + 1).has_any([1]),
+    ):  # fmt: skip
+        with pytest.raises(tw.ExpressionError):
+            wrong()
+    with pytest.raises(tw.ExpressionError, match="takes no arguments"):
+        tw.function(lambda: 5, name="five")
+
+
+def test_brackets_in_brackets_are_read_in_linear_time():
+    inner = " AND ".join(f"a + {n} > 0" for n in range(9_000))
+    begin = time.process_time()
+    for depth in (1, 6):
+        tw.parse("i[" * depth + inner + "]" * depth)
+    assert time.process_time() - begin < 8
 
 
 @pytest.mark.parametrize("count", [60_000, pytest.param(1_000_000, marks=pytest.mark.slow)])

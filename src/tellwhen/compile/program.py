@@ -12,8 +12,7 @@ from typing import NamedTuple
 from tellwhen.compile.predicates import NOTHING, Literals
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
 from tellwhen.lang.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.lang.relations import holds
-from tellwhen.lang.terms import Call, Literal, Name
+from tellwhen.lang.relations import lacks
 
 
 class _Register(NamedTuple):
@@ -96,8 +95,8 @@ class _Compiler:
             parts = [Predicate(attribute, "IN", constants)]
         if (expr.operator == "HAS NONE") != positive:
             return _group(True, [self.normal(part, True) for part in parts])
-        lacks = holds(Call("lacks", (Name(attribute), Literal(expr.family))))
-        return _group(False, [self.normal(lacks, True), *(self.normal(part, False) for part in parts)])
+        nothing = self.normal(lacks(attribute, expr.family), True)
+        return _group(False, [nothing, *(self.normal(part, False) for part in parts)])
 
     def _pair(self, expr: Xor | Xnor) -> tuple[_Node, _Node]:
         """When is it true, and when is it false?"""

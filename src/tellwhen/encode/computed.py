@@ -13,7 +13,7 @@ from tellwhen.encode.vectors import vector
 from tellwhen.lang.compute import computed
 from tellwhen.lang.functions import FUNCTIONS
 from tellwhen.lang.literals import MARK
-from tellwhen.lang.terms import Call, Name, Term
+from tellwhen.lang.terms import LACKS, Call, Literal, Name, Term
 from tellwhen.lang.values import Family, is_several
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
@@ -88,7 +88,7 @@ def _by_distinct(term: Term, name: str, column: list[Any]) -> list[Any]:
     results = []
     for value in column:
         try:
-            key = type(value), value
+            key = type(value), value, value == 0 and str(value)  # 0.0 equals -0.0
             if key not in known:
                 known[key] = computed(term, {name: value})
             results.append(known[key])
@@ -102,11 +102,22 @@ def _by_row(columns: list[Column], rows: int, read: Callable[[Any], Any] | None)
     found: list[Any] = [None] * rows
     for column in columns:
         there = np.ones(len(column.rows), dtype=bool) if column.valid is None else column.valid
-        for value, row, is_there in zip(objects(column.values), column.rows.tolist(), there.tolist(), strict=True):
+        for value, row, is_there in zip(_objects(column.values), column.rows.tolist(), there.tolist(), strict=True):
             if is_there and value is not None:
                 read_value = value if read is None else read(value)
                 found[row] = read_value if found[row] is None else [*_members(found[row]), *_members(read_value)]
     return found
+
+
+def _objects(values: Any) -> list[Any]:
+    """As Python objects, with dicts for maps, also inside lists."""
+    if isinstance(values, list):
+        return values
+    try:
+        found: list[Any] = values.to_pylist(maps_as_pydicts="lossy")
+        return found
+    except Exception:  # as in `columns.objects`
+        return objects(values)
 
 
 def _members(value: Any) -> list[Any]:
@@ -132,6 +143,12 @@ def _reader(name: str, family: Family | None, schema: Schema, is_text: bool) -> 
     return lambda value: [schema.read(name, one) for one in value] if is_several(value) else schema.read(name, value)
 
 
+def _taken(call: Call) -> Any:
+    """The family that a function takes, if it takes one; `lacks` that for which it is asked."""
+    last = call.args[-1]
+    return last.value if call.function == LACKS and isinstance(last, Literal) else FUNCTIONS[call.function].takes
+
+
 def taken_families(term: Term) -> dict[str, Family | None]:
     """By attribute: the family that the functions around it take, if they take one."""
     found: dict[str, Family | None] = dict.fromkeys(term.names())
@@ -142,5 +159,5 @@ def taken_families(term: Term) -> dict[str, Family | None]:
             waiting += one.args
             for arg in one.args:
                 if isinstance(arg, Name) and found[arg.name] is None:
-                    found[arg.name] = FUNCTIONS[one.function].takes
+                    found[arg.name] = _taken(one)
     return found

@@ -69,6 +69,8 @@ def _add_computed(encoder: _TableEncoder, table: pa.Table, rows: int, attributes
     is_text = entries is not None and is_text_type(entries.values.type.item_type)
     for column in found:
         (encoder.add_column if entries is None else encoder.add_entries)(column)
+    if entries is not None and pt.is_struct(entries.values.type.item_type):  # which stand for unions
+        found = [Column(column.name, *values) for column in found for values in _alternatives(column)]
     for name, values in computed_columns(found, rows, attributes, schema, is_text):
         encoder.add_values(name, values)
 

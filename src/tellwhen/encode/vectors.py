@@ -119,7 +119,9 @@ def _plus(left: Vector, right: Vector, sign: int = 1) -> Vector | None:
 
 
 def _minus(left: Vector, right: Vector | None = None) -> Vector | None:
-    return Vector(-left.numbers, left.is_known) if right is None else _plus(left, right, -1)
+    if right is not None:
+        return _plus(left, right, -1)
+    return Vector(-left.numbers, left.is_known) if left.is_whole else _result(-left.numbers, left.is_known)
 
 
 def _times(left: Vector, right: Vector) -> Vector | None:
@@ -143,7 +145,7 @@ def _remainder(left: Vector, right: Vector) -> Vector:
 
 
 def _absolute(one: Vector) -> Vector:
-    return Vector(np.abs(one.numbers), one.is_known)
+    return Vector(np.abs(one.numbers), one.is_known) if one.is_whole else _result(np.abs(one.numbers), one.is_known)
 
 
 ARITHMETIC: dict[str, Callable[..., Vector | None]] = {

@@ -61,6 +61,8 @@ def predicate(attribute: str, operator: str, operand: Any) -> Predicate:
 
 def has(attribute: str, word: str, constants: Iterable[Any]) -> Expr:
     """`HAS ANY`, `HAS ALL` or `HAS NONE`. Of an empty list, nothing is had, and all."""
+    if isinstance(constants, str) or not isinstance(constants, Iterable):
+        raise ExpressionError(f"{attribute}: HAS {word} takes a list of constants")
     operand = tuple(constants)
     return predicate(attribute, f"HAS {word}", operand) if operand else Truth(word != "ANY")
 

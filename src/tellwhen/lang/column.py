@@ -9,7 +9,7 @@ from tellwhen.errors import ExpressionError
 from tellwhen.lang.ast import Expr, Not, as_expr
 from tellwhen.lang.build import has, name
 from tellwhen.lang.functions import KINDS
-from tellwhen.lang.relations import between, call, compared, holds, one_of, tested
+from tellwhen.lang.relations import alike, between, call, compared, holds, in_networks, one_of, tested
 from tellwhen.lang.terms import Each, Literal, Name, Term
 from tellwhen.lang.values import constant
 
@@ -90,6 +90,14 @@ class Column:
     def not_like(self, pattern: str, escape: str | None = None) -> Expr:
         """`NOT LIKE`: the string does not fit the pattern."""
         return tested(self.term, "NOT LIKE", (pattern, escape))
+
+    def ilike(self, pattern: str, escape: str | None = None) -> Expr:
+        """`ILIKE`: LIKE without regard to case."""
+        return alike(self.term, "LIKE", pattern, escape)
+
+    def in_cidr(self, *networks: str) -> Expr:
+        """`IN CIDR`: the text of an address of one of the networks, such as '10.0.0.0/8'."""
+        return in_networks(self.term, False, networks)
 
     def startswith(self, prefix: str) -> Expr:
         """`STARTS WITH`."""
@@ -190,7 +198,7 @@ class Column:
 
     def round(self, digits: int = 0) -> Column:
         """The number to so many digits; halves go away from zero."""
-        return Column(call("round", self.term, *([Literal(digits)] if digits else [])))
+        return Column(call("round", self.term, *([] if digits == 0 else [self._other(digits)])))
 
     def lower(self) -> Column:
         """The string in lower case."""
@@ -215,11 +223,11 @@ class Column:
 
     def date_part(self, part: str) -> Column:
         """The year, month, day, hour and so on of a time."""
-        return Column(call("date_part", Literal(part), self.term))
+        return Column(call("date_part", self._other(part), self.term))
 
     def cast(self, kind: str) -> Column:
         """As another type: int, float, string, bool, date or timestamp."""
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ExpressionError(f"there is no type {kind!r}; there are {', '.join(dict.fromkeys(KINDS.values()))}")
         return Column(call("cast", self.term, Literal(KINDS[kind])))
 

@@ -14,7 +14,7 @@ from tellwhen.errors import ExpressionError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.functions import FUNCTIONS, moment_of
 from tellwhen.lang.literals import shown_name
-from tellwhen.lang.terms import Call, Each, Literal, Name, Term, is_computed
+from tellwhen.lang.terms import LACKS, Call, Each, Literal, Name, Term, is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_several, members, reduce
 
 
@@ -64,6 +64,8 @@ def values_of(term: Term, event: Mapping[str, Any]) -> list[Value]:
 def applied(function: str, args: list[list[Value]]) -> list[Value]:
     """A function of every combination of its arguments' values."""
     run = FUNCTIONS[function].run
+    if not args:
+        return [value for value in [run()] if value is not None]
     if len(args) == 1 or all([len(values) == 1 for values in args]):
         found = [run(*combined) for combined in zip(*args, strict=False)] if args[0] else []
     else:
@@ -118,7 +120,7 @@ def _lacks(term: Call, event: Mapping[str, Any]) -> list[Value]:
 
 WHOLE: dict[str, Callable[[Call, Mapping[str, Any]], list[Value]]] = {
     "coalesce": _coalesce,
-    "lacks": _lacks,
+    LACKS: _lacks,
     "length": _length,
 }
 
@@ -127,7 +129,7 @@ def weighed(name: str) -> str:
     """The attribute, as users know it, to which a predicate counts: what is computed is one of its own."""
     if is_computed(name):
         term = term_of(name)
-        if isinstance(term, Call) and term.function == "lacks":
+        if isinstance(term, Call) and term.function == LACKS:
             return next(term.names())
     return shown_name(name)
 
@@ -138,9 +140,9 @@ def term_of(name: str) -> Term:
     from tellwhen.lang.parser import parse_term
 
     try:
-        return parse_term(name[1:])
+        return parse_term(shown_name(name))
     except ParseError as error:
         raise ExpressionError(
-            f"{name[1:]} cannot be computed: {error.message}; a function of your own is registered with "
+            f"{shown_name(name)} cannot be computed: {error.message}; a function of your own is registered with "
             "tellwhen.function before an index that calls it is opened"
         ) from None

@@ -26,7 +26,7 @@ from tellwhen.lang.ast import (
 from tellwhen.lang.compute import term_of
 from tellwhen.lang.literals import constant_text, name_text
 from tellwhen.lang.parser import BINDING
-from tellwhen.lang.terms import Call, Each, Term, is_computed, is_relation
+from tellwhen.lang.terms import Call, Term, is_computed, is_condition
 from tellwhen.lang.times import time_text
 from tellwhen.lang.values import Interval, is_missing, is_several
 
@@ -53,11 +53,11 @@ def _text(expr: Expr, binding: int) -> str:
 def predicate_text(predicate: Predicate) -> str:
     """The text of a predicate."""
     attribute, operator, operand = name_text(predicate.attribute), predicate.operator, predicate.operand
-    if is_computed(predicate.attribute):
-        term = term_of(predicate.attribute)
-        if operator == "=" and operand is True and (isinstance(term, Each) or is_relation(term)):
-            return attribute
-        if (network := _network(term, operator, operand)) is not None:
+    if is_condition(predicate.attribute) and operator == "=" and operand is True:
+        return attribute
+    if operator in RANGES and is_computed(predicate.attribute):
+        network = _network(term_of(predicate.attribute), operator, operand)
+        if network is not None:
             return network
     if operator in LISTS or operator in MEMBERSHIPS:
         return f"{attribute} {operator} ({', '.join(map(constant_text, operand))})"
@@ -74,12 +74,12 @@ def predicate_text(predicate: Predicate) -> str:
 
 def _network(term: Term, operator: str, operand: Any) -> str | None:
     """`ip IN CIDR '10.0.0.0/8'`, which the parser makes a range of addresses."""
-    if not (isinstance(term, Call) and term.function == "address" and operator in RANGES):
+    if not (isinstance(term, Call) and term.function == "address"):
         return None
     try:
-        first, last = (ipaddress.ip_address(bytes.fromhex(end)) for end in operand)
+        first, last = (ipaddress.ip_address(bytes.fromhex(end.partition(":")[2])) for end in operand)
         (network, *others) = ipaddress.summarize_address_range(first, last)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, AttributeError):
         return None
     return None if others else f"{term.args[0].text} {operator[: -len('BETWEEN')]}IN CIDR '{network}'"
 

@@ -43,7 +43,7 @@ def number(key: int | float) -> Value | None:
 
 
 def string(key: str) -> Value | None:
-    return Value("string", key) if len(key) <= limits.STRING else None
+    return Value("string", key) if len(key) <= limits.COMPUTED else None
 
 
 # numbers
@@ -122,9 +122,10 @@ def _substring(text: Value, first: Value, length: Value | None = None) -> Value 
 
 
 def address(text: str) -> str | None:
-    """An IP address as hexadecimal digits, eight of version 4 and 32 of version 6: their order is that of addresses."""
+    """The version of an IP address, and its hexadecimal digits: their order is that of addresses."""
     try:
-        return ipaddress.ip_address(text.strip()).packed.hex()
+        found = ipaddress.ip_address(text.strip())
+        return f"{found.version}:{found.packed.hex()}"
     except ValueError:
         return None
 
@@ -265,7 +266,7 @@ FUNCTIONS: dict[str, Function] = {
 """By name. `coalesce`, `lacks` and `length` see whole lists of values: `compute.py` has them."""
 
 BUILT_IN = frozenset(FUNCTIONS)
-ALIASES = {"substring": "substr", "len": "length", "char_length": "length", "ceiling": "ceil", "datepart": "date_part"}
+ALIASES = {"substring": "substr", "len": "length", "char_length": "length", "datepart": "date_part"}
 
 
 def check_call(function: str, args: int) -> Function:

@@ -32,5 +32,8 @@ OBJECTS = 10_000
 INTEGER = (1 << 62) - 1
 """Integers are exact up to this magnitude; beyond it a number is a double."""
 
+COMPUTED = 1 << 24
+"""Characters in a string that is computed; one that would be longer is undefined."""
+
 COMBINATIONS = 10_000
 """Combinations of the members of several lists for which one value is computed; with more it is undefined."""

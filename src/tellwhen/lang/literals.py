@@ -15,13 +15,15 @@ RESERVED = frozenset(["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE"
 """Keywords that need quotes to be names."""
 
 MARK = "\0"
-"""What the names of computed attributes begin with (`terms.py`). Users' names contain no NUL."""
+CONDITION = MARK + MARK
+"""What the names of computed attributes begin with (`terms.py`), and of those that are conditions: comparisons of two
+terms, and `items[...]`. Users' names contain no NUL."""
 
 
 def name_text(name: str) -> str:
     """The name of an attribute, in quotes where it would not parse without; of a computed one, its term."""
     if name[:1] == MARK:
-        return name[1:]
+        return shown_name(name)
     if IS_NAME(name) and name.upper() not in RESERVED:
         return name
     return '"' + name.replace('"', '""') + '"'
@@ -29,7 +31,7 @@ def name_text(name: str) -> str:
 
 def shown_name(name: str) -> str:
     """The name of an attribute as users know it, without quotes; of a computed one, its term."""
-    return name[1:] if name[:1] == MARK else name
+    return name.lstrip(MARK)
 
 
 def constant_text(value: Constant) -> str:

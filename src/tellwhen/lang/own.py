@@ -44,9 +44,9 @@ def function(run: Callable[..., Any] | None = None, *, name: str | None = None) 
     >>> print(distance(tw.col("x"), 0) < 6)
     distance(x, 0) < 6
 
-    It is called with single values, once for an event however many subscriptions call it, and should return the same
-    for the same. None is undefined, and so is an error, which is logged once. An index does not hold the function:
-    where one is opened that calls it, it must be registered before. On Spark it travels to the workers.
+    It is called with single values, once for an event however many subscriptions compute the same with it, and should
+    return the same for the same. None is undefined, and so is an error, which is logged once. An index does not hold
+    the function: where one is opened that calls it, it must be registered before. On Spark it travels to the workers.
     """
     if run is None:
         return lambda given: function(given, name=name)
@@ -57,6 +57,8 @@ def function(run: Callable[..., Any] | None = None, *, name: str | None = None) 
         raise ExpressionError(f"a function has a name in lower case, not {shown(chosen)}; give it one with name=")
     if chosen in BUILT_IN or chosen in ALIASES or chosen.upper() in (*RESERVED, "CAST"):
         raise ExpressionError(f"there is a {chosen}() in the language already; give it another name with name=")
+    if not _arguments(run)[1]:
+        raise ExpressionError(f"{chosen} takes no arguments: what it computes would not depend on the event")
     register({chosen: run})
     return OwnFunction(chosen, run)
 

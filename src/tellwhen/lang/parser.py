@@ -5,7 +5,6 @@ Precedence, tightest first: terms (`term_parser.py`), predicate, NOT, AND, XOR a
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import And, Connective, Expr, Not, Operator, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import has, predicate
-from tellwhen.lang.relations import NOT_KNOWN, between, call, compared, holds, one_of, tested
+from tellwhen.lang.relations import NOT_KNOWN, alike, between, compared, holds, in_networks, one_of, tested
 from tellwhen.lang.term_parser import TermParser
 from tellwhen.lang.terms import BINDING as SYMBOLS
 from tellwhen.lang.terms import RELATIONS, Call, Each, Literal, Name, Term
@@ -51,6 +50,7 @@ def parse_stored(text: str) -> Expr:
 def parse_term(text: str) -> Term:
     """Read what a computed attribute is named after: a term, or a comparison of two."""
     parser = _Parser(_checked(text, limits.STORED))
+    parser._is_own = True
     found = parser.term()
     if parser.tokens[parser.at] in RELATIONS:
         operator = parser.tokens[parser.at]
@@ -316,7 +316,7 @@ class _Parser(TermParser):
         if self.takes("ESCAPE"):
             escape = self.string("ESCAPE")
         if ignores_case:
-            left, pattern, escape = call("lower", _left(left)), pattern.lower(), escape and escape.lower()
+            return alike(_left(left), operator, pattern, escape)
         return self._tested(left, operator, (pattern, escape))
 
     def _networks(self, left: str | Term, is_negated: bool) -> Expr:
@@ -329,10 +329,7 @@ class _Parser(TermParser):
             self.expect(")", "a comma or )")
         else:
             texts.append(self.string("CIDR"))
-        address = call("address", _left(left))
-        parts = [tested(address, "NOT BETWEEN" if is_negated else "BETWEEN", _network(text)) for text in texts]
-        connective = And if is_negated else Or
-        return parts[0] if len(parts) == 1 else connective.of(*parts)
+        return in_networks(_left(left), is_negated, texts)
 
     def _has(self, left: str | Term) -> Expr:
         self.at += 1
@@ -367,12 +364,3 @@ def _listed(attribute: str, operator: Any, items: Sequence[Any]) -> Expr:
     if kind is not float and len(constants) <= limits.MEMBERS and all([type(c) is kind for c in constants]):
         return Predicate(attribute, operator, constants)
     return predicate(attribute, operator, constants)
-
-
-def _network(text: str) -> tuple[str, str]:
-    """Its first and last address, as `address()` writes them."""
-    try:
-        network = ipaddress.ip_network(text.strip(), strict=False)
-    except ValueError:
-        raise ExpressionError(f"'{text}' is no network of addresses; an example: '10.0.0.0/8'") from None
-    return network.network_address.packed.hex(), network.broadcast_address.packed.hex()

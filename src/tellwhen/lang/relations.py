@@ -11,6 +11,7 @@ a + 1 < b           the computed attribute `a + 1 < b` is TRUE
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ from tellwhen.lang.ast import And, Expr, Or, Predicate, Truth
 from tellwhen.lang.build import predicate
 from tellwhen.lang.compute import python_value, values_of
 from tellwhen.lang.evaluate import predicate_value
-from tellwhen.lang.functions import PARTS, check_call
-from tellwhen.lang.terms import Call, Literal, Term, name_of
+from tellwhen.lang.functions import KINDS, PARTS, address, check_call
+from tellwhen.lang.terms import LACKS, RELATIONS, Call, Literal, Name, Term, name_of
+from tellwhen.lang.values import Family, constant
 
 NOT_KNOWN = Truth(None)
 FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -28,14 +30,18 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def call(function: str, *args: Term) -> Term:
     """A call, or the constant that it always is."""
+    if function in RELATIONS or function == LACKS:  # which are made by the parser, and nowhere else
+        raise ExpressionError(f"there is no function {function}; a comparison is not part of a computation")
     known = check_call(function, len(args))
     if function == "date_part":
         _check_part(args[0])
+    if function == "cast" and not (isinstance(args[1], Literal) and args[1].value in set(KINDS.values())):
+        raise ExpressionError(f"there is no type {args[1].text}; there are {', '.join(dict.fromkeys(KINDS.values()))}")
     made = Call(function, args)
     if known.is_own or not all([isinstance(arg, Literal) for arg in args]):
         return made
     values = values_of(made, {})
-    return Literal(python_value(values[0]) if values else None)
+    return Literal(constant(python_value(values[0]), made.text) if values else None)
 
 
 def _check_part(given: Term) -> None:
@@ -56,6 +62,11 @@ def compared(left: Term, operator: str, right: Term) -> Expr:
 def holds(term: Term) -> Predicate:
     """A term that is TRUE or FALSE itself."""
     return Predicate(name_of(term), "=", True)
+
+
+def lacks(attribute: str, family: Family | None) -> Predicate:
+    """Has an attribute no value of a family? Never undefined."""
+    return holds(Call(LACKS, (Name(attribute), Literal(family))))
 
 
 def tested(left: Term, operator: str, operand: Any) -> Expr:
@@ -88,6 +99,32 @@ def between(left: Term, is_negated: bool, low: Term, high: Term) -> Expr:
     if is_negated:
         return Or.of(compared(left, "<", low), compared(left, ">", high))
     return And.of(compared(left, ">=", low), compared(left, "<=", high))
+
+
+def alike(left: Term, operator: str, pattern: str, escape: str | None) -> Expr:
+    """`ILIKE` and `NOT ILIKE`: LIKE without regard to case."""
+    if escape is not None and (escape.lower() != escape or escape.upper() != escape):
+        raise ExpressionError("the ESCAPE of ILIKE is no letter")
+    return tested(call("lower", left), operator, (pattern.lower(), escape))
+
+
+def in_networks(left: Term, is_negated: bool, texts: Sequence[str]) -> Expr:
+    """`IN CIDR` and `NOT IN CIDR`: an address of one of several networks, or of none."""
+    own, operator = call("address", left), "NOT BETWEEN" if is_negated else "BETWEEN"
+    parts = [tested(own, operator, _network(text)) for text in texts]
+    return _joined(And if is_negated else Or, parts, is_negated)
+
+
+def _network(text: Any) -> tuple[str, str]:
+    """Its first and last address, as `address()` writes them."""
+    try:
+        network = ipaddress.ip_network(text.strip(), strict=False)
+    except (ValueError, AttributeError):
+        raise ExpressionError(f"{text!r} is no network of addresses; an example: '10.0.0.0/8'") from None
+    first, last = (address(str(end)) for end in (network.network_address, network.broadcast_address))
+    assert first is not None
+    assert last is not None
+    return first, last
 
 
 def _joined(connective: type[And] | type[Or], parts: list[Expr], when_empty: bool) -> Expr:

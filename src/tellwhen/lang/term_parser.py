@@ -11,7 +11,7 @@ from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.functions import ALIASES, KINDS
 from tellwhen.lang.relations import call
-from tellwhen.lang.terms import BINDING, SUM, Each, Literal, Name, Term
+from tellwhen.lang.terms import BINDING, LACKS, SUM, Call, Each, Literal, Name, Term
 from tellwhen.lang.tokens import Tokens, keyword, show
 
 
@@ -19,6 +19,7 @@ class TermParser(Tokens):
     """Reads terms."""
 
     _depth = 0
+    _is_own = False  # does the text come from here, not from a user?
 
     def expression(self, closing: str = "") -> Expr:
         """The expression up to the end, or up to what closes it."""
@@ -111,6 +112,8 @@ class TermParser(Tokens):
 
     def _call(self, function: str, args: list[Term], start: int) -> Term:
         try:
+            if self._is_own and function == LACKS:
+                return Call(function, tuple(args))
             return call(function, *args)
         except (ExpressionError, LimitError) as error:
             self.at = start

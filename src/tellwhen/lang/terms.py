@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from tellwhen.errors import LimitError
 from tellwhen.lang import limits
-from tellwhen.lang.literals import MARK, constant_text, name_text
+from tellwhen.lang.literals import CONDITION, MARK, constant_text, name_text
 from tellwhen.lang.values import Constant
 
 if TYPE_CHECKING:
     from tellwhen.lang.ast import Expr
+
+LACKS = "lacks"
+"""The call that says that an attribute has no value of a family: what `HAS` needs, and no user can write."""
 
 RELATIONS = ("=", "<>", "<", "<=", ">", ">=")
 """Calls that compare two terms of which none is constant: with a constant it would be a plain predicate."""
@@ -143,7 +146,7 @@ def needed(term: Term) -> str:
     """An attribute without which a term is undefined; an empty name if there is none."""
     if isinstance(term, Name | Each):
         return term.name
-    if isinstance(term, Call) and term.function not in ("coalesce", "lacks"):
+    if isinstance(term, Call) and term.function not in ("coalesce", LACKS):
         return next((name for arg in term.args if (name := needed(arg))), "")
     return ""
 
@@ -156,6 +159,13 @@ def is_computed(name: str) -> bool:
     return name[:1] == MARK
 
 
+def is_condition(name: str) -> bool:
+    """Is it a computed attribute that is true or false by itself?"""
+    return name[:2] == CONDITION
+
+
 def name_of(term: Term) -> str:
     """The name of the attribute that a term is: its own if it is one."""
-    return term.name if isinstance(term, Name) else MARK + term.text
+    if isinstance(term, Name):
+        return term.name
+    return (CONDITION if isinstance(term, Each) or is_relation(term) else MARK) + term.text
