@@ -36,7 +36,7 @@ class MemoryLimit:
             )
 
     def refuse_more(self, shard: Shard, more: int) -> None:
-        """Raise an error if the shard would take too many bytes with so many more."""
+        """Raise an error if the shard would take too many bytes with these in addition."""
         if self.bytes is not None and more and self.taken(shard) + more > self.bytes:
             raise LimitError(
                 f"the scores would take {more:,} bytes, for which the memory_limit of {self.bytes:,} leaves no room; "

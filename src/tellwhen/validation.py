@@ -68,8 +68,10 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True) -> Re
     hint: 'd': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
     """
     types = Schema.of(schema)
-    rows, findings, seen, same = rows_of(subscriptions), [], set(), {}  # type: ignore[var-annotated]
-    count = 0
+    rows, count = rows_of(subscriptions), 0
+    findings: list[Finding] = []
+    seen: set[Any] = set()
+    same: dict[Any, Any] = {}  # by what an expression says: the first id that says it
     while block := list(islice(rows, COMPILE_BATCH)):
         count += len(block)
         good: list[tuple[Any, Expr, str]] = []

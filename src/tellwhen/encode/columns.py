@@ -98,7 +98,7 @@ def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterato
     prefix = column.name + "." if column.name else ""
     entries = whole(column.values)
     key = entries.type.key_type.value_type if pt.is_dictionary(entries.type.key_type) else entries.type.key_type
-    if not is_string(key) and not pt.is_string_view(key):
+    if not holds_text(key):
         where = f"in the column {column.name!r}" if column.name else "in a column of events"
         raise EventError(f"the name of an attribute is a string: the keys of maps {where} are {entries.type.key_type}")
     # A null map may still have entries in the child arrays: leave them out, like those of null structs.
@@ -196,6 +196,11 @@ def _decoded(column: pa.Array) -> pa.Array | None:
 
 def is_string(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind)
+
+
+def holds_text(kind: pa.DataType) -> bool:
+    """Strings in any layout, also one that Arrow cannot compute with."""
+    return is_string(kind) or pt.is_string_view(kind)
 
 
 def _by_python(column: Column) -> Values:

@@ -25,7 +25,7 @@ from tellwhen.compile.domains import (
 )
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
-from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
+from tellwhen.encode.columns import Column, Values, columns, holds_text, map_columns, objects, only_map, single_values
 from tellwhen.encode.computed import computed_columns
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
@@ -49,30 +49,22 @@ class Entries(NamedTuple):
 def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
     """The rows as events, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
-    entries = only_map(table)
-    if attributes.computed:
-        _add_computed(encoder, table, rows, attributes, schema)
-    elif entries is None:
-        for column in columns(table):
-            encoder.add_column(column)
-    else:
-        for column in map_columns(entries, attributes.by_name):
-            encoder.add_entries(column)
-    return encoder.finish(), encoder.mismatches
-
-
-def _add_computed(encoder: _TableEncoder, table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> None:
-    """All columns, and those that are computed from them."""
-    entries = only_map(table)
-    found = [*columns(table)] if entries is None else [*map_columns(entries)]
-    found = [column for column in found if not is_computed(column.name)]
-    is_text = entries is not None and is_text_type(entries.values.type.item_type)
+    entries, is_computing = only_map(table), bool(attributes.computed)
+    if entries is None:
+        found, add = columns(table), encoder.add_column
+    else:  # all of them, if what nobody compares may be part of what is computed
+        found, add = map_columns(entries, None if is_computing else attributes.by_name), encoder.add_entries
+    if is_computing:
+        found = iter(given := [column for column in found if not is_computed(column.name)])
     for column in found:
-        (encoder.add_column if entries is None else encoder.add_entries)(column)
-    if entries is not None and pt.is_struct(entries.values.type.item_type):  # which stand for unions
-        found = [Column(column.name, *values) for column in found for values in _alternatives(column)]
-    for name, values in computed_columns(found, rows, attributes, schema, is_text):
-        encoder.add_values(name, values)
+        add(column)
+    if is_computing:
+        is_read = entries is not None and holds_text(entries.values.type.item_type)
+        if entries is not None and pt.is_struct(entries.values.type.item_type):  # which stand for unions
+            given = [Column(column.name, *values) for column in given for values in _alternatives(column)]
+        for name, values in computed_columns(given, rows, attributes, schema, is_read):
+            encoder.add_values(name, values)
+    return encoder.finish(), encoder.mismatches
 
 
 class _TableEncoder:
@@ -94,10 +86,10 @@ class _TableEncoder:
     def add_entries(self, column: Column) -> None:
         """Add the entries of one key of the map that is an event."""
         attribute = self._attributes.by_name.get(column.name)
-        is_text = is_text_type(column.values.type)
+        is_read = holds_text(column.values.type)
         if attribute is not None:
             for values in _alternatives(column):
-                self._values(attribute, values, is_text)
+                self._values(attribute, values, is_read)
 
     def add_values(self, name: str, values: Values) -> None:
         """Add the values of a computed attribute."""
@@ -231,10 +223,6 @@ class _TableEncoder:
         by_event = np.empty_like(domain), np.empty_like(points)
         scatter(rows, domain, points, start[:-1].copy(), *by_event)
         return Events(start, *by_event, by_event[1], single_valued(start, by_event[0]))
-
-
-def is_text_type(kind: pa.DataType) -> bool:
-    return is_string(kind) or pt.is_string_view(kind)
 
 
 def _integers(column: pa.Array) -> pa.Array | None:

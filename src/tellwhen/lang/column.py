@@ -197,7 +197,7 @@ class Column:
         return Column(call("abs", self.term))
 
     def round(self, digits: int = 0) -> Column:
-        """The number to so many digits; halves go away from zero."""
+        """The number, rounded to some digits behind the point; halves away from zero."""
         return Column(call("round", self.term, *([] if digits == 0 else [self._other(digits)])))
 
     def lower(self) -> Column:
@@ -227,9 +227,7 @@ class Column:
 
     def cast(self, kind: str) -> Column:
         """As another type: int, float, string, bool, date or timestamp."""
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise ExpressionError(f"there is no type {kind!r}; there are {', '.join(dict.fromkeys(KINDS.values()))}")
-        return Column(call("cast", self.term, Literal(KINDS[kind])))
+        return Column(call("cast", self.term, self._other(KINDS.get(kind, kind) if isinstance(kind, str) else kind)))
 
     # as a condition
 

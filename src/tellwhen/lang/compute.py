@@ -64,8 +64,6 @@ def values_of(term: Term, event: Mapping[str, Any]) -> list[Value]:
 def applied(function: str, args: list[list[Value]]) -> list[Value]:
     """A function of every combination of its arguments' values."""
     run = FUNCTIONS[function].run
-    if not args:
-        return [value for value in [run()] if value is not None]
     if len(args) == 1 or all([len(values) == 1 for values in args]):
         found = [run(*combined) for combined in zip(*args, strict=False)] if args[0] else []
     else:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tellwhen.errors import ExpressionError
 from tellwhen.lang import limits
+from tellwhen.lang.terms import LACKS
 from tellwhen.lang.times import DAY, EPOCH, MICROSECOND, moment, nanoseconds
 from tellwhen.lang.values import Family, Value
 
@@ -80,7 +81,7 @@ def _remainder(a: Any, b: Any) -> int | float | None:
 
 
 def _rounded(a: Any, digits: Any = 0) -> int | float | None:
-    """To so many digits; halves go away from zero, as in SQL."""
+    """Rounded to some digits behind the point; halves away from zero, as in SQL."""
     if type(digits) is not int or not -15 <= digits <= 15:
         return None
     if type(a) is int:
@@ -190,6 +191,8 @@ KINDS: dict[str, str] = {
 }  # fmt: skip
 """Types to cast to, by the names that SQL has for them."""
 
+TYPES = tuple(dict.fromkeys(KINDS.values()))
+
 
 def _number_in(text: str) -> int | float | None:
     text = text.strip()
@@ -229,7 +232,7 @@ def _written(family: Family, key: Any) -> str:
 
 
 def moment_of(key: int) -> Any:
-    """The time with so many nanoseconds since 1970, as Python has it."""
+    """A time as Python has it, given its nanoseconds since 1970."""
     micros, rest = divmod(key, 1000)
     try:
         at = EPOCH + micros * MICROSECOND
@@ -256,21 +259,20 @@ FUNCTIONS: dict[str, Function] = {
     "cast": Function(2, 2, None, _cast),
     "coalesce": Function(1, 100, None, lambda *values: values[0]),
     "date_part": Function(2, 2, "time", _date_part),
-    "lacks": Function(2, 2, None, lambda *values: None),
     "length": Function(1, 1, "string", _of_string(len, number)),
     "lower": Function(1, 1, "string", _of_string(str.lower, string)),
     "round": Function(1, 2, "number", _of_numbers(_rounded)),
     "substr": Function(2, 3, "string", _substring),
     "upper": Function(1, 1, "string", _of_string(str.upper, string)),
 }
-"""By name. `coalesce`, `lacks` and `length` see whole lists of values: `compute.py` has them."""
+"""By name. `coalesce` and `length` see whole lists of values: `compute.py` has them."""
 
-BUILT_IN = frozenset(FUNCTIONS)
+BUILT_IN = frozenset([*FUNCTIONS, LACKS])
 ALIASES = {"substring": "substr", "len": "length", "char_length": "length", "datepart": "date_part"}
 
 
 def check_call(function: str, args: int) -> Function:
-    """The function, if it takes so many arguments; raises ExpressionError if not, or if there is none."""
+    """The function of this name; raises ExpressionError if there is none, or if it takes more or fewer arguments."""
     found = FUNCTIONS.get(function)
     if found is None:
         raise ExpressionError(_unknown(function))
@@ -286,7 +288,7 @@ def _unknown(function: str) -> str:
             f"there is no {function}(): a subscription stands for a long time, and events carry their own; compare an "
             "attribute with a TIMESTAMP, or send the current time with the event"
         )
-    named = sorted(name for name in FUNCTIONS if name[0].isalpha() and name != "lacks")
+    named = sorted(name for name in FUNCTIONS if name[0].isalpha())
     near = get_close_matches(function, named, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(named)}"
     return f"there is no function {function}; {hint}"

@@ -5,7 +5,7 @@ a > 2 + 3           a > 5
 1 = 1               TRUE
 a = NULL            NULL, which is undefined
 5 IN (a, b)         a = 5 OR b = 5
-a IN (1, b)         a = 1 OR a = b
+a IN (1, b)         a IN (1) OR a = b
 a + 1 < b           the computed attribute `a + 1 < b` is TRUE
 """
 
@@ -20,7 +20,7 @@ from tellwhen.lang.ast import And, Expr, Or, Predicate, Truth
 from tellwhen.lang.build import predicate
 from tellwhen.lang.compute import python_value, values_of
 from tellwhen.lang.evaluate import predicate_value
-from tellwhen.lang.functions import KINDS, PARTS, address, check_call
+from tellwhen.lang.functions import PARTS, TYPES, address, check_call
 from tellwhen.lang.terms import LACKS, RELATIONS, Call, Literal, Name, Term, name_of
 from tellwhen.lang.values import Family, constant
 
@@ -30,13 +30,13 @@ FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def call(function: str, *args: Term) -> Term:
     """A call, or the constant that it always is."""
-    if function in RELATIONS or function == LACKS:  # which are made by the parser, and nowhere else
+    if function in RELATIONS:
         raise ExpressionError(f"there is no function {function}; a comparison is not part of a computation")
     known = check_call(function, len(args))
     if function == "date_part":
         _check_part(args[0])
-    if function == "cast" and not (isinstance(args[1], Literal) and args[1].value in set(KINDS.values())):
-        raise ExpressionError(f"there is no type {args[1].text}; there are {', '.join(dict.fromkeys(KINDS.values()))}")
+    if function == "cast" and not (isinstance(args[1], Literal) and args[1].value in TYPES):
+        raise ExpressionError(f"there is no type {args[1].text}; there are {', '.join(TYPES)}")
     made = Call(function, args)
     if known.is_own or not all([isinstance(arg, Literal) for arg in args]):
         return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tellwhen.errors import ExpressionError, LimitError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.functions import ALIASES, KINDS
+from tellwhen.lang.functions import ALIASES, KINDS, TYPES
 from tellwhen.lang.relations import call
 from tellwhen.lang.terms import BINDING, LACKS, SUM, Call, Each, Literal, Name, Term
 from tellwhen.lang.tokens import Tokens, keyword, show
@@ -96,8 +96,7 @@ class TermParser(Tokens):
             self.expect("AS")
             kind = KINDS.get(self.tokens[self.at].lower())
             if kind is None:
-                known = ", ".join(dict.fromkeys(KINDS.values()))
-                self.fail(f"expected a type, found {show(self.tokens[self.at])}; there are {known}")
+                self.fail(f"expected a type, found {show(self.tokens[self.at])}; there are {', '.join(TYPES)}")
             self.at += 1
             self.expect(")")
             return self._call("cast", [found, Literal(kind)], start)
