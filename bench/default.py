@@ -219,7 +219,7 @@ def around_table() -> Table:
     every = tw.Index().add_many((k, "x = 1") for k in range(20_000))
     named = tw.Index().add_many((f"subscription {k}", "x = 1") for k in range(20_000))
     for what, of in (("integer", every), ("string", named)):
-        state, slots = of._state, np.arange(20_000, dtype=np.int32)
+        state, slots = of._contents.state, np.arange(20_000, dtype=np.int32)
         own = interleaved({"": partial(state.ids.of, slots, state.id_type)})[""]
         table.add_row(f"an id that is a{'n' if what[0] == 'i' else ''} {what}", f"{own.median / 20_000 * 1e9:.0f} ns",
                       f"{own.noise:.0%}", "25 ns")  # fmt: skip
@@ -231,7 +231,7 @@ def _entries(event: dict[str, Any]) -> int:
 
 
 def _encode_often(index: tw.Index, event: dict[str, Any]) -> None:
-    attributes = index._state.attributes
+    attributes = index._contents.state.attributes
     for _ in range(1000):
         encoder = EventEncoder(attributes, Schema())
         encoder.add(event)

@@ -78,8 +78,7 @@ def indexed(work: Workload, count: int, scores: np.ndarray | None = None) -> tw.
     engine.insert(slots)
     engine.keep_up()
     index = Index.__new__(Index)
-    index._memory_limit = MemoryLimit(None)
-    index._open(Shard(store, engine, ids, NoTexts(count), Profile()))
+    index._open(Shard(store, engine, ids, NoTexts(count), Profile()), MemoryLimit(None))
     return index
 
 
@@ -87,7 +86,7 @@ def _ranked(index: tw.Index, plain: tw.Index, scores: np.ndarray, events: list[A
     by_id: dict[Any, float] = dict(enumerate(scores.tolist()))
 
     def all_sorted(event: Any) -> list[Any]:
-        state = plain._state
+        state = plain._contents.state
         slots = state.reader.match(plain._encoded(event, state)).slot
         best = slots[np.lexsort((slots, -scores[slots]))[:K]]
         return list(zip(state.ids.of(best, state.id_type), scores[best].tolist(), strict=True))

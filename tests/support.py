@@ -85,9 +85,9 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
 
 def settled(index: tw.Index) -> tw.Index:
     """The index once nothing is left to do in the background."""
-    thread = index._upkeep
+    thread = index._contents.upkeep
     if thread is not None:
         thread.join(600)
         assert not thread.is_alive()
-    assert index._upkeep is None
+    assert index._contents.upkeep is None
     return index

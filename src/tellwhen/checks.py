@@ -267,7 +267,7 @@ def _replay(engine: str, script: Script, is_taken: list[bool], where: str, rng: 
                 index.rebuild()
             if step.observe:
                 index.observe(step.events)
-            with index._whole() as shard:
+            with index._contents.whole() as shard:
                 shard.engines.verify()
             wanted = [ids & taken.keys() for ids in step.matches]
             check_matches(index, known, step.events, f"{where}, step {number}", wanted, rng)

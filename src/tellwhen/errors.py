@@ -88,6 +88,10 @@ class ScoreError(TellwhenError, ValueError):
     and questions that a scored structure cannot take."""
 
 
+class PayloadError(TellwhenError, ValueError):
+    """A payload that is no JSON object."""
+
+
 class ArgumentError(TellwhenError, ValueError):
     """An argument that cannot be: no best results to look for, or no thread to work with."""
 

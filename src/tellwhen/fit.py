@@ -13,8 +13,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.columns import columns, single_values
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.lang.compute import term_of
-from tellwhen.lang.terms import is_computed
+from tellwhen.lang.compute import names_in
 from tellwhen.lang.values import flatten, is_present
 from tellwhen.schema import Schema
 
@@ -65,10 +64,7 @@ def fit(events: Any, attributes: Attributes, schema: Schema) -> Fit:
 def _asked(attributes: Attributes) -> Iterator[str]:
     """The attributes of events that subscriptions ask for, also as a part of what they compute."""
     for name in list(attributes.by_name):
-        if is_computed(name):
-            yield from term_of(name).names()
-        else:
-            yield name
+        yield from names_in(name)
 
 
 def _carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:

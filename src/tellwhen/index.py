@@ -4,96 +4,50 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
-import time
-import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tellwhen import background
-from tellwhen.compaction import Compaction
-from tellwhen.compile.attributes import Attributes
-from tellwhen.encode.batches import encoded_batches
+from tellwhen import exchange
+from tellwhen.contents import Contents, State
 from tellwhen.encode.events import EventEncoder
-from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
-from tellwhen.engines.shared.threads import cores, in_threads
-from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.fit import Fit, fit
-from tellwhen.ids import Id, Ids, IdType, checked
+from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.read import Given
 from tellwhen.lang.values import flatten
+from tellwhen.matching import GivenEvents, Matching, checked_payload, checked_threads
 from tellwhen.memory_limit import MemoryLimit
+from tellwhen.mentions import ANYTHING, mentioning
+from tellwhen.mismatches import Mismatches
+from tellwhen.payloads import Filtered, checked_where
 from tellwhen.persistence import directory
 from tellwhen.plan import Plan, plan
 from tellwhen.profile import Profile
-from tellwhen.ranking import Best, best, checked_factors, checked_k, joined
+from tellwhen.ranking import Best, best, checked_factors, checked_k
 from tellwhen.recent import Recent
-from tellwhen.relaxed.index import View
 from tellwhen.schema import Schema
-from tellwhen.shard import Shard, ShardMark
-from tellwhen.slots import SlotsById
+from tellwhen.shard import Shard
 from tellwhen.subscriptions import Rejected, rows_of
-from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.warehouse.opening import open_any
 
-COMPACT_AT_ONCE = 10_000
-"""Up to this many subscriptions are compacted within a change; more of them in the background, if there are texts."""
+Found = TypeVar("Found")
+
+Where = Mapping[str, Any] | None
+"""What payloads must have: by name a value, or a list of values of which any will do."""
 
 KEEP_UP_EVERY = 64
 """So many rankings look whether there is something to do in the background: perhaps it was put off, and nothing has
 changed since."""
-
-TRIES = 2
-"""How often it is tried to rank while scores change, before it is done while none may change."""
-
-Found = TypeVar("Found")
-
-HANDOVER_SECONDS = 0.0005
-"""A change sleeps for this long when the background thread waits for the lock. Otherwise a thread that makes one change
-after the other would always take the lock again before the background thread gets it."""
-
-
-class _State(NamedTuple):
-    """All that matching needs, as it was after one change. Replaced as a whole, so that every match is consistent."""
-
-    shard: Shard
-    reader: Reader
-    attributes: Attributes
-    ids: Ids
-    id_type: IdType
-    length: int
-    slots: int
-    version: int
-    view: View
-
-    def most(self, k: int) -> int:
-        """How many results there can be, of k that are wanted."""
-        return min(k, max(1, self.length))
-
-    def alive(self) -> list[int]:
-        """The slots that are not removed."""
-        return self.shard.store.alive(self.slots, self.version).tolist()
-
-
-def _state(shard: Shard) -> _State:
-    ids, engine = shard.ids, shard.engines
-    store = shard.store
-    facts = ids, ids.type, len(engine), len(store), store.version
-    return _State(shard, engine.reader(), store.attributes, *facts, View.of(store))
-
 
 PARSED_MAX, LONG = 8_192, 16_384
 """Expressions kept parsed, so that asking for the same ones again is fast; unless they have that many characters."""
@@ -137,26 +91,19 @@ class Index(Mapping[Id, Expr]):
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
             raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
-        self._memory_limit = MemoryLimit(memory_limit)
         # A copy: the user may go on adding to the profile.
-        self._open(Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts))
+        shard = Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts)
+        self._open(shard, MemoryLimit(memory_limit))
 
-    def _open(self, shard: Shard) -> None:
+    def _open(self, shard: Shard, limit: MemoryLimit) -> None:
         self._schema = shard.store.schema
-        self._state = _state(shard)
-        self._undo: tuple[Shard, ShardMark] | None = None
-        self._mismatches: Counter[str] = Counter()
+        self._contents = Contents(shard, limit)
         self._recent = Recent()
         self._rankings = 0  # about: several threads count
-        self._renew_locks()
-        _all.add(self)
 
-    def _renew_locks(self) -> None:
-        self._lock = threading.RLock()
-        self._busy = False
-        self._counting = threading.Lock()
-        self._upkeep: threading.Thread | None = None  # that works in the background
-        self._is_waiting = False  # does it wait for the lock?
+    @property
+    def _shard(self) -> Shard:
+        return self._contents.shard
 
     # changing
 
@@ -167,14 +114,16 @@ class Index(Mapping[Id, Expr]):
         *,
         score: float | None = None,
         weights: Mapping[str, float] | None = None,
+        payload: Mapping[str, Any] | None = None,
         replace: bool = False,
     ) -> Index:
         """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`.
 
-        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes. What replaces another one has its own
-        score and weights, and counts as added last.
+        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes. The `payload`, a JSON object of your
+        own, is returned with matches, which can be filtered by it. What replaces another one has its own score,
+        weights and payload, and counts as added last.
         """
-        return self.add_many([(id, expression, score, weights)], replace=replace)
+        return self.add_many([(id, expression, score, weights, payload)], replace=replace)
 
     @overload
     def add_many(self, subscriptions: Any, *, replace: bool = False, errors: Literal["raise"] = "raise") -> Index: ...
@@ -189,8 +138,8 @@ class Index(Mapping[Id, Expr]):
     ) -> Index | list[Rejected]:
         """Add many at once: all of them, or none when one is faulty. They become visible together.
 
-        They are a mapping from ids to expressions; or tuples of an id and an expression, which a score may follow, and
-        weights; or a table with columns of these names: Arrow, pandas or polars.
+        They are a mapping from ids to expressions; or tuples of an id and an expression, which a score, weights and a
+        payload may follow; or a table with columns of these names: Arrow, pandas or polars.
 
         With `errors="quarantine"` all good ones are added, and the others returned: each with its id, the position of
         what is wrong, and the reason.
@@ -204,7 +153,7 @@ class Index(Mapping[Id, Expr]):
             raise ArgumentError(f"errors is 'raise' or 'quarantine', not {shown(errors)}")
         rows = rows_of(subscriptions)
         rejected: list[Rejected] = []
-        with self._changing() as shard:
+        with self._contents.changing() as shard:
             shard.add(rows, replace, rejected if errors == "quarantine" else None)
         return rejected if errors == "quarantine" else self
 
@@ -216,10 +165,10 @@ class Index(Mapping[Id, Expr]):
         """Change many scores at once: all of them, or none when an id is unknown. They become visible together."""
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {shown(scores)}")
-        with self._whole() as shard:
-            self._memory_limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
+        with self._contents.whole() as shard:
+            self._contents.limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             shard.rescore(scores)
-            self._keep_up()
+            self._contents.keep_up()
         return self
 
     def remove(self, id: Id) -> Index:
@@ -230,20 +179,20 @@ class Index(Mapping[Id, Expr]):
         """Remove many at once: all of them, or none when one is unknown."""
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
-        with self._changing(is_removal=True) as shard:
+        with self._contents.changing(is_removal=True) as shard:
             shard.remove(ids)
         return self
 
     def discard(self, id: Id) -> Index:
         """Remove a subscription if there is one of that id."""
-        with self._changing(is_removal=True) as shard:
+        with self._contents.changing(is_removal=True) as shard:
             if checked(id) in shard.slots:
                 shard.remove([id])
         return self
 
     def rebuild(self) -> Index:
         """Build the engine's structures again, now. It happens by itself as subscriptions come and go."""
-        with self._changing() as shard:
+        with self._contents.changing() as shard:
             shard.rebuild()
         return self
 
@@ -259,7 +208,7 @@ class Index(Mapping[Id, Expr]):
         0.6666666666666666
         """
         observed = Profile.of_events(events)
-        with self._changing() as shard:
+        with self._contents.changing() as shard:
             shard.observe(observed)
         return self
 
@@ -271,7 +220,7 @@ class Index(Mapping[Id, Expr]):
         recent = self._recent.profile()
         if not recent.events:
             raise TellwhenError("no events were matched yet; match some first, or show typical ones to observe()")
-        with self._changing() as shard:
+        with self._contents.changing() as shard:
             shard.adapt(recent)
         return self
 
@@ -280,157 +229,130 @@ class Index(Mapping[Id, Expr]):
         """A copy of the statistics that the engine chooses by: what the index began with, and what `observe` added."""
         return copy.deepcopy(self._shard.profile)
 
-    @contextmanager
-    def _changing(self, is_removal: bool = False) -> Iterator[Shard]:
-        """One change at a time, published at its end; an iterator that changes the index it feeds is refused.
-
-        A removal is never refused for the memory that it takes.
-        """
-        if self._is_waiting:
-            time.sleep(HANDOVER_SECONDS)
-        with self._lock:
-            if self._busy:
-                raise TellwhenError("the index is in the middle of a change made by this very thread")
-            try:
-                self._busy = True
-                self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
-                shard = self._shard
-                before = self._memory_limit.taken(shard)
-                self._undo = shard, shard.mark()
-                yield shard
-                is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
-                if is_compacted or (not is_removal and self._memory_limit.is_worth_compacting(shard)):
-                    shard = shard.copying()()
-                if not is_removal:
-                    self._memory_limit.refuse_growth(shard, before)
-                self._state = _state(shard)
-                self._undo = None
-            except BaseException:
-                self._take_back()
-                raise
-            finally:
-                self._busy = False
-            self._keep_up()
-
-    @contextmanager
-    def _whole(self) -> Iterator[Shard]:
-        """The shard, with no change in the middle of it: to be written, copied or counted."""
-        with self._lock:
-            if self._busy:
-                raise TellwhenError("the index is in the middle of a change made by this very thread; wait for its end")
-            # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
-            self._take_back()
-            yield self._shard
-
-    def _take_back(self) -> None:
-        if self._undo is not None:
-            shard, mark = self._undo
-            shard.rewind(mark)
-            self._state = _state(shard)
-            self._undo = None
-
-    @property
-    def _shard(self) -> Shard:
-        return self._state.shard
-
-    # keeping up, in a thread of its own (`background.py`)
-
-    def _keep_up(self) -> None:
-        """Start the thread if there is something for it to do, unless it is at work. With the lock: else it might end
-        before it is noted."""
-        if self._upkeep is None or not self._upkeep.is_alive():
-            shard = self._shard
-            is_due = shard.is_sparse or shard.engines.is_due()
-            if is_due and self._memory_limit.has_room_to_build(shard):
-                self._upkeep = background.start(self._next_upkeep, self._finish_upkeep)
-
-    def _keep_up_unless_busy(self) -> None:
-        """The same from a thread that must not wait for a change."""
-        if self._lock.acquire(blocking=False):
-            try:
-                if not self._busy:
-                    self._keep_up()
-            finally:
-                self._lock.release()
-
-    @contextmanager
-    def _waiting(self) -> Iterator[Shard]:
-        self._is_waiting = True
-        with self._whole() as shard:
-            self._is_waiting = False
-            yield shard
-
-    def _next_upkeep(self) -> ShardUpkeep | None:
-        with self._waiting() as shard:
-            work: ShardUpkeep | None = None
-            if self._memory_limit.has_room_to_build(shard):
-                work = Compaction(shard) if shard.is_sparse else engine_upkeep(shard)
-            if work is None:
-                self._upkeep = None
-            return work
-
-    def _finish_upkeep(self, work: ShardUpkeep) -> bool:
-        with self._waiting() as shard:
-            if work.shard is not shard:
-                return True  # another shard has taken its place: the work is useless
-            is_done = work.finish()
-            if work.result is not None:
-                self._state = _state(work.result)
-            return is_done
-
     # matching
 
-    def match(self, event: Mapping[str, Any]) -> list[Id]:
-        """The ids of all subscriptions that are true for the event, in the order they were added."""
-        state = self._state
-        slots = state.reader.match(self._encoded(event, state)).slot
+    @overload
+    def match(self, event: Mapping[str, Any], *, where: Where = None) -> list[Id]: ...
+
+    @overload
+    def match(
+        self, event: Mapping[str, Any], *, where: Where = None, payload: Literal[True]
+    ) -> list[tuple[Id, dict[str, Any]]]: ...
+
+    def match(self, event: Mapping[str, Any], *, where: Where = None, payload: bool = False) -> list[Any]:
+        """The ids of all subscriptions that are true for the event, in the order they were added.
+
+        `where` takes only those whose payload has these values: for each name a value, or a list of which any will do.
+        With `payload=True`, pairs of an id and its payload.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x > 1", payload={"tenant": 7}).add("b", "x > 2", payload={"tenant": 8})
+        >>> index.match({"x": 5}, where={"tenant": 8})
+        ['b']
+        >>> index.match({"x": 5}, payload=True)
+        [('a', {'tenant': 7}), ('b', {'tenant': 8})]
+        """
+        state = self._contents.state
+        reader = state.reader if where is None else self._reader(state, where)
+        slots = reader.match(self._encoded(event, state)).slot
         if len(slots) > 1:
             slots.sort()
-        return state.ids.of(slots, state.id_type)
+        ids = state.ids.of(slots, state.id_type)
+        return list(zip(ids, map(state.shard.payloads.of, slots.tolist()), strict=True)) if payload else ids
 
-    def match_many(self, events: Any, *, threads: int | None = None) -> pa.Table:
+    def match_many(
+        self,
+        events: Any,
+        *,
+        event_id: str | None = None,
+        where: Where = None,
+        payload: bool | Sequence[str] = False,
+        threads: int | None = None,
+    ) -> pa.Table:
         """All matches of many events, as a table of `event_id` (its position) and `subscription_id`.
 
         Events are a list of dicts, or a table: Arrow, pandas, polars, or anything that speaks Arrow. A table has a
         column per attribute, or a single map column. The matches of an event come in no particular order. It uses all
         processors, or at most as many as there may be `threads`.
+
+        `event_id` names an attribute by whose value events are called instead of by their positions. `where` as in
+        `match`. `payload=True` adds a column with the payloads as JSON, and a list of names a column for each of them:
+        as JSON, too, if its values are of several types.
         """
-        threads = _checked_threads(threads)
-        events = as_table_or_dicts(events)
-        state = self._state
-        numbers, ids = [], []
-        offset = 0
-        for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
-            if mismatches:
-                self._count(mismatches)
-            start, slot = match_in_threads(state.reader, encoded, threads)
-            numbers.append(pa.array(np.repeat(np.arange(offset, offset + len(start) - 1), np.diff(start))))
-            ids.append(state.ids.column(slot, state.id_type))
-            offset += len(start) - 1
-        self._recent.note_many(events)  # none is faulty
-        if not ids:
-            numbers, ids = [pa.array([], pa.int64())], [state.ids.column(np.zeros(0, dtype=np.int32), state.id_type)]
-        return pa.table({"event_id": pa.chunked_array(numbers), "subscription_id": pa.chunked_array(ids)})
+        return pa.Table.from_batches(
+            list(self.match_batches(events, event_id=event_id, where=where, payload=payload, threads=threads))
+        )
 
-    def count(self, event: Mapping[str, Any]) -> int:
+    def match_batches(
+        self,
+        events: Any,
+        *,
+        event_id: str | None = None,
+        where: Where = None,
+        payload: bool | Sequence[str] = False,
+        threads: int | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same table in batches of about a million rows, made as they are asked for. All are of one moment."""
+        wanted = checked_payload(payload)
+        given, matching = GivenEvents(events, event_id), self._matching(where, threads)
+        return self._noting(given, matching.batches(given, wanted))
+
+    def _noting(self, given: GivenEvents, batches: Iterator[Found]) -> Iterator[Found]:
+        yield from batches
+        self._recent.note_many(given.all)  # none is faulty
+
+    def count(self, event: Mapping[str, Any], *, where: Where = None) -> int:
         """How many subscriptions are true for the event."""
-        state = self._state
-        return len(state.reader.match(self._encoded(event, state)).slot)
+        state = self._contents.state
+        return len(self._reader(state, where).match(self._encoded(event, state)).slot)
 
-    def any(self, event: Mapping[str, Any]) -> bool:
+    def count_many(
+        self,
+        events: Any,
+        *,
+        by: Literal["event", "subscription"] = "event",
+        event_id: str | None = None,
+        where: Where = None,
+        threads: int | None = None,
+    ) -> pa.Table:
+        """How many subscriptions are true for each event, as a table of `event_id` and `count`; or, by subscription,
+        for how many of the events each is true, as a table of `subscription_id` and `count`. All else as in
+        `match_many`."""
+        if by not in ("event", "subscription"):
+            raise ArgumentError(f"by is 'event' or 'subscription', not {shown(by)}")
+        given = GivenEvents(events, event_id)
+        counts = self._matching(where, threads).counts(given, by)
+        self._recent.note_many(given.all)  # none is faulty
+        return counts
+
+    def exists(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
         """Is any subscription true for the event? Ends at the first one that is found."""
-        state = self._state
+        state = self._contents.state
         encoded = self._encoded(event, state)
-        tiers = state.reader.tiers(state.shard.store.scores.changes)
+        tiers = self._reader(state, where).tiers(state.shard.store.scores.changes)
         return any(len(tier.reader.match(encoded).slot) for tier in tiers)
 
-    def _encoded(self, event: Mapping[str, Any], state: _State) -> Events:
+    def _reader(self, state: State, where: Where) -> Reader:
+        """What finds the slots whose payloads are wanted."""
+        wanted = checked_where(where)
+        if wanted is None:
+            return state.reader
+        return Filtered(state.reader, state.shard.payload_columns.filter(wanted, state.slots))
+
+    def _matching(self, where: Where, threads: int | None) -> Matching:
+        state = self._contents.state
+        return Matching(state, self._reader(state, where), self._schema, checked_threads(threads), self._count)
+
+    def _encoded(self, event: Mapping[str, Any], state: State) -> Events:
         encoder = EventEncoder(state.attributes, self._schema)
         encoder.add(event)
         self._recent.note(event)
         if encoder.mismatches:
             self._count(encoder.mismatches)
         return encoder.finish()
+
+    def _count(self, mismatches: Mapping[str, int]) -> None:
+        self._contents.mismatches.add(mismatches, lambda: self.types)
 
     # ranking
 
@@ -441,9 +363,10 @@ class Index(Mapping[Id, Expr]):
         *,
         relaxed: bool = False,
         weights: Mapping[str, float] | None = None,
+        where: Where = None,
     ) -> list[tuple[Id, float]]:
         """The k best subscriptions that are true for the event, with their scores: the highest first and, of equal
-        ones, the one that was added first.
+        ones, the one that was added first. `where` as in `match`.
 
         >>> import tellwhen as tw
         >>> index = tw.Index().add("a", "x > 1", score=2).add("b", "x > 2", score=3.5).add("c", "x > 9", score=7)
@@ -463,35 +386,27 @@ class Index(Mapping[Id, Expr]):
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
         [('a', 3.0)]
         """
-        k, factors = checked_k(k), checked_factors(weights, relaxed)
+        k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
         self._rankings += 1
         if self._rankings % KEEP_UP_EVERY == 0:
-            self._keep_up_unless_busy()
+            self._contents.keep_up_unless_busy()
         if relaxed:
-            state = self._state
-            found = state.shard.relaxed.best(state.view, self._encoded(event, state), state.most(k), factors)
+            state = self._contents.state
+            found = self._relaxed(state, k, factors, wanted)(self._encoded(event, state))
         else:
-            state, found = self._at_one_moment(lambda state: self._best(state, event, k))
+            state, found = self._contents.at_one_moment(lambda state: self._best(state, event, k, wanted))
         return list(zip(state.ids.of(found.slot, state.id_type), found.score.tolist(), strict=True))
 
-    def _best(self, state: _State, event: Mapping[str, Any], k: int) -> Best:
+    def _best(self, state: State, event: Mapping[str, Any], k: int, where: Where) -> Best:
         scores = state.shard.store.scores
-        return best(state.reader.tiers(scores.changes), self._encoded(event, state), state.most(k), scores.score)
+        tiers = self._reader(state, where).tiers(scores.changes)
+        return best(tiers, self._encoded(event, state), state.most(k), scores.score)
 
-    def _at_one_moment(self, run: Callable[[_State], Found]) -> tuple[_State, Found]:
-        """What comes of a state and its scores, if these do not change meanwhile; if they do, once more, while no score
-        changes."""
-        for _ in range(TRIES):
-            scores = self._shard.store.scores
-            before = scores.changes
-            state = self._state
-            if before & 1 or state.shard.store.scores is not scores:
-                continue
-            found = run(state)
-            if scores.changes == before:
-                return state, found
-        with self._lock:
-            return self._state, run(self._state)
+    def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
+        view = state.view
+        if where is not None:
+            view = view.only(state.shard.payload_columns.filter(where, state.slots).keeps)
+        return lambda events: state.shard.relaxed.best(view, events, state.most(k), factors)
 
     def top_k_many(
         self,
@@ -500,51 +415,49 @@ class Index(Mapping[Id, Expr]):
         *,
         relaxed: bool = False,
         weights: Mapping[str, float] | None = None,
+        event_id: str | None = None,
+        where: Where = None,
         threads: int | None = None,
     ) -> pa.Table:
         """The k best of each of many events, as a table of `event_id` (its position), `rank` (from 1 on),
-        `subscription_id` and `score`. Events and `threads` as in `match_many`, all else as in `top_k`."""
-        threads, k, factors = _checked_threads(threads), checked_k(k), checked_factors(weights, relaxed)
-        events = as_table_or_dicts(events)
-        state, run = self._ranking(k, relaxed, factors)
-        parts, offset = [], 0
-        for encoded, mismatches in encoded_batches(events, state.attributes, self._schema):
-            if mismatches:
-                self._count(mismatches)
-            found = joined(in_threads(run, encoded, threads))
-            count = len(found.start) - 1
-            number = np.repeat(np.arange(count), np.diff(found.start))
-            rank = np.arange(1, len(number) + 1) - found.start[number]
-            parts.append((number + offset, rank, state.ids.column(found.slot, state.id_type), found.score))
-            offset += count
-        self._recent.note_many(events)  # none is faulty
-        nothing = np.zeros(0, dtype=np.int64)
-        parts = parts or [(nothing, nothing, state.ids.column(nothing.astype(np.int32), state.id_type), np.zeros(0))]
-        columns = [pa.chunked_array([pa.array(part[column]) for part in parts]) for column in range(4)]
-        return pa.table(columns, names=["event_id", "rank", "subscription_id", "score"])
+        `subscription_id` and `score`. Events, `event_id` and `threads` as in `match_many`, all else as in `top_k`."""
+        k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
+        given = GivenEvents(events, event_id)
+        state, run = self._ranking(k, relaxed, factors, wanted)
+        matching = Matching(state, state.reader, self._schema, checked_threads(threads), self._count)
+        table = matching.ranked(given, run)
+        self._recent.note_many(given.all)  # none is faulty
+        return table
 
-    def _ranking(self, k: int, relaxed: bool, factors: Mapping[str, float]) -> tuple[_State, Callable[[Events], Best]]:
+    def _ranking(
+        self, k: int, relaxed: bool, factors: Mapping[str, float], where: Where
+    ) -> tuple[State, Callable[[Events], Best]]:
         """What ranks events, all by the scores of this moment."""
         if relaxed:
-            state = self._state
-            return state, lambda some: state.shard.relaxed.best(state.view, some, state.most(k), factors)
+            state = self._contents.state
+            return state, self._relaxed(state, k, factors, where)
 
-        def taken(state: _State) -> tuple[list[Tier], F64]:
+        def taken(state: State) -> tuple[list[Tier], F64]:
             scores = state.shard.store.scores
-            return state.reader.tiers(scores.changes), scores.score.copy()
+            return self._reader(state, where).tiers(scores.changes), scores.score.copy()
 
-        state, (tiers, scores) = self._at_one_moment(taken)
+        state, (tiers, scores) = self._contents.at_one_moment(taken)
         return state, lambda some: best(tiers, some, state.most(k), scores)
 
     def score(self, id: Id) -> float:
         """What a subscription is worth."""
-        shard, slot = self._located(id)
+        shard, slot = self._contents.located(id)
         return float(shard.store.scores.of(np.array([slot]))[0])
 
     def weights(self, id: Id) -> dict[str, float]:
         """The weights that a subscription was given."""
-        shard, slot = self._located(id)
+        shard, slot = self._contents.located(id)
         return shard.store.scores.weights_of(slot)
+
+    def payload(self, id: Id) -> dict[str, Any]:
+        """The payload that a subscription was given."""
+        shard, slot = self._contents.located(id)
+        return shard.payloads.of(slot)
 
     def unmatched_attributes(self, events: Any) -> Fit:
         """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
@@ -557,12 +470,7 @@ class Index(Mapping[Id, Expr]):
 
         Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
         """
-        return fit(events, self._state.attributes, self._schema)
-
-    def _count(self, mismatches: Mapping[str, int]) -> None:
-        # A lock of its own: a match never waits for a change.
-        with self._counting:
-            self._mismatches.update(mismatches)
+        return fit(events, self._contents.state.attributes, self._schema)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not: print it to see the tree."""
@@ -571,24 +479,17 @@ class Index(Mapping[Id, Expr]):
     # looking
 
     def __len__(self) -> int:
-        return self._state.length
+        return self._contents.state.length
 
     def __contains__(self, id: object) -> bool:
         try:
-            return checked(id) in self._slots()  # type: ignore[arg-type]
+            return checked(id) in self._contents.slots(self._shard)  # type: ignore[arg-type]
         except IdError:
             return False
 
     def __getitem__(self, id: Id) -> Expr:
-        shard, slot = self._located(id)
+        shard, slot = self._contents.located(id)
         return _parsed(shard.texts[slot])
-
-    def _located(self, id: Id) -> tuple[Shard, int]:
-        shard = self._shard
-        slot = self._slots(shard).get(checked(id))
-        if slot is None:
-            raise UnknownId(f"there is no subscription {id!r}")
-        return shard, slot
 
     def get(self, id: Id, default: Any = None) -> Any:
         """The expression, or the default where there is no subscription of that id."""
@@ -599,25 +500,28 @@ class Index(Mapping[Id, Expr]):
 
     def texts(self) -> Iterator[tuple[Id, str]]:
         """All ids with the texts of their expressions, nothing parsed: to list or export millions."""
-        state = self._state
+        state = self._contents.state
         for slot in state.alive():
             yield state.ids[slot], state.shard.texts[slot]
+
+    def mentioning(self, attribute: str | None = None, *, constant: Any = ANYTHING) -> list[Id]:
+        """The ids of the subscriptions that mention an attribute, or compare something with a constant, or both.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add(1, "city = 'Rome'").add(2, "price * qty > 5 OR city = 'Oslo'").add(3, "price > 5")
+        >>> index.mentioning("price"), index.mentioning("city", constant="Rome"), index.mentioning(constant=5)
+        ([2, 3], [1], [2, 3])
+        """
+        state = self._contents.state
+        return state.ids.of(mentioning(state, attribute, constant), state.id_type)
 
     # An index is a place, not a value: two are equal only if they are the same.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     def __iter__(self) -> Iterator[Id]:
-        state = self._state
+        state = self._contents.state
         return iter([state.ids[slot] for slot in state.alive()])
-
-    def _slots(self, shard: Shard | None = None) -> SlotsById:
-        shard = shard or self._shard
-        known = shard.known_slots  # read once: another thread may undo a change
-        if known is not None:
-            return known
-        with self._lock:  # made when first asked for
-            return shard.slots
 
     def __repr__(self) -> str:
         return f"<Index of {len(self)} subscriptions, engine {self._shard.engine.spec}>"
@@ -635,7 +539,7 @@ class Index(Mapping[Id, Expr]):
         >>> tw.Index(schema={"day": "date"}).add(1, "price < 3 OR code = 7 OR code = 'x'").types
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
-        used = self._state.attributes.by_name.copy()
+        used = self._contents.state.attributes.by_name.copy()
         found = {a.shown: " or ".join(sorted(a.families)) for a in used.values()}
         return found | self._schema.types
 
@@ -648,12 +552,12 @@ class Index(Mapping[Id, Expr]):
                     1  are pending: tested one by one until they are merged
         candidates per event: expected not known without a profile, observed none yet
         """
-        with self._whole() as shard:
-            return plan(shard, self._memory_limit.has_room_to_build(shard))
+        with self._contents.whole() as shard:
+            return plan(shard, self._contents.limit.has_room_to_build(shard))
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
-        with self._whole() as shard:
+        with self._contents.whole() as shard:
             store, engine = shard.store, shard.engine
             return {
                 "engine": engine.spec,
@@ -662,15 +566,36 @@ class Index(Mapping[Id, Expr]):
                 "domains": len(store.attributes.domains),
                 "predicates": len(store.snapshot().predicates.domain),
                 "bytes": shard.bytes(),
-                "mismatches": dict(self._mismatches),
+                "mismatches": self._contents.mismatches.as_dict(),
                 engine.name: shard.engines.stats(),
             }
 
     # keeping
 
+    def merge(self, other: Index, *, replace: bool = False) -> Index:
+        """Add all subscriptions of another index, with their scores, weights and payloads: all of them, or none if an
+        id is taken, unless `replace`."""
+        if not isinstance(other, Index):
+            raise ArgumentError(f"merge takes an Index, not {shown(other)}; add_many takes subscriptions")
+        return self.add_many(exchange.rows(other._contents.state), replace=replace)
+
+    def to_arrow(self) -> pa.Table:
+        """All subscriptions in the order they were added, as a table of `id`, `expression`, `score`, `weights` and
+        `payload`, which is JSON. `add_many` takes it."""
+        return pa.concat_tables(exchange.tables(self._contents.state))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write the same table to a Parquet file; a kill on the way leaves what was there before."""
+        exchange.write_parquet(self._contents.state, path)
+
+    @classmethod
+    def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
+        """An index of the subscriptions in a Parquet file. All else as in `Index`."""
+        return cls(engine, **given).add_many(exchange.read_parquet(path))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a directory; a kill on the way leaves what was there before."""
-        with self._whole() as shard:
+        with self._contents.whole() as shard:
             arrays, meta = shard.parts()
             directory.save(path, arrays, meta)
 
@@ -684,42 +609,20 @@ class Index(Mapping[Id, Expr]):
         then an index in this process: `tellwhen.spark.update` changes the one on disk.
         """
         index = cls.__new__(cls)
-        index._memory_limit = MemoryLimit(memory_limit)
+        limit = MemoryLimit(memory_limit)
         shard = open_any(path, verify)
-        index._memory_limit.refuse_growth(shard)
-        index._open(shard)
+        limit.refuse_growth(shard)
+        index._open(shard, limit)
         return index
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy, deepcopy and pickle: arrays of its own, and what is no array."""
-        with self._whole() as shard:
+        with self._contents.whole() as shard:
             arrays, meta = shard.parts()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
-            own = {"mismatches": Counter(self._mismatches), "memory_limit": self._memory_limit.bytes}
+            own = {"mismatches": self._contents.mismatches.as_dict(), "memory_limit": self._contents.limit.bytes}
             return {"arrays": copied, "meta": meta, **own}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self._memory_limit = MemoryLimit(state["memory_limit"])
-        self._open(Shard.of_parts(state["arrays"], state["meta"]))
-        self._mismatches = state["mismatches"]
-
-
-def _checked_threads(threads: int | None) -> int:
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ArgumentError(f"threads is a whole number from 1 on, not {shown(threads)}")
-    return cores() if threads is None else threads
-
-
-_all: weakref.WeakSet[Index] = weakref.WeakSet()
-
-
-def _renew_locks_in_child() -> None:
-    # Another thread may have been in the middle of a change. It is not in the child, and would never let go of the
-    # lock; what it left half done is taken back by the next change.
-    for index in _all:
-        index._renew_locks()
-        index._shard.__dict__.pop("relaxed", None)  # another thread may have held its lock
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks_in_child)
+        self._open(Shard.of_parts(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
+        self._contents.mismatches = Mismatches(state["mismatches"])

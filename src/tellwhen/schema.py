@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from tellwhen.errors import SchemaError, shown
 from tellwhen.lang.ast import Expr, Predicate
 from tellwhen.lang.build import name
+from tellwhen.lang.compute import paths_in
 from tellwhen.lang.format import predicate_text
 from tellwhen.lang.times import moment
 from tellwhen.lang.values import Family, is_several
@@ -25,7 +27,8 @@ FAMILIES: dict[str, Family] = {
 
 
 class Schema:
-    """The declared types of attributes; an attribute that is not declared may have any.
+    """The declared types of attributes. One that is not declared may have any type or, if the schema is `strict`, not
+    be used.
 
     >>> import tellwhen as tw
     >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
@@ -34,12 +37,18 @@ class Schema:
     ['early']
     >>> _ = index.add("odd", "price = 'cheap'")
     Traceback (most recent call last):
-    tellwhen.errors.SchemaError: price = 'cheap': price is declared float, but 'cheap' is a string
+    tellwhen.errors.SchemaError: subscription 'odd': price = 'cheap': price is declared float, but 'cheap' is a string
+    >>> tw.Index(schema=tw.Schema({"price": "float"}, strict=True)).add("typo", "prise < 20")
+    Traceback (most recent call last):
+    tellwhen.errors.SchemaError: subscription 'typo': prise < 20: prise is not declared; did you mean price?
     """
 
-    __slots__ = ("reads_times", "types")
+    __slots__ = ("reads_times", "strict", "types")
 
-    def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = ()) -> None:
+    def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = (), *, strict: bool = False) -> None:
+        if not isinstance(strict, bool):
+            raise SchemaError(f"strict is True or False, not {shown(strict)}")
+        self.strict = strict
         try:
             self.types: dict[str, Type] = dict(types)
         except (TypeError, ValueError):
@@ -55,11 +64,30 @@ class Schema:
         """The schema itself, or a new one of a mapping; an empty one for None."""
         return given if isinstance(given, Schema) else cls({} if given is None else given)
 
+    def as_json(self) -> dict[str, Any]:
+        """To be saved."""
+        return {"types": self.types, "strict": self.strict}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Schema:
+        """What `as_json` saved."""
+        return cls(form["types"], strict=form["strict"])
+
     def check(self, expression: Expr) -> None:
-        """Raises SchemaError if a predicate has constants of another family than its attribute is declared to be."""
-        if self.types:
+        """Raises SchemaError if a predicate has constants of another family than its attribute is declared to be, or,
+        in a strict schema, an attribute that is not declared."""
+        if self.types or self.strict:
             for predicate in expression.predicates():
                 self._check(predicate)
+                if self.strict:
+                    self._check_declared(predicate)
+
+    def _check_declared(self, predicate: Predicate) -> None:
+        for attribute in paths_in(predicate.attribute):
+            if attribute not in self.types:
+                near = get_close_matches(attribute, self.types, 1)
+                hint = f"; did you mean {near[0]}?" if near else "; add it to the schema, or do without strict"
+                raise SchemaError(f"{predicate_text(predicate)}: {attribute} is not declared{hint}")
 
     def _check(self, predicate: Predicate) -> None:
         declared = self.types.get(predicate.attribute)
@@ -88,10 +116,10 @@ class Schema:
         return read
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.types == other.types
+        return isinstance(other, Schema) and (self.types, self.strict) == (other.types, other.strict)
 
     def __repr__(self) -> str:
-        return f"Schema({self.types!r})"
+        return f"Schema({self.types!r}{', strict=True' if self.strict else ''})"
 
 
 def time_from_text(text: str) -> dt.datetime | None:

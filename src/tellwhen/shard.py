@@ -25,6 +25,7 @@ from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError,
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.lang.ast import Expr
+from tellwhen.payloads import Columns, Payloads
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.relaxed.index import Relaxed
@@ -45,12 +46,19 @@ class ShardMark(NamedTuple):
 
 
 class Shard:
-    """A store, an engine over it, by slot the ids and the texts, and a profile of the events to expect."""
+    """A store, an engine over it, ids, texts and payloads by slot, and a profile of the events to expect."""
 
     def __init__(
-        self, store: Store, engine: Engine, ids: Ids, texts: CompressedTexts | NoTexts, profile: Profile
+        self,
+        store: Store,
+        engine: Engine,
+        ids: Ids,
+        texts: CompressedTexts | NoTexts,
+        profile: Profile,
+        payloads: Payloads | None = None,
     ) -> None:
         self.store, self.engines, self.ids, self.texts = store, engine, ids, texts
+        self.payloads = Payloads() if payloads is None else payloads
         self.expect(profile)
         self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
         self._slots: SlotsById | None = None  # made when first needed: an index that only matches never needs it
@@ -135,12 +143,13 @@ class Shard:
         texts: list[str] = []
         expressions: list[Expr] = []
         worths: list[Worth] = []
+        payloads: list[str] = []
         known = self.slots
         first = len(self.store)
         is_judged = rejected is not None and "expressions" not in self.engines.supports
         for row in block:
             try:
-                id_, given, worth = as_subscription(row)
+                id_, given, worth, payload = as_subscription(row)
                 is_known = id_ in known
                 if (is_known or id_ in fresh) and not replace:
                     found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
@@ -161,10 +170,12 @@ class Shard:
             expressions.append(expression)
             texts.append(text)
             worths.append(worth)
+            payloads.append(payload)
         _, moves = self.store.append(self.store.compile(expressions))
         self.store.scores.extend(first, worths)
         self.ids.extend(ids)
         self.texts.extend(texts)
+        self.payloads.extend(first, payloads)
         return moves
 
     def remove(self, ids: Iterable[Id]) -> None:
@@ -239,6 +250,11 @@ class Shard:
         return self._slots
 
     @cached_property
+    def payload_columns(self) -> Columns:
+        """Its payloads by key, as far as somebody has asked for them."""
+        return Columns(self.payloads)
+
+    @cached_property
     def relaxed(self) -> Relaxed:
         """Its index for relaxed matching, which is built as it is needed."""
         return Relaxed(self.store.scores)
@@ -256,6 +272,7 @@ class Shard:
         self.expect(mark.profile)
         self.ids.align(len(self.store), self.store.alive())
         self.texts.align(len(self.store))
+        self.payloads.align(len(self.store))
         if self._is_engine_touched:
             self._slots = None
             if mark.undo_engine is not None:
@@ -274,11 +291,12 @@ class Shard:
         """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""
         alive, snapshot, attributes = self.store.alive(), self.store.snapshot(), self.store.attributes
         store, ids, texts, profile, spec = self.store, self.ids, self.texts, self.profile, self.engine.spec
+        payloads = self.payloads
 
         def copy() -> Shard:
             after = store.compacted(snapshot, alive, attributes)
             engine = complete(spec, after)
-            made = Shard(after, engine, ids.kept(alive), texts.kept(alive), profile)
+            made = Shard(after, engine, ids.kept(alive), texts.kept(alive), profile, payloads.kept(alive))
             engine.insert(after.alive())
             # Now rather than at the first question, which may come from a thread that only looks.
             _ = made.slots
@@ -287,12 +305,14 @@ class Shard:
         return copy
 
     def bytes(self) -> dict[str, int]:
-        """What it takes: the engine, the store, ids and texts, and the index for relaxed matching if there is one."""
+        """What it takes: the engine, the store, ids and texts, and what else there is."""
         held = [*self.texts.arrays().values(), *self.ids.arrays().values()]
+        payloads = sum(array.nbytes for array in self.payloads.arrays().values())
         return {
             "engine": self.engines.stats()["bytes"],
             "store": sum(array.nbytes for array in self.store.arrays().values()),
             "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
+            **({"payloads": payloads} if self.payloads else {}),
             **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
         }
 
@@ -321,6 +341,7 @@ class Shard:
             "store": self.store.arrays(),
             "ids": self.ids.arrays(),
             "texts": self.texts.arrays(),
+            "payloads": self.payloads.arrays(),
             "engine": self.engines.arrays(),
         }
 
@@ -328,7 +349,7 @@ class Shard:
         """The rest of it, as JSON."""
         return {
             "engine": self.engine.spec,
-            "schema": self.store.schema.types,
+            "schema": self.store.schema.as_json(),
             "registers": self.store.registers,
             "version": self.store.version,
         }
@@ -341,13 +362,14 @@ class Shard:
         attributes: Attributes,
         profile: Profile | None = None,
     ) -> Shard:
-        shard = cls.empty(meta["engine"], Schema(meta["schema"]), profile)
+        shard = cls.empty(meta["engine"], Schema.from_json(meta["schema"]), profile)
         shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
         shard.ids = Ids.restored(arrays["ids"])
         died = shard.store.snapshot().subscriptions.died
         shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         has_texts = "texts" in arrays and len(arrays["texts"]) > 0
         shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
+        shard.payloads = Payloads.restored(arrays["payloads"])
         shard.engines.restore(arrays["engine"])
         return shard
 

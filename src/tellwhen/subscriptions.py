@@ -12,16 +12,36 @@ import pyarrow as pa
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.encode.columns import objects
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import EventError, ExpressionError, LimitError, ParseError, SchemaError, ScoreError, shown
+from tellwhen.errors import (
+    EventError,
+    ExpressionError,
+    LimitError,
+    ParseError,
+    PayloadError,
+    SchemaError,
+    ScoreError,
+    shown,
+)
 from tellwhen.ids import Id, checked
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.literals import shown_name
 from tellwhen.lang.read import Given, read
 from tellwhen.lang.values import is_missing
+from tellwhen.payloads import payload_text
 from tellwhen.schema import Schema
 
-DEFAULTS: list[Any] = [0.0, None]
-"""The score and the weights of a subscription that is given without."""
+DEFAULTS: list[Any] = [0.0, None, None]
+"""The score, the weights and the payload of a subscription that is given without."""
+
+
+class Subscription(NamedTuple):
+    """One that a user gives, its id, its score and its payload checked."""
+
+    id: Id
+    given: Given
+    worth: Worth = WORTHLESS
+    payload: str = ""
+    """As JSON, or empty."""
 
 
 def rows_of(subscriptions: Any) -> Iterator[Any]:
@@ -38,7 +58,7 @@ def rows_of(subscriptions: Any) -> Iterator[Any]:
     return iter(subscriptions)
 
 
-COLUMNS = ("id", "expression", "score", "weights")
+COLUMNS = ("id", "expression", "score", "weights", "payload")
 """Of a table of subscriptions: the first two must be there."""
 
 
@@ -54,12 +74,12 @@ def _rows_of_table(given: Any) -> Iterator[Any]:
     missing = [name for name in COLUMNS[:2] if name not in names]
     if missing:
         raise ExpressionError(
-            f"a table of subscriptions has columns id and expression, and perhaps score and weights; there is no "
-            f"{missing[0]}, but {', '.join(names) or 'none'}"
+            "a table of subscriptions has columns id and expression, and perhaps score, weights and payload; there is "
+            f"no {missing[0]}, but {', '.join(names) or 'none'}"
         )
     if not isinstance(table, pa.Table):  # a frame whose columns hold values of several types
         rows = [[row.get(name) for name in COLUMNS] for row in table]
-        return iter([(*row[:2], *(None if is_missing(one) else one for one in row[2:])) for row in rows])
+        return iter([(*row[:2], *(None if is_missing(one) else _mapping(one) for one in row[2:])) for row in rows])
     return _rows(table.select([name for name in COLUMNS if name in table.column_names]))
 
 
@@ -72,10 +92,18 @@ def _rows(table: pa.Table) -> Iterator[Any]:
             continue
         for row in rows:
             named = dict(zip(names, row, strict=True))
-            weights = named.get("weights")
-            with suppress(TypeError, ValueError):  # pairs of a map, or the fields of a struct; if not, it is refused
-                weights = {name: weight for name, weight in dict(weights or {}).items() if weight is not None} or None
-            yield named["id"], named["expression"], named.get("score"), weights
+            weights, payload = (_mapping(named.get(name)) for name in ("weights", "payload"))
+            if isinstance(weights, dict):  # a struct has all fields in every row
+                weights = {name: weight for name, weight in weights.items() if weight is not None} or None
+            yield named["id"], named["expression"], named.get("score"), weights, payload
+
+
+def _mapping(given: Any) -> Any:
+    """A dict in place of the pairs of a map; all else as it is, and refused if it is none."""
+    if isinstance(given, list):
+        with suppress(TypeError, ValueError):
+            return dict(given)
+    return given
 
 
 ROWS_AT_ONCE = 4_096
@@ -105,25 +133,26 @@ def _without_id(id_: Any, message: str) -> str:
     return message.removeprefix(f"subscription {id_!r}: ")
 
 
-def as_subscription(row: Any) -> tuple[Id, Given, Worth]:
-    """One of them, its id and its score checked."""
+def as_subscription(row: Any) -> Subscription:
+    """One of them; an error for what is none."""
     try:
         if isinstance(row, str | bytes | Mapping):  # whose parts are no id and no expression
             raise TypeError
         values = list(row)
-        id_, given, score, weights = values + DEFAULTS[len(values) - 2 :]
+        id_, given, score, weights, payload = values + DEFAULTS[len(values) - 2 :]
     except (TypeError, ValueError):
         raise ExpressionError(
-            "a subscription is a tuple of an id and an expression, perhaps followed by its score and its weights, "
-            f"not {shown(row)}"
+            "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
+            f"payload, not {shown(row)}"
         ) from None
     id_ = checked(id_)
     if len(values) == 2:
-        return id_, given, WORTHLESS
+        return Subscription(id_, given)
     try:
-        return id_, given, Worth(checked_score(score), checked_weights(weights))
-    except ScoreError as error:
-        raise ScoreError(f"subscription {id_!r}: {error}") from None
+        worth = Worth(checked_score(score), checked_weights(weights))
+        return Subscription(id_, given, worth, payload_text(payload))
+    except (ScoreError, PayloadError) as error:
+        raise type(error)(f"subscription {id_!r}: {error}") from None
 
 
 def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None:

@@ -77,7 +77,7 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True) -> Re
         good: list[tuple[Any, Expr, str]] = []
         for row in block:
             try:
-                id_, given, worth = as_subscription(row)
+                id_, given, worth, _ = as_subscription(row)
                 expression, text = read_subscription(id_, given, types, worth)
                 if id_ in seen:
                     raise TellwhenError("another subscription has this id")

@@ -86,8 +86,8 @@ def test_ingested_subscriptions_are_an_ordinary_data_frame(spark, tmp_path):
     for frame, want in ((both, both_match), (edited, edited_match), (both.drop("parsed"), both_match)):
         version = tws.build(frame, tmp_path / "i")
         assert matches(spark, tmp_path / "i", x="1") == want
-        assert version.schema == ({} if frame is edited else {"x": "int"})
-    assert tws.build(both, tmp_path / "i", schema={"y": "int"}).schema == {"y": "int"}
+        assert version.schema.types == ({} if frame is edited else {"x": "int"})
+    assert tws.build(both, tmp_path / "i", schema={"y": "int"}).schema.types == {"y": "int"}
     with pytest.raises(tw.SchemaError, match="subscription 's1': .*declared string"):
         tws.build(both.where("id = 's1'"), tmp_path / "i", schema={"x": "string"})
 

@@ -126,7 +126,7 @@ def test_relabelling_moves_stored_points(monkeypatch, engine):
     monkeypatch.setattr(Dictionary, "relabelled", lambda self, texts: moves.append(1) or original(self, texts))
     index = tw.Index(engine).add("a", "x = 'a'").add("b", "x >= 'b'").add("prefix", "x STARTS WITH 'aa'")
     known = {"a": "x = 'a'", "b": "x >= 'b'", "prefix": "x STARTS WITH 'aa'"}
-    before = index._state
+    before = index._contents.state
     for i in range(1, 60):
         known[i] = f"x = '{'a' * i}b'"
         known[-i] = f"NOT x < '{'a' * i}b' AND x ENDS WITH '{'b' * i}'"
@@ -226,7 +226,7 @@ def test_tables_become_the_same_points_as_dicts(seed):
     rng = random.Random(seed)
     events = [{n: draw(rng) for n, (_, draw) in COLUMNS.items() if rng.random() < 0.8} for _ in range(rng.randrange(9))]
     columns = {name: pa.array([event.get(name) for event in events], kind) for name, (kind, _) in COLUMNS.items()}
-    attributes = index._state.attributes
+    attributes = index._contents.state.attributes
     wanted, _ = encode(events, attributes, index.schema)
     found, _ = encode_table(pa.table(columns), len(events), attributes, index.schema)
     for one in (wanted, found):

@@ -83,7 +83,7 @@ def test_some_are_renewed_at_random():
 def test_a_set_is_dropped_when_its_kernel_fails():
     index = tw.Index("scan").add("a", "x = 1")
     index.match({"x": 1})
-    call = index._state.reader._call
+    call = index._contents.state.reader._call
     pool = calls._pools[type(call._sizes)]
     kept = len(pool)
     kernel = call._kernel

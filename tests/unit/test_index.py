@@ -425,7 +425,7 @@ def test_observed_events_change_the_access_predicates():
 
 def ranks(index, *texts):
     """The ranks by selectivity of predicates that subscriptions of their own have, the most selective first."""
-    with index._whole() as shard:  # typical events are encoded by one thread at a time
+    with index._contents.whole() as shard:  # typical events are encoded by one thread at a time
         subscriptions = shard.store.snapshot().subscriptions
         rank = selectivity.ranking(shard.store, subscriptions.code)
         return [rank[subscriptions.code[subscriptions.start[shard.slots.get(text)]]] for text in texts]
@@ -501,7 +501,7 @@ def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeyp
         one.add_many({"name = 'n95'": "name = 'n95'", "x = 95": "x = 95"})
         one.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
         assert ranks(one, "name = 'n95'")[0] < ranks(one, "x = 95")[0]
-        with one._whole() as shard:
+        with one._contents.whole() as shard:
             assert len(shard.store.typical().weight) == 50
         assert set(one.match({"name": "n95", "x": 95})) == {95, "name = 'n95'", "x = 95"}
 

@@ -114,7 +114,9 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
     timed(monkeypatch, 1.0, 0.1)
     index = tw.Index()
     with monkeypatch.context() as idle:
-        idle.setattr(tw.Index, "_keep_up", lambda self: None)  # it is copied before the background has begun
+        idle.setattr(
+            "tellwhen.contents.Contents.keep_up", lambda self: None
+        )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
     assert copied.stats()["auto"]["in atree"] == 0
     assert settled(copied.add("new", "a = 1")).stats()["auto"]["in atree"] == 12_000

@@ -195,13 +195,13 @@ def test_while_subscriptions_come_and_go(monkeypatch):
 
 def test_an_old_reader_sees_what_it_saw():
     index = tw.Index().add_many([(1, "x = 'a'"), (2, "x = 'c'")])
-    old = index._state
+    old = index._contents.state
     index.remove(1).add_many((10 + i, f"x = 'b{i}'") for i in range(3000))
     assert index.top_k({"x": "a"}, relaxed=True) == []
-    current, index._state = index._state, old
+    current, index._contents.state = index._contents.state, old
     assert index.top_k({"x": "a"}, relaxed=True) == [(1, 1.0)]
     assert index.top_k({"x": "b7"}, relaxed=True) == []
-    index._state = current
+    index._contents.state = current
     assert index.top_k({"x": "b7"}, relaxed=True) == [(17, 1.0)]
 
 

@@ -111,10 +111,10 @@ def test_the_interpreter_lock_is_released():
     """While one thread is inside a long match, another thread runs Python."""
     index = tw.Index("scan").add_many((i, f"a{i % 50} >= 1 OR b = {i}") for i in range(20_000)).rebuild()
     events = [{f"a{k}": 1 for k in range(50)} for _ in range(300)]
-    reader = index._state.reader
+    reader = index._contents.state.reader
     from tellwhen.encode.events import encode
 
-    encoded, _ = encode(events, index._state.attributes, index.schema)
+    encoded, _ = encode(events, index._contents.state.attributes, index.schema)
     reader.match(encoded)
     ticks, inside = [], threading.Event()
 

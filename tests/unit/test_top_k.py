@@ -65,7 +65,7 @@ def check(index, known, events):
         for k in (1, 3, 1000):
             assert index.top_k(event, k) == known.best(event, k)
         wanted = known.best(event, 10**9)
-        assert (index.count(event), index.any(event)) == (len(wanted), bool(wanted))
+        assert (index.count(event), index.exists(event)) == (len(wanted), bool(wanted))
     found = index.top_k_many(events, 3).to_pylist()
     assert found == [
         {"event_id": number, "rank": rank, "subscription_id": id_, "score": score}
@@ -136,7 +136,7 @@ class Watched:
 
 def tiers_read(index, event, k):
     """How many tiers `top_k` has matched."""
-    state, read = index._state, []
+    state, read = index._contents.state, []
     changes = state.shard.store.scores.changes
     found = [tier._replace(reader=Watched(tier.reader, read)) for tier in state.reader.tiers(changes)]
     state.reader._ranked = changes, found
@@ -185,12 +185,12 @@ def test_many_raised_scores_cut_the_bands_anew(small_bands):
 
 def test_an_old_reader_does_not_trust_its_bounds(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
-    old = index._state
+    old = index._contents.state
     index.add_many((300 + i, "x > 1", 0) for i in range(20))
     index.set_score(255, 5000)
-    current, index._state = index._state, old
+    current, index._contents.state = index._contents.state, old
     assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
-    index._state = current
+    index._contents.state = current
 
 
 def test_threads_see_scores_of_one_moment():
@@ -370,7 +370,7 @@ def test_a_replaced_subscription_has_the_new_score():
 @pytest.mark.parametrize("is_background", [False, True])
 def test_compaction_keeps_scores(is_background, monkeypatch):
     if is_background:
-        monkeypatch.setattr("tellwhen.index.COMPACT_AT_ONCE", 0)
+        monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
     index, known = tw.Index(), Known()
     for i in range(9000):
         known.add(i, tw.parse(f"x > {i % 10}"), i % 13)
@@ -448,7 +448,7 @@ def test_no_subscriptions_no_events():
     index = tw.Index()
     assert index.top_k({"x": 1}) == []
     assert index.count({"x": 1}) == 0
-    assert not index.any({"x": 1})
+    assert not index.exists({"x": 1})
     assert index.top_k_many([]).num_rows == 0
     assert index.top_k_many([]).column_names == ["event_id", "rank", "subscription_id", "score"]
     index.add(1, "x = 1", score=np.float32(2)).set_scores({})

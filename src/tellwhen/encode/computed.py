@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes, Computed
-from tellwhen.encode.columns import Column, Values, objects
+from tellwhen.encode.columns import Column, Values, objects, single_values
 from tellwhen.encode.vectors import vector
 from tellwhen.lang.compute import computed
 from tellwhen.lang.functions import FUNCTIONS
 from tellwhen.lang.literals import MARK
 from tellwhen.lang.terms import LACKS, Call, Literal, Name, Term
-from tellwhen.lang.values import Family, is_several
+from tellwhen.lang.values import Family, is_present, is_several
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
 
@@ -38,7 +38,7 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
         value = computed(term, found)
         if value is not None:
             found[name] = value
-        elif all(found.get(part) is not None for part in term.names()):
+        elif all(is_present(found.get(part)) for part in term.names()):
             wrong.append(term.text)
     return found
 
@@ -48,8 +48,9 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
 
 def computed_columns(
     columns: list[Column], rows: int, attributes: Attributes, schema: Schema, is_text: bool
-) -> Iterator[tuple[str, Values]]:
-    """The computed attributes of all rows, by name: those that have a value in any. Text is read if `is_text`."""
+) -> Iterator[tuple[str, Values, int]]:
+    """The computed attributes of all rows, by name: those that have a value in any. And in how many rows there is none
+    although all parts are there. Text is read if `is_text`."""
     by_name: dict[str, list[Column]] = {}
     for column in columns:
         by_name.setdefault(column.name, []).append(column)
@@ -63,7 +64,23 @@ def computed_columns(
 
     for name, term in computable(attributes, by_name):
         found = None if is_text else vector(term, by_name, rows)
-        yield name, _row_by_row(term, rows, values) if found is None else found
+        if found is None:
+            found = _row_by_row(term, rows, values)
+        yield name, found, _undefined(term, by_name, rows, found)
+
+
+def _undefined(term: Term, by_name: Mapping[str, list[Column]], rows: int, found: Values) -> int:
+    """The rows without a result that have all parts."""
+    is_undefined = np.ones(rows, dtype=np.bool_)
+    is_undefined[found.rows] = False
+    for name in term.names():
+        if not is_undefined.any():
+            break
+        is_present = np.zeros(rows, dtype=np.bool_)
+        for column in by_name.get(name, ()):
+            is_present[single_values(column).rows] = True
+        is_undefined &= is_present
+    return int(is_undefined.sum())
 
 
 def _row_by_row(term: Term, rows: int, values: Callable[[str, Family | None], list[Any]]) -> Values:

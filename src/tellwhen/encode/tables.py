@@ -62,8 +62,8 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
         is_read = entries is not None and holds_text(entries.values.type.item_type)
         if entries is not None and pt.is_struct(entries.values.type.item_type):  # which stand for unions
             given = [Column(column.name, *values) for column in given for values in _alternatives(column)]
-        for name, values in computed_columns(given, rows, attributes, schema, is_read):
-            encoder.add_values(name, values)
+        for name, values, undefined in computed_columns(given, rows, attributes, schema, is_read):
+            encoder.add_computed(name, values, undefined)
     return encoder.finish(), encoder.mismatches
 
 
@@ -91,11 +91,13 @@ class _TableEncoder:
             for values in _alternatives(column):
                 self._values(attribute, values, is_read)
 
-    def add_values(self, name: str, values: Values) -> None:
-        """Add the values of a computed attribute."""
+    def add_computed(self, name: str, values: Values, undefined: int) -> None:
+        """Add the values of a computed attribute, and the number of rows that have none although they should."""
         attribute = self._attributes.by_name.get(name)
         if attribute is not None:
             self._values(attribute, values, False)
+            if undefined:
+                self._count(attribute, undefined)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found

@@ -5,7 +5,7 @@ No value is undefined. A function of several lists is computed for each combinat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -121,6 +121,24 @@ WHOLE: dict[str, Callable[[Call, Mapping[str, Any]], list[Value]]] = {
     LACKS: _lacks,
     "length": _length,
 }
+
+
+def names_in(name: str) -> Iterator[str]:
+    """The attributes of events that an attribute is: itself, or the parts of what is computed."""
+    if is_computed(name):
+        yield from term_of(name).names()
+    else:
+        yield name
+
+
+def paths_in(name: str) -> Iterator[str]:
+    """The same, with the members of objects in lists by their paths: of `items[price > 5]`, items.price."""
+    term = term_of(name) if is_computed(name) else None
+    if isinstance(term, Each):
+        for predicate in term.expression.predicates():
+            yield from (f"{term.name}.{path}" for path in paths_in(predicate.attribute))
+    else:
+        yield from names_in(name)
 
 
 def weighed(name: str) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 from tellwhen.errors import FormatError
 from tellwhen.persistence import files
 
-FORMAT = 5
+FORMAT = 6
 MANIFEST = "manifest.json"
 DATA = re.compile("data-[0-9a-f]{32}")
 UNFINISHED = re.compile("manifest.json.[0-9a-f]{32}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.named import flatten
 from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
 from tellwhen.engines.shared.stabbing import satisfied_sizes
-from tellwhen.kernels.arrays import F64, Events, Snapshot
+from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
 from tellwhen.lang.compute import weighed
 from tellwhen.ranking import Best, Heaps, in_parts
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
@@ -48,6 +48,15 @@ class View(NamedTuple):
     def of(cls, store: Store) -> View:
         """The store as it is now."""
         return cls(store.snapshot(), store.moves, store.attributes)
+
+    def only(self, keeps: Callable[[I32], np.ndarray]) -> View:
+        """As if all other subscriptions had been removed."""
+        subscriptions = self.snapshot.subscriptions
+        kept = keeps(np.arange(len(subscriptions.died), dtype=np.int32))
+        died = np.where(kept, subscriptions.died, 0).astype(subscriptions.died.dtype)
+        return self._replace(
+            snapshot=self.snapshot._replace(subscriptions=subscriptions._replace(died=died), removed=1)
+        )
 
 
 class Relaxed:

@@ -20,13 +20,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import ExpressionError, SchemaError, ScoreError
+from tellwhen.errors import ExpressionError, PayloadError, SchemaError, ScoreError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.lang.ast import Expr
+from tellwhen.payloads import Payloads, payload_text
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
 from tellwhen.schema import Schema
-from tellwhen.spark.columns import id_type, parsed_column, subscription_columns, worth_columns
+from tellwhen.spark.columns import id_type, parsed_column, payload_column, subscription_columns, worth_columns
 from tellwhen.spark.parsed import decode
 from tellwhen.spark.tasks import mapped, partitions, rows
 from tellwhen.subscriptions import check_weights, read_subscription
@@ -37,8 +38,8 @@ MAX_SUBSCRIPTIONS = 250_000
 
 BLOCK = "part int, number int, name string, subscriptions long, entries long"
 
-Row = tuple[Id, str | None, bytes | None, float | None, Any]
-"""Id, expression, the parsed expression where there is one, the score and the weights."""
+Row = tuple[Id, str | None, bytes | None, float | None, Any, str | None]
+"""Id, expression, the parsed expression where there is one, the score, the weights and the payload."""
 
 
 class Block(NamedTuple):
@@ -47,6 +48,7 @@ class Block(NamedTuple):
     store: Store
     ids: Ids
     texts: Texts
+    payloads: Payloads
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,12 @@ class Blocks:
 
 
 def compiled(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
-    """Compile the subscriptions (id, expression[, score, weights]) in parallel; what `ingest` has parsed is not parsed
-    again."""
+    """Compile the subscriptions (id, expression[, score, weights, payload]) in parallel; what `ingest` has parsed is
+    not parsed again."""
     ids = id_type(subscription_columns(subs))
-    chosen = subs.select(F.col("id").cast(ids), "expression", parsed_column(subs), *worth_columns(subs))
+    chosen = subs.select(
+        F.col("id").cast(ids), "expression", parsed_column(subs), *worth_columns(subs), payload_column(subs)
+    )
     # Many small partitions would make many small blocks.
     few = chosen.coalesce(partitions(subs.sparkSession))
     found = sorted(mapped(few, _Compiling(staged, schema), BLOCK).collect())
@@ -82,7 +86,7 @@ class _Compiling:
     """For `mapped`: batches of subscriptions in, a row for every block out."""
 
     def __init__(self, staged: Path, schema: Schema) -> None:
-        self._staged, self._types = staged, schema.types
+        self._staged, self._schema = staged, schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         subscriptions = (
@@ -93,21 +97,22 @@ class _Compiling:
         number = 0
         while chunk := list(islice(subscriptions, MAX_SUBSCRIPTIONS)):
             folder = fresh(self._staged, "block")
-            entries = write_block(folder, chunk, Schema(self._types))
+            entries = write_block(folder, chunk, self._schema)
             yield rows(BLOCK, [context.partitionId()], [number], [folder.name], [len(chunk)], [entries])
             number += 1
 
 
 def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> int:
     """Compile and save; returns how many domains and string constants the subscriptions have."""
-    store, ids, texts = Store(schema), Ids(), Texts()
+    store, ids, texts, payloads = Store(schema), Ids(), Texts(), Payloads()
     subscriptions = iter(subscriptions)
     while few := list(islice(subscriptions, COMPILE_BATCH)):
         expressions, plain = zip(*[_read(*row[:3], schema) for row in few], strict=True)
         first = len(store)
         store.append(store.compile(expressions))
-        worths = [_worth(row[0], tree, *row[3:]) for row, tree in zip(few, expressions, strict=True)]
+        worths = [_worth(row[0], tree, *row[3:5]) for row, tree in zip(few, expressions, strict=True)]
         store.scores.extend(first, worths)
+        payloads.extend(first, [_payload(row[0], row[5]) for row in few])
         ids.extend([id_ for id_, *_ in few])
         texts.extend(plain)
     attributes = store.attributes
@@ -117,11 +122,12 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
         "store": store.arrays(),
         "ids": ids.arrays(),
         "texts": {"start": start, "data": data},
+        "payloads": payloads.arrays(),
         "dictionaries": dictionaries,
     }
     meta = {
         "attributes": attributes_meta(attributes),
-        "schema": schema.types,
+        "schema": schema.as_json(),
         "registers": store.registers,
         "version": store.version,
     }
@@ -155,11 +161,18 @@ def _worth(id_: Id, expression: Expr, score: float | None, weights: Any) -> Wort
     return worth
 
 
+def _payload(id_: Id, given: str | None) -> str:
+    try:
+        return payload_text(given)
+    except PayloadError as error:
+        raise PayloadError(f"subscription {id_!r}: {error}") from None
+
+
 def read_block(folder: Path) -> Block:
     """Open a block, mapped into memory."""
     parts, meta = directory.load(folder, verify=False)
-    store = Store(Schema(meta["schema"]))
+    store = Store(Schema.from_json(meta["schema"]))
     attributes = restored_attributes(meta["attributes"], parts["dictionaries"])
     store.restore(parts["store"], attributes, meta["registers"], meta["version"])
     texts = Texts(parts["texts"]["start"], parts["texts"]["data"])
-    return Block(store, Ids.restored(parts["ids"]), texts)
+    return Block(store, Ids.restored(parts["ids"]), texts, Payloads.restored(parts["payloads"]))

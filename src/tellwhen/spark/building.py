@@ -73,7 +73,7 @@ def build(
             version=0,
             created=time.time(),
             engine=engine,
-            schema=dict(types.types),
+            schema=types,
             ids=ids,
             dictionary=dictionary,
             routing=routing,

@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     NumericType,
     ShortType,
     StringType,
+    StructType,
 )
 
 from tellwhen.errors import SchemaError
@@ -27,7 +28,7 @@ from tellwhen.schema import Schema
 INTEGERS = (ShortType, IntegerType, LongType)
 ADD, REMOVE = "add", "remove"
 
-SCORE, WEIGHTS_OF = "score", "weights"
+SCORE, WEIGHTS_OF, PAYLOAD = "score", "weights", "payload"
 """The columns in which `ingest` leaves what subscriptions are worth, and `build` finds it."""
 
 WEIGHTS = "map<string,double>"
@@ -105,9 +106,22 @@ def worth_columns(frame: DataFrame) -> tuple[Column, Column]:
     return score.cast("double").alias(SCORE), weights.cast(WEIGHTS).alias(WEIGHTS_OF)
 
 
+def payload_column(frame: DataFrame) -> Column:
+    """The payloads as JSON; null where the DataFrame has none."""
+    if PAYLOAD not in frame.columns:
+        return F.lit(None).cast(StringType()).alias(PAYLOAD)
+    kind = frame.schema[PAYLOAD].dataType
+    if isinstance(kind, StringType):
+        return F.col(PAYLOAD)
+    if isinstance(kind, StructType | MapType):
+        return F.to_json(PAYLOAD, {"ignoreNullFields": "false"}).alias(PAYLOAD)
+    raise SchemaError(f"the payloads are {kind.simpleString()}; they must be structs, maps, or JSON")
+
+
 def declared_schema(frame: DataFrame, given: Schema | dict[str, Any] | None) -> Schema:
     """The schema that is given, or else the one that the expressions were ingested with."""
-    return Schema.of(frame.schema["expression"].metadata.get(DECLARED, {}) if given is None else given)
+    ingested = frame.schema["expression"].metadata.get(DECLARED)
+    return Schema.from_json(ingested) if given is None and ingested is not None else Schema.of(given)
 
 
 def unique(names: list[str]) -> list[str]:

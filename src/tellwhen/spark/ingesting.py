@@ -15,14 +15,16 @@ from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import complete, create
-from tellwhen.errors import ParseError, ScoreError, TellwhenError, shown
+from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, shown
 from tellwhen.ids import checked
 from tellwhen.lang.read import read
+from tellwhen.payloads import payload_text
 from tellwhen.schema import Schema
 from tellwhen.spark.columns import (
     ADD,
     DECLARED,
     PARSED,
+    PAYLOAD,
     REMOVE,
     SCORE,
     WEIGHTS_OF,
@@ -30,6 +32,7 @@ from tellwhen.spark.columns import (
     id_type,
     operation_column,
     parsed_column,
+    payload_column,
     require,
     score_column,
     subscription_columns,
@@ -54,7 +57,8 @@ def ingest(
     schema: Schema | dict[str, str] | None = None,
     engine: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """Subscriptions (id, expression[, score, weights], parsed), and the quarantine (id, expression, position, reason).
+    """Subscriptions (id, expression[, score, weights, payload], parsed), and the quarantine (id, expression, position,
+    reason).
 
     Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
     the column `prefer` is taken, or else the one whose expression comes first in the alphabet, or with the best score;
@@ -63,6 +67,7 @@ def ingest(
 
     `score` and `weights` name columns with numbers, and with maps from attributes to numbers, or JSON: what `top_k`
     ranks by. Columns of these very names are taken unasked. None is 0. What is no number goes to the quarantine.
+    A column `payload` has structs, maps or JSON: `Index.load` brings them into a process, where matches return them.
 
     With a column `operation` ("add" or "remove") the rows are changes for `update`; one that removes needs no
     expression. Both results then begin with this column.
@@ -80,9 +85,11 @@ def ingest(
     weights = WEIGHTS_OF if weights is None and WEIGHTS_OF in raw.columns else weights
     require(raw, score, weights, operation, prefer)
     worth = [*([] if score is None else [SCORE]), *([] if weights is None else [WEIGHTS_OF])]
+    worth += [PAYLOAD] if PAYLOAD in raw.columns else []
     more = [
         *([] if score is None else _read_as(SCORE, column(score), score_column(raw, score))),
         *([] if weights is None else _read_as(WEIGHTS_OF, column(weights), weights_column(raw, weights))),
+        *([payload_column(raw)] if PAYLOAD in raw.columns else []),
         *([] if prefer is None else [column(prefer).alias(PREFER)]),
     ]
     chosen = raw.select(
@@ -99,7 +106,7 @@ def ingest(
     taken = judged.where(F.col("reason").isNull()).select(
         *first,
         "id",
-        text.alias("expression", metadata={DECLARED: types.types}),
+        text.alias("expression", metadata={DECLARED: types.as_json()}),
         *worth,
         PARSED,
     )
@@ -118,6 +125,7 @@ def _one_of_each(judged: DataFrame, has_preference: bool) -> DataFrame:
     # What is not in the order would be chosen by chance, perhaps differently when Spark computes it again.
     worth = [F.col(SCORE).desc_nulls_last()] if SCORE in judged.columns else []
     worth += [F.to_json(WEIGHTS_OF).asc_nulls_last()] if WEIGHTS_OF in judged.columns else []
+    worth += [F.col(PAYLOAD).asc_nulls_last()] if PAYLOAD in judged.columns else []
     by_id = Window.partitionBy("id", is_good).orderBy(*order, F.col("expression").asc_nulls_last(), *worth)
     # The window needs equal ids in one partition; it adds no shuffle of its own to this one.
     together = judged.repartition(partitions(judged.sparkSession), "id")
@@ -166,10 +174,10 @@ class _Reading:
     """For `mapped`: the columns expression and parsed are replaced by a verdict."""
 
     def __init__(self, schema: Schema, engine: str | None) -> None:
-        self._types, self._engine = schema.types, engine
+        self._schema, self._engine = schema, engine
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = Schema(self._types)
+        schema = self._schema
         for batch in batches:
             ids, texts, operations, trees = (batch.column(i).to_pylist() for i in range(4))
             given = zip(ids, texts, operations, trees, strict=True)
@@ -216,23 +224,26 @@ def _read_as(name: str, given: Column, read: Column) -> list[Column]:
 
 
 def _refuse_worth(verdicts: list[_Verdict], batch: pa.RecordBatch) -> None:
-    """Give a reason to every good expression whose score or weights are none."""
-    if not {SCORE, WEIGHTS_OF} & set(batch.schema.names):
+    """Give a reason to every good expression whose score, weights or payload are none."""
+    if not {SCORE, WEIGHTS_OF, PAYLOAD} & set(batch.schema.names):
         return
     nothing: list[Any] = [None] * len(verdicts)
     columns = [
         batch.column(name).to_pylist() if name in batch.schema.names else nothing
-        for name in (SCORE, BAD + SCORE, WEIGHTS_OF, BAD + WEIGHTS_OF)
+        for name in (SCORE, BAD + SCORE, WEIGHTS_OF, BAD + WEIGHTS_OF, PAYLOAD)
     ]
     for number, (verdict, *given) in enumerate(zip(verdicts, *columns, strict=True)):
         if verdict.expression is not None:
             try:
                 _check_worth(verdict, *given)
-            except ScoreError as error:
+            except (ScoreError, PayloadError) as error:
                 verdicts[number] = _Verdict(given=verdict.given or verdict.expression, reason=str(error))
 
 
-def _check_worth(verdict: _Verdict, score: Any, bad_score: bool, weights: Any, bad_weights: bool) -> None:
+def _check_worth(
+    verdict: _Verdict, score: Any, bad_score: bool, weights: Any, bad_weights: bool, payload: str | None
+) -> None:
+    payload_text(payload)
     if bad_score:
         raise ScoreError("the score is not a number")
     if bad_weights:

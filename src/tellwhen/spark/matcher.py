@@ -84,7 +84,7 @@ class Query:
         self.version = read_version(root, version)
         self.plan, why = choose(self.version, plan)
         log.info("%s", _told(self.version, self.plan, why))
-        self.frame, form = prepare(events, event_id, attributes, self.version.schema)
+        self.frame, form = prepare(events, event_id, attributes, self.version.schema.types)
         number = None if events.isStreaming and version is None else self.version.version
         if number is not None:
             lease(root, number)  # until the first task renews it

@@ -20,7 +20,6 @@ from tellwhen.errors import FormatError
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.ranking import Best, best
 from tellwhen.relaxed.index import View
-from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.spark.columns import id_column
 from tellwhen.warehouse.leases import QUERY, lease, pin
@@ -42,7 +41,7 @@ class Served:
 
     def __init__(self, root: Path, version: Version) -> None:
         self.root, self.version = root, version
-        self.schema = Schema(version.schema)
+        self.schema = version.schema
         self.attributes: Attributes = read_dictionary(root / version.dictionary)
         self._shards: dict[int, _Opened] = {}
 

@@ -32,10 +32,10 @@ class Building(Task):
         self, dictionary: Path, blocks: Blocks, line: Path, placed: list[str], engine: str, schema: Schema
     ) -> None:
         self._dictionary, self._blocks, self._line, self._placed = dictionary, blocks, line, placed
-        self._engine, self._types = engine, schema.types
+        self._engine, self._schema = engine, schema
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        shard = Shard.empty(self._engine, Schema(self._types), read_profile(self._dictionary))
+        shard = Shard.empty(self._engine, self._schema, read_profile(self._dictionary))
         shard.store.attributes = read_dictionary(self._dictionary)
         staged = self._blocks.staged
         for block, placed in enumerate(self._placed):

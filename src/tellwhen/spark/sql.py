@@ -79,7 +79,7 @@ def _opened(events: pa.RecordBatch, path: Any) -> tuple[Served, Events, pa.Array
     root = located(given)
     served = serve(root, task_version(root))
     served.renew()
-    batch, form = _selected(events, served.version.schema)
+    batch, form = _selected(events, served.version.schema.types)
     arrays, _ = encoded(batch, form, served.attributes, served.schema)
     return served, arrays, batch.column(0).cast(pa.string())
 

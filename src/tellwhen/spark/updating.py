@@ -18,7 +18,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from tellwhen.compile.dictionary import Moved
 from tellwhen.errors import SchemaError
 from tellwhen.kernels.arrays import I32
-from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Blocks, compiled
 from tellwhen.spark.building import KEEP
@@ -68,12 +67,12 @@ def update(
     with staging(path) as staged, own_errors():
         taken, bad = ingest(
             changes, id, expression, score, weights,
-            operation=operation, prefer=prefer, schema=Schema(base.schema), engine=base.engine,
+            operation=operation, prefer=prefer, schema=base.schema, engine=base.engine,
         )  # fmt: skip
         try:
             quarantined = _quarantine(bad, staged)
             gone = [row.file for row in mapped(taken.select("id"), _WritingIds(staged), FILE).collect()]
-            blocks = compiled(taken.where(F.col("operation") == ADD), staged, Schema(base.schema))
+            blocks = compiled(taken.where(F.col("operation") == ADD), staged, base.schema)
         finally:
             taken.unpersist()
         version = _changed(changes.sparkSession, base, blocks, gone)
@@ -160,7 +159,7 @@ class _Changing(Task):
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         staged = self._blocks.staged
         added = [slots_for(staged, placed, number) for placed in self._placed]
-        after = Shard.empty(self._base.engine, Schema(self._base.schema))
+        after = Shard.empty(self._base.engine, self._base.schema)
         after.store.attributes = read_dictionary(self._dictionary)
         if number < len(self._base.shards):
             info = self._base.shards[number]

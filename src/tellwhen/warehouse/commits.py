@@ -96,7 +96,11 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
         number = max(version_numbers(root), default=0) + 1
         if version.quarantined:
             _move(staged / QUARANTINE, quarantine_folder(root, number))
-        write_checked(version_file(root, number), asdict(version) | {"version": number}, FORMAT)
+        write_checked(
+            version_file(root, number),
+            asdict(version) | {"version": number, "schema": version.schema.as_json()},
+            FORMAT,
+        )
         write_checked(root / CURRENT, {"version": number}, FORMAT)
         try:
             _clean(root, keep, base)

@@ -21,10 +21,10 @@ from tellwhen.containers.texts import Texts
 from tellwhen.errors import FormatError
 from tellwhen.ids import Ids
 from tellwhen.kernels.arrays import I32
+from tellwhen.payloads import Payloads
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import restored_attributes
 from tellwhen.profile import Profile
-from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.warehouse.leases import lease
 from tellwhen.warehouse.versions import CURRENT, located, read_version, version_numbers
@@ -38,6 +38,9 @@ class Subscriptions(Protocol):
 
     @property
     def ids(self) -> Ids: ...
+
+    @property
+    def payloads(self) -> Payloads: ...
 
     @property
     def texts(self) -> Texts | CompressedTexts | NoTexts: ...
@@ -67,7 +70,7 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
     shards = (read_shard(root / info.name, attributes, verify, profile) for info in found.shards)
     if len(found.shards) == 1:
         return next(shards)
-    whole = Shard.empty(found.engine, Schema(found.schema), profile)
+    whole = Shard.empty(found.engine, found.schema, profile)
     whole.store.attributes = attributes
     for shard in shards:
         copy_subscriptions(whole, shard, shard.store.alive())
@@ -101,6 +104,7 @@ def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None
             literals = translated(extracted.literals, source.store.attributes, target.store.attributes)
             extracted = extracted._replace(literals=literals)
         target.store.scores.adopt(source.store.scores, len(target.store), slots)
+        target.payloads.adopt(source.payloads, len(target.store), slots)
         target.store.adopt(extracted)
         target.ids.adopt(source.ids, slots)
         target.texts.adopt(source.texts, slots)

@@ -20,14 +20,14 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 from tellwhen.errors import FormatError
 from tellwhen.ids import IdType
 from tellwhen.persistence.directory import read_checked
+from tellwhen.schema import Schema
 
-FORMAT = 3
+FORMAT = 4
 CURRENT = "current.json"
 
 
@@ -47,7 +47,7 @@ class Version:
     version: int
     created: float
     engine: str
-    schema: dict[str, Any]
+    schema: Schema
     ids: IdType
     dictionary: str
     routing: str
@@ -95,7 +95,8 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
     except FileNotFoundError:
         known = ", ".join(str(number) for number in version_numbers(root)) or "none"
         raise FormatError(f"{root} has no version {version}; there are {known}") from None
-    return Version(**{**body, "shards": [ShardInfo(**shard) for shard in body["shards"]]})
+    shards = [ShardInfo(**shard) for shard in body["shards"]]
+    return Version(**{**body, "shards": shards, "schema": Schema.from_json(body["schema"])})
 
 
 def current(root: Path) -> int:

@@ -1,0 +1,81 @@
+"""An index as a table of its subscriptions, for other programs or another index: Arrow, or a Parquet file."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tellwhen.contents import State
+from tellwhen.errors import FormatError, IdError
+from tellwhen.subscriptions import COLUMNS
+
+WEIGHTS = pa.map_(pa.string(), pa.float64())
+ROWS_AT_ONCE = 65_536
+
+
+def tables(state: State) -> Iterator[pa.Table]:
+    """The subscriptions in tables of (id, expression, score, weights, payload), in the order they were added; at least
+    one."""
+    if state.id_type == "mixed":
+        raise IdError("some ids of this index are ints and others strings: a column has one type; use texts()")
+    alive = np.array(state.alive(), dtype=np.int32)
+    for first in range(0, max(1, len(alive)), ROWS_AT_ONCE):
+        yield _table(state, alive[first : first + ROWS_AT_ONCE])
+
+
+def _table(state: State, slots: Any) -> pa.Table:
+    shard, scores = state.shard, state.shard.store.scores
+    some = slots.tolist()
+    weights = [list(scores.weights_of(slot).items()) or None for slot in some]
+    columns = [
+        state.ids.column(slots, state.id_type),
+        pa.array([shard.texts[slot] for slot in some], pa.large_string()),
+        pa.array(scores.of(slots)),
+        pa.array(weights, WEIGHTS),
+        pa.array([shard.payloads.text(slot) or None for slot in some], pa.large_string()),
+    ]
+    return pa.table(columns, names=list(COLUMNS))
+
+
+def rows(state: State) -> Iterator[tuple[Any, ...]]:
+    """The subscriptions as `add_many` takes them, whatever the types of their ids."""
+    shard, scores = state.shard, state.shard.store.scores
+    for slot in state.alive():
+        score = float(scores.of(np.array([slot]))[0])
+        payload = shard.payloads.text(slot) or None
+        yield state.ids[slot], shard.texts[slot], score, scores.weights_of(slot) or None, payload
+
+
+def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
+    """Write a Parquet file, whole or not at all; replaces a file that is there."""
+    target = Path(path)
+    unfinished = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+    try:
+        parts = tables(state)
+        first = next(parts)
+        with pq.ParquetWriter(unfinished, first.schema) as writer:
+            writer.write_table(first)
+            for table in parts:
+                writer.write_table(table)
+        unfinished.replace(target)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise FormatError(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
+    """The subscriptions in a Parquet file, or in a folder of some."""
+    try:
+        return pq.read_table(path)
+    except FileNotFoundError:
+        raise FormatError(f"there is no file {os.fspath(path)}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{os.fspath(path)} cannot be read as Parquet: {error}") from None
