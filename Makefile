@@ -72,6 +72,7 @@ bench-foundation: $(READY) ## Measure the other figures that the documents quote
 	$(BIN)/python -m bench.insertion
 	$(BIN)/python -m bench.top_k
 	$(BIN)/python -m bench.computed
+	$(BIN)/python -m bench.patterns
 	$(BIN)/python -m bench.spark
 
 .PHONY: clean

@@ -269,7 +269,7 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
     names = []
     for part in range(3):
         folder = fresh(tmp_path, "block")
-        texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'", None, None, None) for i in range(12)]
+        texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'", None, None, None, None) for i in range(12)]
         write_block(folder, texts, tw.Schema())
         names.append(folder.name)
     first, _ = extend_dictionary(empty_dictionary(tmp_path), Blocks(tmp_path, names[:1]))

@@ -399,7 +399,7 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
         (lambda i: i.add("b", "x > 1", weights={"x": math.inf}), r"the weight of x is a number from -1e\+150"),
         (lambda i: i.add("b", "x > 1", weights=[1]), "weights are a mapping"),
         (lambda i: i.add("b", "x > 1", weights={1: 1}), "by the names of attributes, not by 1"),
-        (lambda i: i.add_many([("b", "x > 1", 1, None, 5)]), "perhaps followed by its score and its weights"),
+        (lambda i: i.add_many([("b", "x > 1", 1, None, None, 5)]), "perhaps followed by its score, its weights and"),
         (lambda i: i.set_score("b", 1), "there is no subscription 'b'"),
         (lambda i: i.set_scores({"a": 1, "b": 2}), "there is no subscription 'b'"),
         (lambda i: i.set_scores({"a": math.nan}), "subscription 'a': a score is a number that can be compared"),

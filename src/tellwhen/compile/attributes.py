@@ -145,7 +145,7 @@ class Attributes:
         domain = attribute.patterns.domains.get(pattern)
         if domain is None:
             domain = self._new(attribute, "pattern")
-            attribute.patterns.domains[pattern] = domain
+            attribute.patterns.add(pattern, domain)
         return domain
 
     def domain_keys(self) -> list[DomainKey]:

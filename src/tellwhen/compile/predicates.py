@@ -14,7 +14,7 @@ import numpy as np
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.dictionary import Moved, successor
 from tellwhen.compile.domains import complement, float_point, int_point
-from tellwhen.compile.patterns import Shape, like_shape, quote
+from tellwhen.compile.shapes import Shape, like_shape, quote
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.ast import LIKES, Predicate
 from tellwhen.lang.times import microseconds

@@ -54,7 +54,7 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
         attribute = attributes.of(attributes.domains[domain].attribute)
         if attribute.patterns is None:
             attribute.patterns = Patterns()
-        attribute.patterns.domains[pattern] = domain
+        attribute.patterns.add(pattern, domain)
         if zero:
             attribute.patterns.zeros.add(domain)
     return attributes

@@ -37,7 +37,10 @@ KEY_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 def find(table, key):
     """Where a key is in the hash table, or the free place where it would be."""
     mask = np.uint64(table.size - 1)
-    at = (np.uint64(key) * KEY_MULTIPLIER >> np.uint64(20)) & mask
+    mixed = np.uint64(key)
+    # The high bits of a key tell its domain: they must decide as well, where there are many domains.
+    mixed = (mixed ^ mixed >> np.uint64(33)) * KEY_MULTIPLIER
+    at = (mixed ^ mixed >> np.uint64(29)) & mask
     while table[at] != 0 and table[at] != key + 2:
         at = (at + np.uint64(1)) & mask
     return at

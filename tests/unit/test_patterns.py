@@ -1,0 +1,135 @@
+"""Does an index of patterns say what RE2 says of each, whatever they are and whenever they come?"""
+
+import random
+import threading
+import time
+
+import pytest
+import re2
+
+import tellwhen as tw
+from tellwhen.compile.patterns import Patterns
+from tellwhen.compile.required import required
+from tellwhen.compile.shapes import Shape, like_shape, quote
+from tellwhen.lang.patterns import found, options
+
+ATOMS = [
+    "a", "b", "ab", "abc", "bca", "é", "\n", ".", r"\.", r"\n", "[ab]", "[^a]", "[]a]", "[[:alpha:]]", r"[\]a]", r"\d",
+    r"\w", "x{2}", "{", "}", "{,2}", "a{0,2}", "b?", "c*", "a+", "ab*?", "(ab)", "(?:bc)?", "(?i)", "a|b", "^", "$",
+    r"\b", r"\x41", r"\x00", ".*", ".*?", r"\Aa", r"c\z", "(?s:a.b)", r"\-", "-", r"\p{L}", r"\pL", r"\Qa.b\E", r"\141",
+]  # fmt: skip
+LETTERS = ["a", "b", "c", "ab", "abc", "bca", "é", "\n", ".", "x", "xx", "{", "}", "A", "1", "-", "\0", "]"]
+
+
+def random_pattern(rng):
+    """A regular expression, a literal text or a LIKE pattern, as they are indexed."""
+    kind = rng.randrange(3)
+    if kind == 0:
+        return "".join(rng.choices(ATOMS, k=rng.randint(0, 6)))
+    if kind == 1:
+        return quote("".join(rng.choices("abc.é\0\n\\", k=rng.randint(0, 7))))
+    shape, pattern = like_shape("".join(rng.choices("abc%_%é.", k=rng.randint(0, 8))), None)
+    return pattern if shape is Shape.WILD else "abc"
+
+
+def is_regular(pattern):
+    try:
+        re2.compile(pattern, options())
+    except re2.error:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_patterns_on_any_text(seed):
+    rng = random.Random(seed)
+    for _ in range(10):
+        patterns, known = Patterns(), {}
+        for domain in range(rng.randint(1, 30)):
+            pattern = random_pattern(rng)
+            if is_regular(pattern) and pattern not in known:
+                known[pattern] = domain
+                patterns.add(pattern, domain)
+                if rng.random() < 0.3:
+                    patterns.zeros.add(domain)
+            if rng.random() < 0.2:
+                agree(patterns, known, rng)
+        agree(patterns, known, rng)
+        kept = rng.randint(0, 30)
+        known = {pattern: domain for pattern, domain in known.items() if domain < kept}
+        assert patterns.rewind(kept) == bool(known)
+        agree(patterns, known, rng)
+
+
+def agree(patterns, known, rng):
+    text = "".join(rng.choices(LETTERS, k=rng.randint(0, 14)))
+    wanted = [(domain, 1) for pattern, domain in known.items() if found(pattern, text)]
+    hit = {domain for domain, _ in wanted}
+    assert sorted(patterns.points(text)) == sorted([*wanted, *((d, 0) for d in patterns.zeros if d not in hit)])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literals", "is_all"),
+    [
+        ("time ?out in .*s$", ["time", "out in ", "s"], False),
+        ("abc", ["abc"], True),
+        (r"a\.b\-c", ["a.b-c"], True),
+        ("ab+c", ["ab", "c"], False),
+        ("ab{0,2}c{d", ["a", "c{d"], False),
+        ("[abc]def[[:digit:]]]x", ["def", "]x"], False),
+        ("(?i)abc", [], False),
+        ("abc|def", [], False),
+        (like_shape("%Rome%hotel_", None)[1], ["Rome", "hotel"], False),
+        (like_shape("Rome%hotel%x", None)[1], ["Rome", "hotel", "x"], True),
+        (quote("a\0b"), ["a\0b"], True),
+        ("", [], False),
+    ],
+)
+def test_what_is_required(pattern, literals, is_all):
+    assert required(pattern)[:2] == (literals, is_all)
+
+
+def test_one_more_pattern_is_cheap():
+    """Neither the automaton nor an index of all others is built again."""
+    rule = "s CONTAINS 'w{:05}' OR s MATCHES '^[{}x]{{{}}}$'"
+    index = tw.Index().add_many({n: rule.format(n, n % 9, n % 90 + 1) for n in range(10_000)})
+    index.match({"s": "a w00017 b"})
+    begin = time.perf_counter()
+    for n in range(20):
+        index.add(f"new {n}", f"s LIKE '%q{n}_%' OR s MATCHES '[{n}]+[a-z]'")
+        assert index.match({"s": f"w00017 q{n}z"})[0] == 17
+    assert time.perf_counter() - begin < 2
+
+
+def test_long_patterns_and_texts_take_linear_time():
+    begin = time.perf_counter()
+    index = tw.Index().add("long", tw.col("s").contains("a.b*" * 1_000))
+    index.add("like", tw.col("s").like("%a" * 1_000 + "%"))
+    assert index.match({"s": "a.b*" * 100_000}) == ["long", "like"]
+    assert index.match({"s": "a" * 200_000}) == ["like"]
+    assert time.perf_counter() - begin < 20
+
+
+def test_strings_are_looked_up_while_patterns_come():
+    index = tw.Index().add_many({n: f"s CONTAINS 'w{n:03}x'" for n in range(100)})
+    stop, wrong = threading.Event(), []
+
+    def look():
+        rng = random.Random(1)
+        while not stop.is_set():
+            n = rng.randrange(100)
+            if index.match({"s": f"w{n:03}x"})[:1] != [n]:
+                wrong.append(n)
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for n in range(100, 500):
+        index.add(n, f"s CONTAINS 'w{n:03}x' OR s MATCHES '^[0-9]{{{n}}}$' OR NOT s CONTAINS 'w'")
+        if n % 50 == 0:
+            with pytest.raises(tw.ParseError):
+                index.add_many({"a": f"s LIKE '%{n}_a%'", "b": "s LIKE"})
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
