@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
-from tellwhen.encode.columns import columns, single_values
+from tellwhen.encode.columns import columns, map_columns, only_map, single_values
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.lang.compute import names_in
 from tellwhen.lang.values import flatten, is_present
@@ -44,21 +44,35 @@ class Fit(NamedTuple):
         return "\n".join([f"{self.events:,} events, {len(self.unused):,} attributes that nobody asks for", *lines])
 
 
-def fit(events: Any, attributes: Attributes, schema: Schema) -> Fit:
-    """How these events fit the attributes of subscriptions."""
+class Counts(NamedTuple):
+    """What is counted of some events; those of several parts add up."""
+
+    carried: Counter[str]
+    """By attribute: batches or events that have it."""
+    wrong: Counter[str]
+    events: int
+
+
+def counted(events: Any, attributes: Attributes, schema: Schema) -> Counts:
+    """The counts of these events."""
     given = as_table_or_dicts(events)
     if not isinstance(given, pa.Table):
         given = list(given)
-    asked = dict.fromkeys(_asked(attributes))
-    found = Counter(_carried(given))
+    carried = Counter(_carried(given))
     wrong: Counter[str] = Counter()
     count = 0
     for encoded, mismatches in encoded_batches(given, attributes, schema):
         wrong.update(mismatches)
         count += len(encoded.single_valued)
-    unused = [name for name in found if name not in asked]
-    missing = {name: _nearest(name, unused) for name in asked if name not in found}
-    return Fit(missing, unused, dict(wrong), count)
+    return Counts(carried, wrong, count)
+
+
+def fit(counts: Counts, attributes: Attributes) -> Fit:
+    """How events fit the attributes of subscriptions."""
+    asked = dict.fromkeys(_asked(attributes))
+    unused = [name for name in counts.carried if name not in asked]
+    missing = {name: _nearest(name, unused) for name in asked if name not in counts.carried}
+    return Fit(missing, unused, dict(counts.wrong), counts.events)
 
 
 def _asked(attributes: Attributes) -> Iterator[str]:
@@ -70,7 +84,9 @@ def _asked(attributes: Attributes) -> Iterator[str]:
 def _carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The attributes that some event has."""
     if isinstance(events, pa.Table):
-        yield from (column.name for column in columns(events) if len(single_values(column).rows))
+        entries = only_map(events)
+        found = columns(events) if entries is None else map_columns(entries, None)
+        yield from (column.name for column in found if len(single_values(column).rows))
     else:
         for event in events:
             yield from (name for name, value in flatten(event).items() if is_present(value))

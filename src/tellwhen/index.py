@@ -17,7 +17,7 @@ from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
-from tellwhen.fit import Fit, fit
+from tellwhen.fit import Fit, counted, fit
 from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
@@ -470,7 +470,8 @@ class Index(Mapping[Id, Expr]):
 
         Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
         """
-        return fit(events, self._contents.state.attributes, self._schema)
+        attributes = self._contents.state.attributes
+        return fit(counted(events, attributes, self._schema), attributes)
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not: print it to see the tree."""

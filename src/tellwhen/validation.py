@@ -1,28 +1,23 @@
-"""What is wrong with these subscriptions, and what is probably not meant? Without an index."""
+"""What is wrong with these subscriptions, and what is probably not meant? Without adding them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from tellwhen.compile.normal_form import translated
-from tellwhen.compile.store import COMPILE_BATCH, Store
-from tellwhen.errors import TellwhenError
-from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
-from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
-from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate
-from tellwhen.lang.format import predicate_text
-from tellwhen.lang.literals import name_text
-from tellwhen.lang.terms import is_computed
+from tellwhen.compile.store import COMPILE_BATCH
+from tellwhen.errors import ArgumentError, TellwhenError, shown
+from tellwhen.index import Index
+from tellwhen.lang.ast import Expr
+from tellwhen.lang.parser import parse_stored
+from tellwhen.lint import canonical, hints, look, warnings
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected, as_subscription, read_subscription, rows_of
 
-INTERVALS_MAX = 1_000
-"""Intervals of the predicates on one attribute that are intersected; longer lists are left alone."""
-
 SHOWN = 20
+
+COMPARED_MAX = 16
+"""Expressions that look alike and are compared."""
 
 
 class Finding(NamedTuple):
@@ -52,11 +47,13 @@ class Report(NamedTuple):
         return "\n".join([f"{self.subscriptions:,} subscriptions: {counts}", *lines, *more])
 
 
-def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True) -> Report:
+def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, against: Index | None = None) -> Report:
     """Check subscriptions, in any form that `add_many` takes: every faulty one with the position and the reason.
 
-    With `lint` it also warns of those that are always or never true of single values, and of those that say the same
-    as another one; and it hints at exclusions that leave out events without the attribute.
+    With `lint` it also warns of those that are always or never true of single values, that are undefined whatever the
+    event, that have branches which another one covers, or that say the same as another one; and it hints at exclusions
+    that leave out events without the attribute. `against` is an index that they are to be added to: those that say the
+    same as one in it are told, too, which takes as long as parsing all of it.
 
     >>> import tellwhen as tw
     >>> print(tw.validate({"a": "x > 5 AND x < 3", "b": "x >", "c": "NOT tag IN ('t')", "d": "NOT tag IN ('t')"}))
@@ -67,11 +64,16 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True) -> Re
     warning: 'd': it says the same as 'c'
     hint: 'd': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
     """
-    types = Schema.of(schema)
+    if against is not None and not isinstance(against, Index):
+        raise ArgumentError(f"against is an Index, not {shown(against)}")
+    types = against.schema if schema is None and against is not None else Schema.of(schema)
     rows, count = rows_of(subscriptions), 0
     findings: list[Finding] = []
     seen: set[Any] = set()
-    same: dict[Any, Any] = {}  # by what an expression says: the first id that says it
+    known = _Known()
+    if against is not None and lint:
+        for id_, text in against.texts():
+            known.add(id_, text, look(parse_stored(text)).key)
     while block := list(islice(rows, COMPILE_BATCH)):
         count += len(block)
         good: list[tuple[Any, Expr, str]] = []
@@ -86,105 +88,39 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True) -> Re
             except TellwhenError as error:
                 findings.append(Finding("error", *Rejected.of(row, error)))
         if lint:
-            findings += _linted(good, same, types)
+            findings += _linted(good, known, types)
     return Report(count, findings)
 
 
-def _linted(good: list[tuple[Any, Expr, str]], same: dict[Any, Any], schema: Schema) -> Iterator[Finding]:
-    store = Store(schema)
-    store.append(store.compile(expression for _, expression, _ in good))
-    snapshot = store.snapshot()
-    names = [domain.attribute for domain in store.attributes.domains]
-    for slot, (id_, expression, text) in enumerate(good):
-        for reason in _warnings(snapshot, slot, names):
-            yield Finding("warning", id_, text, None, reason)
-        key = _canonical(expression)
-        first = same.setdefault(key, id_)
-        if first is not id_:
-            yield Finding("warning", id_, text, None, f"it says the same as {first!r}")
-        for reason in _hints(expression):
-            yield Finding("hint", id_, text, None, reason)
+class _Known:
+    """The expressions so far, by what a first look tells of them."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[int, list[tuple[Any, str]]] = {}
+
+    def add(self, id_: Any, text: str, key: int) -> None:
+        self._by_key.setdefault(key, []).append((id_, text))
+
+    def same(self, id_: Any, expression: Expr, key: int) -> Any:
+        """The first other id whose expression says the same; None if there is none."""
+        others = [(other, text) for other, text in self._by_key.get(key, ()) if other != id_][:COMPARED_MAX]
+        said = canonical(expression) if others else None
+        return next((other for other, text in others if canonical(parse_stored(text)) == said), None)
 
 
-def _warnings(snapshot: Snapshot, slot: int, names: list[str]) -> Iterator[str]:
-    subscriptions = snapshot.subscriptions
-    code = subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
-    kind = subscriptions.kind[slot]
-    if kind == NEVER:
-        yield "it is never true"
-    elif kind == CONJUNCTION:
-        if not len(code):
-            yield "it is always true"
-        elif (name := _contradiction(snapshot, code.tolist(), names)) is not None:
-            yield f"no single value of {name_text(name)} makes it true"
-    else:
-        form = translated(code, ACCEPT, MAX_CONJUNCTIONS)
-        if form is not None:
-            parts, at = [], 0
-            for length in form.lengths.tolist():
-                parts.append(form.predicates[at : at + length].tolist())
-                at += length
-            if all(_contradiction(snapshot, part, names) is not None for part in parts):
-                yield "no single values make it true"
-
-
-def _contradiction(snapshot: Snapshot, predicates: list[int], names: list[str]) -> str | None:
-    """An attribute of which no value satisfies all predicates."""
-    if len(predicates) < 2:
-        return None
-    known = snapshot.predicates
-    by_domain = defaultdict(list)
-    for number in predicates:
-        by_domain[int(known.domain[number])].append(number)
-    for domain, mine in by_domain.items():
-        if len(mine) > 1:
-            sets = [
-                list(zip(known.low[begin:end].tolist(), known.high[begin:end].tolist(), strict=True))
-                for number in mine
-                for begin, end in [(known.start[number], known.start[number + 1])]
-            ]
-            if sum(map(len, sets)) <= INTERVALS_MAX and not _intersected(sets):
-                return names[domain]
-    return None
-
-
-def _intersected(sets: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-    first, *rest = sets
-    for other in rest:
-        first = [(max(low, a), min(high, b)) for low, high in first for a, b in other if max(low, a) <= min(high, b)]
-    return first
-
-
-def _canonical(expression: Expr) -> Any:
-    """Equal for expressions that differ in the order of what is joined by AND or OR, or of lists."""
-    if isinstance(expression, Predicate):
-        operand = expression.operand
-        if expression.operator.endswith("IN") or expression.operator.startswith("HAS"):
-            operand = frozenset((type(one), one) for one in operand)
-        return expression.attribute, expression.operator, operand, type(operand)
-    if isinstance(expression, Not):
-        return "NOT", _canonical(expression.arg)
-    if isinstance(expression, Connective):
-        parts = [_canonical(arg) for arg in expression.args]
-        return expression.keyword, frozenset(parts) if expression.keyword in ("AND", "OR") else tuple(parts)
-    return str(expression)
-
-
-def _hints(expression: Expr) -> Iterator[str]:
-    """Exclusions that events without the attribute do not pass."""
-    waiting = [(expression, False)]
-    while waiting:
-        one, is_negated = waiting.pop()
-        if isinstance(one, Not):
-            waiting.append((one.arg, not is_negated))
-        elif isinstance(one, And | Or):
-            waiting += [(arg, is_negated) for arg in reversed(one.args)]
-        elif is_negated and type(one) is Predicate and _is_exclusion(one):
-            none = predicate_text(Predicate(one.attribute, "HAS NONE", one.constants))
-            yield f"NOT {predicate_text(one)} is undefined without {name_text(one.attribute)}; {none} is true then"
-
-
-def _is_exclusion(predicate: Predicate) -> bool:
-    """Is it what is excluded, if it is negated? A Boolean is no list."""
-    is_listed = predicate.operator in ("IN", "=") and not isinstance(predicate.constants[0], bool)
-    return is_listed and not is_computed(predicate.attribute)
+def _linted(good: list[tuple[Any, Expr, str]], known: _Known, schema: Schema) -> list[Finding]:
+    findings = []
+    looks = [look(expression) for _, expression, _ in good]
+    doubted = [number for number, first in enumerate(looks) if first.is_doubted]
+    warned = dict(zip(doubted, warnings([good[number][1] for number in doubted], schema), strict=True))
+    for number, ((id_, expression, text), first) in enumerate(zip(good, looks, strict=True)):
+        reasons = warned.get(number, [])
+        other = known.same(id_, expression, first.key)
+        if other is None:
+            known.add(id_, text, first.key)
+        else:
+            reasons.append(f"it says the same as {other!r}")
+        findings += [Finding("warning", id_, text, None, reason) for reason in reasons]
+        if first.has_not:
+            findings += [Finding("hint", id_, text, None, reason) for reason in hints(expression)]
+    return findings

@@ -1,5 +1,7 @@
 """Are many subscriptions taken in every form, faulty ones told from the others, and events seen that do not fit?"""
 
+import random
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -160,9 +162,16 @@ def test_validate_tells_what_is_wrong_and_what_is_not_meant():
         "trap": "a = 1 AND NOT (tag = 't' OR b > 1)",
         "bool": "NOT sold",
         "typed": "z = 'one'",
+        "null": "x = 1 OR x = NULL",
+        "folded": "DATE '2026-01-01' + 1 > 5 OR y = 1",
+        "covered": "x > 5 OR y = 2 OR x > 3",
+        "absorbed": "x > 5 AND y = 2 OR y IN (2, 3) AND z = 1 OR y IN (1, 2)",
+        "twice": "x = 7 OR y = 8 AND x < 0 OR x = 7",
+        "apart": "x > 5 OR x < 3 OR y = 2 OR y = '2'",
+        "prefix": "a STARTS WITH 'ab' OR a STARTS WITH 'a' OR a = 'b'",
     }
     report = tw.validate([*texts.items(), ("fine", "x = 1"), ("broken", "x = "), "zz"], schema={"z": "int"})
-    assert report.subscriptions == 14
+    assert report.subscriptions == 21
     assert [one.id for one in report.of("error")] == ["typed", "fine", "broken", None]
     assert report.of("error")[2].position == 4
     assert {one.id: one.reason for one in report.of("warning")} == {
@@ -172,11 +181,68 @@ def test_validate_tells_what_is_wrong_and_what_is_not_meant():
         "always": "it is always true",
         "same": "it says the same as 'fine'",
         "turned": "it says the same as 'list'",
+        "null": "a part of it is undefined, whatever the event: NULL, or constants that have no result",
+        "folded": "a part of it is undefined, whatever the event: NULL, or constants that have no result",
+        "covered": "x > 5 adds nothing, since x > 3 covers it",
+        "absorbed": "x > 5 AND y = 2 adds nothing, since y IN (1, 2) covers it",
+        "twice": "x = 7 adds nothing, since x = 7 covers it",
+        "prefix": "a STARTS WITH 'ab' adds nothing, since a STARTS WITH 'a' covers it",
     }
     assert [(one.id, one.reason) for one in report.of("hint")] == [
         ("trap", "NOT tag = 't' is undefined without tag; tag HAS NONE ('t') is true then")
     ]
     assert tw.validate(texts, lint=False).findings == []
-    assert str(report).startswith("14 subscriptions: 4 errors, 6 warnings, 1 hints")
+    assert str(report).startswith("21 subscriptions: 4 errors, ")
+    index = tw.Index(schema={"z": "int"}).add_many({"old": "x IN (2, 1)", "list": "y = 1"})
+    known = tw.validate({"list": "y = 1", "new": "x IN (1, 2)", "typed": "z = 'one'"}, against=index)
+    assert [(one.kind, one.id, one.reason) for one in known.findings][1:] == [
+        ("warning", "new", "it says the same as 'old'")
+    ]
+    assert known.findings[0].kind == "error"
+    with pytest.raises(tw.ArgumentError, match="against is an Index"):
+        tw.validate({}, against={})
     many = tw.validate((n, "x >") for n in range(100))
     assert "... and 80 more" in str(many)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_lint_says_is_so(seed):
+    rng = random.Random(seed)
+    values = [None, 0, 1, 2, 3, 5, 8, "a", "ab", "b", True, False]
+    names = "xyz"
+
+    def predicate():
+        name, number = rng.choice(names), rng.randint(0, 6)
+        return rng.choice([
+            f"{name} > {number}", f"{name} < {number}", f"{name} = {number}", f"{name} IN ({number}, {number + 2})",
+            f"{name} BETWEEN {number} AND {rng.randint(0, 6)}", f"{name} <> {number}", f"{name} STARTS WITH 'a'",
+            f"{name} = 'ab'", f"NOT {name} = {number}", f"{name} IS NULL", f"{name} NOT IN ({number})", "NULL", name,
+            f"{name} LIKE 'a%'", f"{name} >= 'a'", "TRUE",
+        ])  # fmt: skip
+
+    def expression(depth):
+        if not depth:
+            return predicate()
+        parts = [expression(depth - 1) for _ in range(rng.randint(1, 3))]
+        return "(" + rng.choice([" AND ", " OR ", " OR ", " XOR "]).join(parts) + ")"
+
+    texts = {n: expression(rng.randint(0, 3)) for n in range(300)}
+    events = [{name: rng.choice(values) for name in names} for _ in range(150)]
+    found = tw.validate(texts).of("warning")
+    kinds = set()
+    for one in found:
+        truths = [tw.parse(texts[one.id]).evaluate(event) for event in events]
+        reason = one.reason
+        if "never true" in reason or "makes it true" in reason or "make it true" in reason:
+            assert True not in truths, texts[one.id]
+        elif "always true" in reason:
+            assert set(truths) == {True}
+        elif "adds nothing" in reason:
+            narrow, wide = reason.removesuffix(" covers it").split(" adds nothing, since ")
+            for event in events:
+                assert tw.parse(narrow).evaluate(event) is not True or tw.parse(wide).evaluate(event) is True, reason
+        elif "says the same" in reason:
+            other = tw.parse(texts[int(reason.rsplit(" ", 1)[1])])
+            assert truths == [other.evaluate(event) for event in events]
+        kinds.add(reason.split(" ")[-1])
+    assert len(kinds) > 4

@@ -19,6 +19,7 @@ if find_spec("pyspark") is None:
 
 
 from tellwhen.spark.building import build
+from tellwhen.spark.fitting import unmatched_attributes
 from tellwhen.spark.generating import generate
 from tellwhen.spark.ingesting import ingest
 from tellwhen.spark.matcher import explain, match, matching
@@ -47,6 +48,7 @@ __all__ = [
     "rollback",
     "session",
     "top_k",
+    "unmatched_attributes",
     "update",
     "versions",
 ]

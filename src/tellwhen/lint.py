@@ -1,0 +1,245 @@
+"""What does an expression say that is probably not meant?
+
+Most expressions cannot be doubted: each of their attributes occurs once. Only the others are compiled, and looked at
+with the intervals of their predicates.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tellwhen.compile.normal_form import translated
+from tellwhen.compile.store import Store
+from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
+from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
+from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth
+from tellwhen.lang.format import predicate_text
+from tellwhen.lang.literals import name_text
+from tellwhen.lang.terms import is_computed
+from tellwhen.lang.values import reduce
+from tellwhen.schema import Schema
+
+INTERVALS_MAX = 1_000
+"""Intervals of the predicates on one attribute that are compared; longer lists are left alone."""
+
+BRANCHES_MAX = 64
+"""Branches of an OR that are compared with each other; more are left alone."""
+
+Interval = tuple[int, int]
+
+
+class Look(NamedTuple):
+    """What a first look at an expression tells, which all of them get."""
+
+    key: int
+    """Equal for expressions that say the same, and rarely for others."""
+    is_doubted: bool
+    """May there be something wrong with what its predicates say together?"""
+    has_not: bool
+
+
+def look(expression: Expr) -> Look:
+    """Have a first look."""
+    key, is_doubted, has_not = 0, False, False
+    seen = set()
+    waiting = [expression]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Predicate):
+            attribute, operator, operand = one.attribute, one.operator, one.operand
+            is_listed = operator in UNORDERED
+            key += hash((attribute, operator, frozenset(operand) if is_listed else operand))
+            is_doubted = is_doubted or attribute in seen or (operator[-7:] == "BETWEEN" and _is_reversed(one))
+            seen.add(attribute)
+        elif isinstance(one, Connective):
+            key += 7 * len(one.args)
+            waiting += one.args
+        elif isinstance(one, Not):
+            has_not = True
+            waiting.append(one.arg)
+        else:
+            is_doubted = True
+    return Look(key, is_doubted, has_not)
+
+
+UNORDERED = frozenset({"IN", "NOT IN", "HAS ANY", "HAS ALL", "HAS NONE"})
+"""Operators that take a list in any order."""
+
+
+def warnings(expressions: list[Expr], schema: Schema) -> list[list[str]]:
+    """By expression, all of them doubted: what is wrong with it."""
+    branches = [list(_branches(expression)) for expression in expressions]
+    alone = {id(one): one for some in branches for group in some for branch in group for one in branch}
+    store = Store(schema)
+    store.append(store.compile([*expressions, *alone.values()]))
+    compiled = _Compiled(store, {key: len(expressions) + place for place, key in enumerate(alone)})
+    found = []
+    for slot, (expression, groups) in enumerate(zip(expressions, branches, strict=True)):
+        covered = [reason for group in groups for reason in compiled.covered(group)]
+        found.append([*_truths(expression), *compiled.warnings(slot), *covered])
+    return found
+
+
+def _is_reversed(predicate: Predicate) -> bool:
+    """Is there nothing between the constants of a BETWEEN?"""
+    low, high = map(reduce, predicate.operand)  # a date and a time of day do not compare
+    return low is not None and high is not None and low.key > high.key
+
+
+def _truths(expression: Expr) -> Iterator[str]:
+    """A part that no event decides."""
+    waiting, is_null = [expression], False
+    while waiting and not is_null:
+        one = waiting.pop()
+        if isinstance(one, Connective):
+            waiting += one.args
+        elif isinstance(one, Not):
+            waiting.append(one.arg)
+        is_null = isinstance(one, Truth) and one.value is None
+    if is_null:
+        yield "a part of it is undefined, whatever the event: NULL, or constants that have no result"
+
+
+def _branches(expression: Expr) -> Iterator[list[list[Predicate]]]:
+    """The branches of every OR: those that are predicates, or some of them joined by AND."""
+    waiting = [expression]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Not):
+            waiting.append(one.arg)
+        elif isinstance(one, Connective):
+            waiting += one.args
+            if isinstance(one, Or) and len(one.args) <= BRANCHES_MAX:
+                plain = [list(arg.args) if isinstance(arg, And) else [arg] for arg in one.args]
+                yield [branch for branch in plain if all(type(part) is Predicate for part in branch)]  # type: ignore[misc]
+
+
+class _Compiled:
+    """Expressions in a store, and by the identity of a predicate the slot in which it is alone."""
+
+    def __init__(self, store: Store, alone: dict[int, int]) -> None:
+        self._snapshot: Snapshot = store.snapshot()
+        self._names = [domain.attribute for domain in store.attributes.domains]
+        self._alone = alone
+
+    def warnings(self, slot: int) -> Iterator[str]:
+        """Is it always true, or never?"""
+        subscriptions = self._snapshot.subscriptions
+        code = self._code(slot)
+        kind = subscriptions.kind[slot]
+        if kind == NEVER:
+            yield "it is never true"
+        elif kind == CONJUNCTION:
+            if not len(code):
+                yield "it is always true"
+            elif (name := self._contradiction(code.tolist())) is not None:
+                yield f"no single value of {name_text(name)} makes it true"
+        else:
+            form = translated(code, ACCEPT, MAX_CONJUNCTIONS)
+            if form is not None:
+                parts, at = [], 0
+                for length in form.lengths.tolist():
+                    parts.append(form.predicates[at : at + length].tolist())
+                    at += length
+                if all(self._contradiction(part) is not None for part in parts):
+                    yield "no single values make it true"
+
+    def _code(self, slot: int) -> Any:
+        subscriptions = self._snapshot.subscriptions
+        return subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
+
+    def _contradiction(self, predicates: list[int]) -> str | None:
+        """An attribute of which no value satisfies all predicates."""
+        if len(predicates) < 2:
+            return None
+        by_domain = defaultdict(list)
+        for number in predicates:
+            by_domain[int(self._snapshot.predicates.domain[number])].append(number)
+        for domain, mine in by_domain.items():
+            if len(mine) > 1:
+                sets = [self._intervals(number) for number in mine]
+                if sum(map(len, sets)) <= INTERVALS_MAX and not _intersected(sets):
+                    return self._names[domain]
+        return None
+
+    def _intervals(self, number: int) -> list[Interval]:
+        known = self._snapshot.predicates
+        begin, end = known.start[number], known.start[number + 1]
+        return list(zip(known.low[begin:end].tolist(), known.high[begin:end].tolist(), strict=True))
+
+    def covered(self, branches: list[list[Predicate]]) -> Iterator[str]:
+        """Branches that say nothing which another one does not say."""
+        for number, branch in enumerate(branches):
+            for place, other in enumerate(branches):
+                # Of two that cover each other, the second is one too many.
+                is_first = place > number and self._covers(branch, other)
+                if place != number and not is_first and self._covers(other, branch):
+                    yield f"{_text(branch)} adds nothing, since {_text(other)} covers it"
+                    break
+
+    def _covers(self, wide: list[Predicate], narrow: list[Predicate]) -> bool:
+        """Is the one true wherever the other is?"""
+        return all(any(self._implies(one, another) for one in narrow) for another in wide)
+
+    def _implies(self, narrow: Predicate, wide: Predicate) -> bool:
+        if narrow.attribute != wide.attribute:
+            return False
+        if narrow == wide:
+            return True
+        codes = [self._code(self._alone[id(one)]) for one in (narrow, wide)]
+        if any(len(code) != 1 for code in codes):
+            return False
+        (first,), (second,) = codes
+        domain = self._snapshot.predicates.domain
+        inner, outer = self._intervals(first), self._intervals(second)
+        if domain[first] != domain[second] or len(inner) + len(outer) > INTERVALS_MAX:
+            return False
+        return all(any(low >= a and high <= b for a, b in outer) for low, high in inner)
+
+
+def _text(branch: list[Predicate]) -> str:
+    return " AND ".join(map(predicate_text, branch))
+
+
+def _intersected(sets: list[list[Interval]]) -> list[Interval]:
+    first, *rest = sets
+    for other in rest:
+        first = [(max(low, a), min(high, b)) for low, high in first for a, b in other if max(low, a) <= min(high, b)]
+    return first
+
+
+def canonical(expression: Expr) -> Any:
+    """Equal for expressions that differ in the order of what is joined by AND or OR, or of lists."""
+    if isinstance(expression, Predicate):
+        operand = expression.operand
+        if expression.operator in UNORDERED:
+            operand = frozenset((type(one), one) for one in operand)
+        return expression.attribute, expression.operator, operand, type(operand)
+    if isinstance(expression, Not):
+        return "NOT", canonical(expression.arg)
+    if isinstance(expression, Connective):
+        parts = [canonical(arg) for arg in expression.args]
+        return expression.keyword, frozenset(parts) if expression.keyword in ("AND", "OR") else tuple(parts)
+    return str(expression)
+
+
+def hints(expression: Expr) -> Iterator[str]:
+    """Exclusions that events without the attribute do not pass."""
+    waiting = [(expression, False)]
+    while waiting:
+        one, is_negated = waiting.pop()
+        if isinstance(one, Not):
+            waiting.append((one.arg, not is_negated))
+        elif isinstance(one, And | Or):
+            waiting += [(arg, is_negated) for arg in reversed(one.args)]
+        elif is_negated and type(one) is Predicate and _is_exclusion(one):
+            none = predicate_text(Predicate(one.attribute, "HAS NONE", one.constants))
+            yield f"NOT {predicate_text(one)} is undefined without {name_text(one.attribute)}; {none} is true then"
+
+
+def _is_exclusion(predicate: Predicate) -> bool:
+    """Is it what is excluded, if it is negated? A Boolean is no list."""
+    is_listed = predicate.operator in ("IN", "=") and not isinstance(predicate.constants[0], bool)
+    return is_listed and not is_computed(predicate.attribute)
