@@ -34,6 +34,11 @@ def every_engine_and_seed(engines: list[str], seeds: range, quick: int) -> Any:
     return pytest.mark.parametrize(("engine", "seed"), given)
 
 
+def first_seeds(quick: int, total: int) -> list[Any]:
+    """Seeds from 0 on, of which all but the first few are slow."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, total))]
+
+
 def special(value: dict[str, Any]) -> Any:
     """`json.loads` hook: {"$date": ...} and the like."""
     (key, *_) = value or {"": None}

@@ -32,7 +32,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
-from support import every_engine_and_seed
+from support import every_engine_and_seed, first_seeds
 from tellwhen.checks import accepted, matched_pairs
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.build import predicate
@@ -274,7 +274,7 @@ def check(text: str, clause: str, events: list[dict[str, Any]], ours: Truths, th
         assert our is their, f"{event}\n{text}\nis {our}, but SQL says {their} of\n{clause}"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
 def test_workloads_have_all_three_values(seed):
     """Without all three the tests below would show little."""
     values = [value for truths in workload(seed).answers for value in truths]

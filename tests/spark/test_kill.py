@@ -56,7 +56,15 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
     assert kinds == ["current.json", "dictionary", "leases", "lock", "routing", "shard", "versions"]
 
 
-@pytest.mark.parametrize("step", ["make_dictionary", "place", "run", "commit", "shards_of"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("make_dictionary", "place")),
+        "run",
+        "commit",
+        "shards_of",
+    ],
+)
 def test_a_build_that_stops_anywhere(spark, tmp_path, monkeypatch, step):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 7")], "id string, expression string")

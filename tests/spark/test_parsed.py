@@ -124,7 +124,7 @@ def test_too_complex_for_the_engine(spark):
         subs.unpersist()
 
 
-@pytest.mark.parametrize(("configured", "expected"), [("200", None), ("5", 5)])
+@pytest.mark.parametrize(("configured", "expected"), [pytest.param("200", None, marks=pytest.mark.slow), ("5", 5)])
 def test_the_number_of_partitions_is_ours(spark, tmp_path, configured, expected):
     """A session with default settings does not make 200 of everything."""
     usual = spark.conf.get("spark.sql.shuffle.partitions")

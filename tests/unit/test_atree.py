@@ -8,6 +8,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
+from support import first_seeds
 from tellwhen.checks import check_engine, check_matches
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
@@ -261,7 +262,7 @@ OPTIONS = ["share=0", "share=1", "share=2", "binary=1", "zero=0", "demand=0", "z
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
+@pytest.mark.parametrize("seed", first_seeds(1, 10))
 def test_every_switch_finds_the_same(options, seed):
     check_engine(f"atree:{options}", seed, rounds=3)
 

@@ -8,6 +8,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
+from support import first_seeds
 from tellwhen.checks import check_engine
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
@@ -299,7 +300,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(reader, "VISITS_MIN", 0)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 30))])
+@pytest.mark.parametrize("seed", first_seeds(2, 30))
 def test_batches_cluster_by_cluster_are_right(small_blocks, seed):
     check_engine("cover:chunk=2", seed, rounds=4)
 
@@ -314,7 +315,7 @@ WORKLOADS = {
 }
 
 
-@pytest.mark.parametrize("removed", [0, 100])
+@pytest.mark.parametrize("removed", [100, pytest.param(0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_batch_finds_the_same_cluster_by_cluster(name, removed):
     work, count = WORKLOADS[name]

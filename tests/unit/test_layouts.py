@@ -9,7 +9,7 @@ import pytest
 from bench.loading import stored
 
 import tellwhen as tw
-from support import settled
+from support import first_seeds, settled
 from tellwhen.checks import check_engine
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
@@ -28,7 +28,7 @@ def compiled(monkeypatch):
     monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", SETTLED_MIN)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))])
+@pytest.mark.parametrize("seed", first_seeds(2, 20))
 def test_graphs_in_segments_are_right(seed):
     check_engine("auto:pending=4,layout=2", seed, rounds=4)
 

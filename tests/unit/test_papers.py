@@ -165,7 +165,14 @@ def test_opindex_lemma_1(opindex):
     assert opindex.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
 
 
-@pytest.mark.parametrize("spec", ["opindex", "opindex-plain", "opindex-cnf", "opindex:segments=7"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "opindex",
+        "opindex-cnf",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("opindex-plain", "opindex:segments=7")),
+    ],
+)
 @pytest.mark.parametrize(
     "work", [BEGen(operators="high", dimensions=40), ABEGen(total=500, depth=2, children=3)], ids=repr
 )

@@ -150,6 +150,7 @@ def checksum(subscriptions, events):
     return zlib.crc32("\n".join([*subscriptions, *map(repr, events)]).encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OTHERS))
 def test_other_parameters_are_the_same_everywhere_too(name):
     assert checksum(OTHERS[name].subscriptions(1), OTHERS[name].events(1)) == OTHER_CHECKSUMS[name]
