@@ -188,6 +188,7 @@ def test_validate_tells_what_is_wrong_and_what_is_not_meant():
         "twice": "x = 7 adds nothing, since x = 7 covers it",
         "prefix": "a STARTS WITH 'ab' adds nothing, since a STARTS WITH 'a' covers it",
     }
+    assert len(report.of("warning")) == 12  # of two branches that are the same, one is told
     assert [(one.id, one.reason) for one in report.of("hint")] == [
         ("trap", "NOT tag = 't' is undefined without tag; tag HAS NONE ('t') is true then")
     ]
@@ -246,3 +247,29 @@ def test_what_lint_says_is_so(seed):
             assert truths == [other.evaluate(event) for event in events]
         kinds.add(reason.split(" ")[-1])
     assert len(kinds) > 4
+
+
+def test_a_strict_schema(tmp_path):
+    schema = tw.Schema({"price": "float", "items.price": "int", "s": "string"}, strict=True)
+    index = tw.Index(schema=schema)
+    index.add_many({"a": "price * 2 > 5", "b": "items[price > 5]", "c": "lower(s) = 'x' OR s HAS NONE ('q')"})
+    for bad, message in {
+        "prise > 5": "prise is not declared; did you mean price?",
+        "price + qty > 5": "qty is not declared; add it to the schema",
+        "items[qty > 5]": "items.qty is not declared",
+        "price > 5 OR NOT (s = 'x' AND t IS NULL)": "t is not declared",
+        "s HAS ANY ('x') OR tags HAS NONE ('y')": "tags is not declared",
+    }.items():
+        with pytest.raises(tw.SchemaError, match=message.replace("?", r"\?")):
+            index.add("bad", bad)
+        (found,) = tw.validate({"bad": bad}, schema=schema).of("error")
+        assert message in found.reason
+    index.save(tmp_path / "i")
+    loaded = tw.Index.load(tmp_path / "i")
+    assert (loaded.schema, len(loaded)) == (schema, 3)
+    with pytest.raises(tw.SchemaError, match="did you mean price"):
+        loaded.add("bad", "prise > 5")
+    assert repr(schema).endswith(", strict=True)")
+    assert schema != tw.Schema(schema.types)
+    with pytest.raises(tw.SchemaError, match="strict is True or False"):
+        tw.Schema({}, strict="yes")

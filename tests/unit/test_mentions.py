@@ -17,7 +17,8 @@ RULES = {
     5: "NOT price IN (5.0, 7)", 6: "day = DATE '2026-01-31'", 7: "price = 5 AND FALSE", 8: "(price = 5 OR TRUE) AND a",
     9: "city CONTAINS 'Rom'", 10: "city LIKE 'Rom%'", 11: "city LIKE '%Rom'", 12: "items[price > 5]", 13: "q IS NULL",
     14: "price > 5 AND price > 3", 15: "tags HAS NONE ('Rome', 'it''s')", 16: "a = TRUE", 17: "lower(city) = 'rome'",
-    18: "price > 5.5", 19: "city STARTS WITH 'Rome'", 20: "city ENDS WITH 'Rome'", 21: "price = '5'",
+    18: "price > 5.5", 19: "city STARTS WITH 'Rome'", 20: "city ENDS WITH 'Rome'",
+    21: "price = '5'", 22: "cost > 1e1", 24: "cost < 10.00",
 }  # fmt: skip
 
 
@@ -28,7 +29,7 @@ RULES = {
         ("city", "Rome", [1, 19, 20]), (None, "Rome", [1, 15, 19, 20]), ("price", 5, [2, 3, 4, 5, 7, 8, 14]),
         (None, 5, [2, 3, 4, 5, 7, 8, 12, 14]), ("price", 3, [14]), (None, "it's", [15]), ("price", "5", [21]),
         (None, dt.date(2026, 1, 31), [6]), ("a", True, [8, 16]), ("nothing", ..., []), (None, 12345, []),
-        ("city", "Rom", [9]), ("city", "rome", [17]), ("price", 5.5, [18]), ("pri", ..., []),
+        ("city", "Rom", [9]), ("cost", 10, [22, 24]), ("city", "rome", [17]), ("price", 5.5, [18]), ("pri", ..., []),
     ],
 )  # fmt: skip
 def test_by_example(attribute, constant, wanted):
@@ -142,7 +143,7 @@ def test_a_table_that_fails_leaves_the_file(tmp_path, monkeypatch):
 
 
 def test_two_become_one():
-    one, other = full(), tw.Index("betree").add_many([(1, "z = 1", 4.0, None, {"t": 1}), ("a", "z = 2")])
+    one, other = full(), tw.Index("betree").add_many([(1, "z = 1", 4.0, {"z": 2.0}, {"t": 1}), ("a", "z = 2")])
     before = told(one)
     with pytest.raises(tw.DuplicateId):
         one.merge(other)

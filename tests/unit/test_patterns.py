@@ -89,6 +89,26 @@ def test_what_is_required(pattern, literals, is_all):
     assert required(pattern)[:2] == (literals, is_all)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_one"),
+    [
+        ("ab%ba", "aba", False), ("ab%ba", "abba", True), ("ab%b", "ab", False), ("a%b%c", "abc", True),
+        ("a%b%c", "acb", False), ("%ab%ab%", "ab", False), ("%ab%ab%", "abab", True), ("a%a%a", "aa", False),
+        ("%a%aa", "aa", False), ("%a%aa", "aaa", True), ("aa%a%", "aa", False), ("%%a%%b", "ab", True),
+        ("_%b_", "ab", False), ("_%b_", "abc", True), ("%é%", "é", True), ("%a_", "a\n", True),
+    ],
+)  # fmt: skip
+def test_like(pattern, text, is_one):
+    assert tw.parse(f"s LIKE '{pattern}'").evaluate({"s": text}) is is_one
+    assert tw.Index().add(1, f"s LIKE '{pattern}'").match({"s": text}) == ([1] if is_one else [])
+    assert tw.Index().add(1, f"s NOT LIKE '{pattern}'").match({"s": text}) == ([] if is_one else [1])
+
+
+def test_a_whole_text_as_a_regular_expression():
+    index = tw.Index().add(1, r"s MATCHES '\A(?s:abc)\z'")
+    assert [index.match({"s": text}) for text in ("abc", "abcc", "aabc", "ab")] == [[1], [], [], []]
+
+
 def test_one_more_pattern_is_cheap():
     """Neither the automaton nor an index of all others is built again."""
     rule = "s CONTAINS 'w{:05}' OR s MATCHES '^[{}x]{{{}}}$'"
