@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import settled
+from support import set_thresholds, settled
 from tellwhen.compaction import Compaction
 
 PAYLOADS = [
@@ -101,7 +101,8 @@ def test_payloads_stay_with_their_subscriptions(tmp_path):
     assert loaded.add("more", "x > 0", payload={"tenant": 7}).match({"x": 9}, where={"tenant": 7})[-1] == "more"
 
 
-def test_a_change_taken_back_leaves_no_payload_behind():
+def test_a_change_taken_back_leaves_no_payload_behind(monkeypatch):
+    set_thresholds(monkeypatch, batch=1)
     index = tw.Index().add("a", "x > 1", payload={"n": 1})
     with pytest.raises(tw.ParseError):
         index.add_many([("b", "x > 1", None, None, {"n": 2}), ("bad", "x >")])
