@@ -28,7 +28,7 @@ from tellwhen.lang.values import flatten
 from tellwhen.matching import GivenEvents, Matching, checked_payload, checked_threads
 from tellwhen.memory_limit import MemoryLimit
 from tellwhen.mentions import ANYTHING, mentioning
-from tellwhen.mismatches import Mismatches
+from tellwhen.mismatches import Mismatches, told
 from tellwhen.payloads import Filtered, checked_where
 from tellwhen.persistence import directory
 from tellwhen.plan import Plan, plan
@@ -236,14 +236,16 @@ class Index(Mapping[Id, Expr]):
 
     @overload
     def match(
-        self, event: Mapping[str, Any], *, where: Where = None, payload: Literal[True]
+        self, event: Mapping[str, Any], *, where: Where = None, payload: Literal[True] | Sequence[str]
     ) -> list[tuple[Id, dict[str, Any]]]: ...
 
-    def match(self, event: Mapping[str, Any], *, where: Where = None, payload: bool = False) -> list[Any]:
+    def match(
+        self, event: Mapping[str, Any], *, where: Where = None, payload: bool | Sequence[str] = False
+    ) -> list[Any]:
         """The ids of all subscriptions that are true for the event, in the order they were added.
 
         `where` takes only those whose payload has these values: for each name a value, or a list of which any will do.
-        With `payload=True`, pairs of an id and its payload.
+        With `payload=True`, pairs of an id and its payload; with a list of names, only these of it.
 
         >>> import tellwhen as tw
         >>> index = tw.Index().add("a", "x > 1", payload={"tenant": 7}).add("b", "x > 2", payload={"tenant": 8})
@@ -258,7 +260,13 @@ class Index(Mapping[Id, Expr]):
         if len(slots) > 1:
             slots.sort()
         ids = state.ids.of(slots, state.id_type)
-        return list(zip(ids, map(state.shard.payloads.of, slots.tolist()), strict=True)) if payload else ids
+        if payload is False:
+            return ids
+        wanted = checked_payload(payload)
+        payloads = [state.shard.payloads.of(slot) for slot in slots.tolist()]
+        if not isinstance(wanted, bool):
+            payloads = [{name: one.get(name) for name in wanted} for one in payloads]
+        return list(zip(ids, payloads, strict=True))
 
     def match_many(
         self,
@@ -316,8 +324,8 @@ class Index(Mapping[Id, Expr]):
         threads: int | None = None,
     ) -> pa.Table:
         """How many subscriptions are true for each event, as a table of `event_id` and `count`; or, by subscription,
-        for how many of the events each is true, as a table of `subscription_id` and `count`. All else as in
-        `match_many`."""
+        for how many of the events each is true, also if for none, as a table of `subscription_id` and `count`. All else
+        as in `match_many`."""
         if by not in ("event", "subscription"):
             raise ArgumentError(f"by is 'event' or 'subscription', not {shown(by)}")
         given = GivenEvents(events, event_id)
@@ -348,11 +356,11 @@ class Index(Mapping[Id, Expr]):
         encoder.add(event)
         self._recent.note(event)
         if encoder.mismatches:
-            self._count(encoder.mismatches)
+            self._count(encoder.mismatches, state, event)
         return encoder.finish()
 
-    def _count(self, mismatches: Mapping[str, int]) -> None:
-        self._contents.mismatches.add(mismatches, lambda: self.types)
+    def _count(self, mismatches: Mapping[str, int], state: State, events: Any) -> None:
+        self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events))
 
     # ranking
 
@@ -591,7 +599,14 @@ class Index(Mapping[Id, Expr]):
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
-        """An index of the subscriptions in a Parquet file. All else as in `Index`."""
+        """An index of the subscriptions in a Parquet file. All else as in `Index`.
+
+        To sort faulty ones out: `tw.Index().add_many(pyarrow.parquet.read_table(path), errors="quarantine")`.
+        """
+        if "errors" in given:
+            raise ArgumentError(
+                "from_parquet adds all or none; add_many(pyarrow.parquet.read_table(path)) takes errors="
+            )
         return cls(engine, **given).add_many(exchange.read_parquet(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:

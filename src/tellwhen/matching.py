@@ -19,6 +19,7 @@ from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.errors import ArgumentError, EventError, shown
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
 from tellwhen.lang.values import flatten
+from tellwhen.payloads import Filtered
 from tellwhen.ranking import Best, joined
 from tellwhen.schema import Schema
 
@@ -31,8 +32,8 @@ FIRST_EVENTS = 1_024
 EVENT, SUBSCRIPTION = "event_id", "subscription_id"
 """The columns of results."""
 
-Counting = Callable[[Mapping[str, int]], None]
-"""Notes values of a wrong type."""
+Counting = Callable[[Mapping[str, int], State, Any], None]
+"""Notes values of a wrong type, with the state that they were met in, and the events."""
 
 
 def checked_threads(threads: int | None) -> int:
@@ -124,7 +125,7 @@ class Matching(NamedTuple):
         first = 0
         for encoded, mismatches in encoded_batches(given.stream, self.state.attributes, self.schema):
             if mismatches:
-                self.note(mismatches)
+                self.note(mismatches, self.state, given.all)
             count = len(encoded.single_valued)
             given.begin(first, count)
             yield first, encoded
@@ -180,6 +181,8 @@ class Matching(NamedTuple):
             for _, (_, slot) in self.parts(given):
                 total += np.bincount(slot, minlength=state.slots)
             alive = np.array(state.alive(), dtype=np.int32)
+            if isinstance(self.reader, Filtered):
+                alive = alive[self.reader.filter.keeps(alive)]
             return pa.table({SUBSCRIPTION: state.ids.column(alive, state.id_type), "count": total[alive]})
         names, found = [], []
         for first, (start, _) in self.parts(given):

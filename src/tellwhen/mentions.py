@@ -20,7 +20,7 @@ from tellwhen.encode.events import entries_of
 from tellwhen.errors import ArgumentError, shown
 from tellwhen.kernels.arrays import I32, Predicates
 from tellwhen.lang.ast import Expr, Predicate
-from tellwhen.lang.compute import names_in, term_of
+from tellwhen.lang.compute import names_in, paths_in, term_of
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.terms import Call, Each, Literal, Term, is_computed
 from tellwhen.lang.values import Value, reduce
@@ -39,7 +39,7 @@ def mentioning(state: State, attribute: str | None, constant: Any = ANYTHING) ->
     if constant is not ANYTHING and wanted is None:
         raise ArgumentError(f"a constant is a Boolean, a number, a string or a time, not {shown(constant)}")
     snapshot = state.view.snapshot
-    names = [name for name in list(state.attributes.by_name) if attribute is None or attribute in names_in(name)]
+    names = [name for name in list(state.attributes.by_name) if attribute is None or _is_named(attribute, name)]
     is_wanted = _wanted(snapshot.predicates, [state.attributes.by_name[name] for name in names], state, wanted)
     kind, start, code, _ = snapshot.subscriptions
     named = np.flatnonzero(names_predicate(kind, start, code))
@@ -96,9 +96,14 @@ def _wanted(
     return found
 
 
+def _is_named(attribute: str, name: str) -> bool:
+    """Is it the attribute, a part of it, or the path of a member of objects in a list?"""
+    return attribute in names_in(name) or attribute in paths_in(name)
+
+
 def _is_mentioned(expression: Expr, attribute: str | None, wanted: Value | None) -> bool:
     return any(
-        (attribute is None or attribute in names_in(predicate.attribute))
+        (attribute is None or _is_named(attribute, predicate.attribute))
         and (wanted is None or wanted in _constants(predicate))
         for predicate in expression.predicates()
     )

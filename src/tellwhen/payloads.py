@@ -243,11 +243,11 @@ class Filtered(Reader):
     """A reader that finds only the slots that a filter keeps."""
 
     def __init__(self, reader: Reader, filter_: Filter) -> None:
-        self._reader, self._filter = reader, filter_
+        self._reader, self.filter = reader, filter_
 
     def match(self, events: Events) -> Matches:
         start, slot = self._reader.match(events)
-        kept = self._filter.keeps(slot)
+        kept = self.filter.keeps(slot)
         before = np.concatenate([[0], np.cumsum(kept)])
         return Matches(before[start], slot[kept])
 
@@ -255,4 +255,4 @@ class Filtered(Reader):
         return self._reader.candidates(events)
 
     def tiers(self, changes: int) -> list[Any]:
-        return [tier._replace(reader=Filtered(tier.reader, self._filter)) for tier in self._reader.tiers(changes)]
+        return [tier._replace(reader=Filtered(tier.reader, self.filter)) for tier in self._reader.tiers(changes)]

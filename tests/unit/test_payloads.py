@@ -134,6 +134,8 @@ def test_compaction_keeps_payloads(monkeypatch):
     wanted = [*range(450, 500), "late"]
     assert index.match({"x": 2}, payload=True) == [(i, {"n": i}) for i in wanted]
     assert index.match({"x": 2}, where={"n": [470, "late"]}) == [470, "late"]
+    counts = index.count_many([{"x": 2}, {"x": 0}], by="subscription", where={"n": [470, "late"]}).to_pydict()
+    assert counts["count"] == [1, 1]
 
 
 def test_columns_of_payloads():
@@ -146,6 +148,9 @@ def test_columns_of_payloads():
         "subscription_id": ["a", "b", "c"], "n": [1, 2.5, None], "s": ["x", None, None], "m": ["1", '"one"', None],
         "none": [None] * 3,
     }  # fmt: skip
+    assert index.match({"x": 2}, payload=["n", "no"])[1] == ("b", {"n": 2.5, "no": None})
+    with pytest.raises(tw.ArgumentError, match="payload is True, or a list"):
+        index.match({"x": 2}, payload="n")
     texts = index.match_many([{"x": 2}], payload=True).sort_by("subscription_id")["payload"].to_pylist()
     assert texts == ['{"n":1,"s":"x","m":1}', '{"n":2.5,"m":"one"}', "{}"]
     empty = index.match_many([], payload=["n"])

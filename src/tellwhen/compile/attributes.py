@@ -7,16 +7,17 @@ an event becomes a point on the domains of its own family, so a predicate on a v
 from __future__ import annotations
 
 import copy
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
+from tellwhen.lang.ast import Expr
 from tellwhen.lang.compute import term_of
 from tellwhen.lang.literals import shown_name
-from tellwhen.lang.terms import Term, is_computed, needed
+from tellwhen.lang.terms import Each, Term, is_computed, needed
 from tellwhen.lang.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -43,7 +44,7 @@ class DomainKey(NamedTuple):
     attribute: str
     kind: DomainKind
     pattern: str  # empty for other kinds
-    zero: bool  # does some subscription need the strings that do not match the pattern?
+    zero: bool  # does some subscription need the strings that do not match the pattern, or whether a bool is FALSE?
 
 
 class Computed(NamedTuple):
@@ -53,14 +54,23 @@ class Computed(NamedTuple):
     term: Term
 
 
+class Bracket(NamedTuple):
+    """`items[price > 5]` as an attribute: is its expression true of an object in the list or, if negated, false?"""
+
+    name: str
+    expression: Expr
+    is_negated: bool
+
+
 class Attribute:
     """The domains of one attribute: a number, or -1; a dictionary or patterns, which have numbers, or None."""
 
-    __slots__ = ("bool", "float", "int", "name", "patterns", "presence", "reversed", "string", "time")
+    __slots__ = ("asks_false", "bool", "float", "int", "name", "patterns", "presence", "reversed", "string", "time")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.int = self.float = self.bool = self.time = self.presence = -1
+        self.asks_false = False  # does some subscription ask whether it is FALSE, or whether it is there?
         self.string: Dictionary | None = None
         self.reversed: Dictionary | None = None
         self.patterns: Patterns | None = None
@@ -103,13 +113,15 @@ class Attribute:
 class Attributes:
     """All attributes by name, and all domains by number."""
 
-    __slots__ = ("by_name", "computed", "domains", "watched")
+    __slots__ = ("brackets", "by_name", "computed", "domains", "in_lists", "watched")
 
     def __init__(self) -> None:
         self.by_name: dict[str, Attribute] = {}
         self.domains: list[Domain] = []
         self.watched: dict[str, int] = {}  # presence domains by attribute: an event without it has the point 0 there
         self.computed: dict[str, list[Computed]] = {}  # by an attribute without which they are undefined
+        self.brackets: dict[str, list[Bracket]] = {}  # by list
+        self.in_lists: dict[str, Any] = {}  # by list: its brackets, compiled by whoever encodes events
 
     def of(self, name: str) -> Attribute:
         """The attribute of this name, created if need be."""
@@ -117,8 +129,27 @@ class Attributes:
         if attribute is None:
             attribute = self.by_name[name] = Attribute(name)
             if is_computed(name):
-                _compute(name, self.computed)
+                self._compute(attribute)
         return attribute
+
+    def _compute(self, attribute: Attribute) -> None:
+        """Note how an attribute is computed."""
+        term = term_of(attribute.name)
+        if isinstance(term, Each):
+            brackets = self.brackets.setdefault(term.name, [])
+            brackets.append(Bracket(attribute.name, term.expression, False))
+            if attribute.asks_false:
+                brackets.append(Bracket(attribute.name, term.expression, True))
+        else:
+            self.computed.setdefault(needed(term), []).append(Computed(attribute.name, term))
+
+    def ask_false(self, attribute: Attribute) -> None:
+        """A subscription asks whether the attribute is FALSE, or whether it is there."""
+        if not attribute.asks_false:
+            attribute.asks_false = True
+            term = term_of(attribute.name) if is_computed(attribute.name) else None
+            if isinstance(term, Each):
+                self.brackets[term.name].append(Bracket(attribute.name, term.expression, True))
 
     def domain(self, attribute: Attribute, kind: DomainKind) -> int:
         """The domain of this kind of the attribute, created if need be."""
@@ -136,6 +167,7 @@ class Attributes:
             setattr(attribute, kind, domain)
             if kind == "presence":
                 self.watched[attribute.name] = domain
+                self.ask_false(attribute)
         return domain
 
     def pattern(self, attribute: Attribute, pattern: str) -> int:
@@ -156,13 +188,19 @@ class Attributes:
             if attribute.patterns is not None
             for pattern, domain in list(attribute.patterns.domains.items())
         }
-        domains = enumerate(list(self.domains))
-        return [DomainKey(*domain, *patterns.get(number, ("", False))) for number, domain in domains]
+        keys = []
+        for number, domain in enumerate(list(self.domains)):
+            attribute = self.by_name.get(domain.attribute)
+            asks_false = domain.kind == "bool" and attribute is not None and attribute.asks_false
+            keys.append(DomainKey(*domain, *patterns.get(number, ("", asks_false))))
+        return keys
 
     def add(self, key: DomainKey) -> int:
         """The domain with this key, created if need be."""
         attribute = self.of(key.attribute)
         if key.kind != "pattern":
+            if key.kind == "bool" and key.zero:
+                self.ask_false(attribute)
             return self.domain(attribute, key.kind)
         domain = self.pattern(attribute, key.pattern)
         if key.zero:
@@ -191,6 +229,7 @@ class Attributes:
         setattr(changed, kind, dictionary)
         after.by_name[name] = changed
         after.watched, after.computed = self.watched, self.computed
+        after.brackets, after.in_lists = self.brackets, self.in_lists
         return after
 
     def trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
@@ -215,13 +254,10 @@ class Attributes:
             if not attribute.rewind(domains):
                 del self.by_name[name]
         self.watched = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
-        computed: dict[str, list[Computed]] = {}
-        for name in filter(is_computed, self.by_name):
-            _compute(name, computed)
-        self.computed = computed  # at once: other threads match
+        fresh = Attributes()
+        for name, attribute in self.by_name.items():
+            if is_computed(name):
+                fresh._compute(attribute)
+        # At once: other threads match.
+        self.computed, self.in_lists, self.brackets = fresh.computed, {}, fresh.brackets
         del self.domains[domains:]
-
-
-def _compute(name: str, computed: dict[str, list[Computed]]) -> None:
-    term = term_of(name)
-    computed.setdefault(needed(term), []).append(Computed(name, term))

@@ -65,6 +65,8 @@ class Literals:
             return self._literal(self.attributes.domain(attribute, "presence"), [(present, present)], False)
         if kind is bool:
             domain, points = self.attributes.domain(attribute, "bool"), [int(c) for c in constants]
+            if negated or predicate.operator != "=" or not operand:
+                self.attributes.ask_false(attribute)
         else:
             domain, points = self.attributes.domain(attribute, "time"), [2 * microseconds(c) for c in constants]
         return self._comparison(domain, predicate.operator, points, negated)

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attributes, Computed
+from tellwhen.encode.brackets import answers, objects_of, truths
 from tellwhen.encode.columns import Column, Values, objects, single_values
 from tellwhen.encode.vectors import vector
 from tellwhen.lang.compute import computed
 from tellwhen.lang.functions import FUNCTIONS
 from tellwhen.lang.literals import MARK
 from tellwhen.lang.terms import LACKS, Call, Literal, Name, Term
-from tellwhen.lang.values import Family, is_present, is_several
+from tellwhen.lang.values import Family, is_present, is_several, members, reduce
 from tellwhen.schema import FAMILIES, Schema, value_from_text
 
 
@@ -31,56 +33,107 @@ def computable(attributes: Attributes, names: Iterable[str]) -> list[Computed]:
 
 
 def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str]) -> dict[str, Any]:
-    """A flat event with its computed attributes. Those of which all parts are there, but no value, are `wrong`."""
+    """A flat event with its computed attributes. To `wrong` comes what is to blame where one has all parts, but no
+    value: each once."""
     # What is no name is kept, for the encoder to refuse.
     found = {name: value for name, value in event.items() if not (isinstance(name, str) and name[:1] == MARK)}
+    blamed: dict[str, None] = {}
     for name, term in computable(attributes, found):
         value = computed(term, found)
         if value is not None:
             found[name] = value
         elif all(is_present(found.get(part)) for part in term.names()):
-            wrong.append(term.text)
+            blamed |= dict.fromkeys(to_blame(term, found))
+    for name in attributes.brackets.keys() & found.keys():
+        objects = objects_of(found[name])
+        if objects:
+            found |= truths(attributes, name, objects)
+        elif is_present(found[name]):
+            blamed[name] = None
+    wrong += blamed
     return found
+
+
+def to_blame(term: Term, event: Mapping[str, Any]) -> list[str]:
+    """Why has a term no value on an event that has all its parts? The parts of a wrong type; if there are none, the
+    term itself."""
+    parts = [
+        name
+        for name, family in taken_families(term).items()
+        if family is not None
+        and not any(getattr(reduce(one), "family", None) == family for one in members(event[name]))
+    ]
+    return parts or [term.text]
 
 
 # a table of them
 
 
-def computed_columns(
-    columns: list[Column], rows: int, attributes: Attributes, schema: Schema, is_text: bool
-) -> Iterator[tuple[str, Values, int]]:
-    """The computed attributes of all rows, by name: those that have a value in any. And in how many rows there is none
-    although all parts are there. Text is read if `is_text`."""
-    by_name: dict[str, list[Column]] = {}
-    for column in columns:
-        by_name.setdefault(column.name, []).append(column)
-    known: dict[tuple[str, Family | None], list[Any]] = {}
+class ComputedTable:
+    """What is computed of the columns of a table. Text is read if `is_text`."""
 
-    def values(name: str, family: Family | None) -> list[Any]:
+    def __init__(self, columns: list[Column], rows: int, attributes: Attributes, schema: Schema, is_text: bool) -> None:
+        self._by_name: dict[str, list[Column]] = {}
+        for column in columns:
+            self._by_name.setdefault(column.name, []).append(column)
+        self._rows, self._attributes, self._schema, self._is_text = rows, attributes, schema, is_text
+        self._known: dict[tuple[str, Family | None], list[Any]] = {}
+        self._blamed: dict[str, NDArray[np.bool_]] = {}
+
+    @property
+    def mismatches(self) -> dict[str, int]:
+        """By what is to blame: in how many rows something has no value, although all its parts are there."""
+        return {name: int(rows.sum()) for name, rows in self._blamed.items()}
+
+    def columns(self) -> Iterator[tuple[str, Values]]:
+        """The computed attributes of all rows, by name: those that have a value in any."""
+        for name, term in computable(self._attributes, self._by_name):
+            found = None if self._is_text else vector(term, self._by_name, self._rows)
+            if found is None:
+                found = _row_by_row(term, self._rows, self._values)
+            self._blame(term, found)
+            yield name, found
+        for name in self._attributes.brackets.keys() & self._by_name.keys():
+            yield from self._brackets(name)
+
+    def _brackets(self, name: str) -> Iterator[tuple[str, Values]]:
+        """What is asked of a list of objects."""
+        column = self._values(name, None)
+        lists = [objects_of(value) for value in column]
+        for one in answers(self._attributes, name, lists):
+            rows = np.concatenate([one.true, one.false])
+            yield one.name, Values([True] * len(one.true) + [False] * len(one.false), rows)
+        for row, (found, value) in enumerate(zip(lists, column, strict=True)):
+            if not found and is_present(value):
+                self._note(name, row)
+
+    def _values(self, name: str, family: Family | None) -> list[Any]:
         """Of all rows, as Python objects."""
-        if (name, family) not in known:
-            known[name, family] = _by_row(by_name.get(name, []), rows, _reader(name, family, schema, is_text))
-        return known[name, family]
+        if (name, family) not in self._known:
+            read = _reader(name, family, self._schema, self._is_text)
+            self._known[name, family] = _by_row(self._by_name.get(name, []), self._rows, read)
+        return self._known[name, family]
 
-    for name, term in computable(attributes, by_name):
-        found = None if is_text else vector(term, by_name, rows)
-        if found is None:
-            found = _row_by_row(term, rows, values)
-        yield name, found, _undefined(term, by_name, rows, found)
+    def _blame(self, term: Term, found: Values) -> None:
+        """Note what is to blame in the rows without a result that have all parts."""
+        is_undefined = np.ones(self._rows, dtype=np.bool_)
+        is_undefined[found.rows] = False
+        for name in term.names():
+            if not is_undefined.any():
+                return
+            is_given = np.zeros(self._rows, dtype=np.bool_)
+            for column in self._by_name.get(name, ()):
+                is_given[single_values(column).rows] = True
+            is_undefined &= is_given
+        families = taken_families(term)
+        for row in np.flatnonzero(is_undefined).tolist():
+            for name in to_blame(term, {part: self._values(part, families[part])[row] for part in families}):
+                self._note(name, row)
 
-
-def _undefined(term: Term, by_name: Mapping[str, list[Column]], rows: int, found: Values) -> int:
-    """The rows without a result that have all parts."""
-    is_undefined = np.ones(rows, dtype=np.bool_)
-    is_undefined[found.rows] = False
-    for name in term.names():
-        if not is_undefined.any():
-            break
-        is_present = np.zeros(rows, dtype=np.bool_)
-        for column in by_name.get(name, ()):
-            is_present[single_values(column).rows] = True
-        is_undefined &= is_present
-    return int(is_undefined.sum())
+    def _note(self, name: str, row: int) -> None:
+        if name not in self._blamed:
+            self._blamed[name] = np.zeros(self._rows, dtype=np.bool_)
+        self._blamed[name][row] = True
 
 
 def _row_by_row(term: Term, rows: int, values: Callable[[str, Family | None], list[Any]]) -> Values:

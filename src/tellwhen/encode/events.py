@@ -62,7 +62,7 @@ class EventEncoder:
         if self._schema is not None:
             event = self._schema.read_event(flatten(event))
             items = event.items()
-        if self._attributes.computed:
+        if self._attributes.computed or self._attributes.brackets:
             is_flat = not any([type(value) not in PLAIN for value in event.values()])
             event = extended(event if is_flat else flatten(event), self._attributes, self._wrong)
             items = event.items()
@@ -92,6 +92,9 @@ class EventEncoder:
                 self._string(attribute, value)
             elif kind is float and value == value:
                 self._float(attribute, value)
+            elif kind is bool and (flag := attribute.bool) >= 0:
+                domains.append(flag)
+                lows.append(int(value))
             elif kind is list and self._plain_list(attribute, value):
                 single_valued &= len(value) == 1
             else:

@@ -26,7 +26,7 @@ from tellwhen.compile.domains import (
 from tellwhen.containers.batches import single_valued
 from tellwhen.containers.csr import gather
 from tellwhen.encode.columns import Column, Values, columns, holds_text, map_columns, objects, only_map, single_values
-from tellwhen.encode.computed import computed_columns
+from tellwhen.encode.computed import ComputedTable
 from tellwhen.encode.events import entries_of
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
 from tellwhen.kernels.encode import scatter
@@ -49,7 +49,7 @@ class Entries(NamedTuple):
 def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Schema) -> tuple[Events, dict[str, int]]:
     """The rows as events, and how many values of each attribute were of a wrong type."""
     encoder = _TableEncoder(rows, attributes, schema)
-    entries, is_computing = only_map(table), bool(attributes.computed)
+    entries, is_computing = only_map(table), bool(attributes.computed or attributes.brackets)
     if entries is None:
         found, add = columns(table), encoder.add_column
     else:  # all of them, if what nobody compares may be part of what is computed
@@ -62,8 +62,11 @@ def encode_table(table: pa.Table, rows: int, attributes: Attributes, schema: Sch
         is_read = entries is not None and holds_text(entries.values.type.item_type)
         if entries is not None and pt.is_struct(entries.values.type.item_type):  # which stand for unions
             given = [Column(column.name, *values) for column in given for values in _alternatives(column)]
-        for name, values, undefined in computed_columns(given, rows, attributes, schema, is_read):
-            encoder.add_computed(name, values, undefined)
+        computed = ComputedTable(given, rows, attributes, schema, is_read)
+        for name, values in computed.columns():
+            encoder.add_computed(name, values)
+        for name, count in computed.mismatches.items():
+            encoder.count(name, count)
     return encoder.finish(), encoder.mismatches
 
 
@@ -91,13 +94,11 @@ class _TableEncoder:
             for values in _alternatives(column):
                 self._values(attribute, values, is_read)
 
-    def add_computed(self, name: str, values: Values, undefined: int) -> None:
-        """Add the values of a computed attribute, and the number of rows that have none although they should."""
+    def add_computed(self, name: str, values: Values) -> None:
+        """Add the values of a computed attribute."""
         attribute = self._attributes.by_name.get(name)
         if attribute is not None:
             self._values(attribute, values, False)
-            if undefined:
-                self._count(attribute, undefined)
 
     def _values(self, attribute: Attribute, found: Values, is_text: bool) -> None:
         column, rows = found
@@ -194,7 +195,7 @@ class _TableEncoder:
             start.append(len(domains))
         mismatches = int(wrong[codes].sum())
         if mismatches:
-            self._count(attribute, mismatches)
+            self.count(attribute.shown, mismatches)
         begin, which = gather(np.array(start, dtype=np.int64), codes)
         owners = np.repeat(rows, np.diff(begin))
         if len(rows) > 1 and (np.diff(rows) == 0).any():
@@ -203,8 +204,8 @@ class _TableEncoder:
             owners, which = owners[order], which[order]
         self._add(owners, np.array(domains, np.int32)[which], np.array(points, np.int64)[which])
 
-    def _count(self, attribute: Attribute, mismatches: int) -> None:
-        name = attribute.shown
+    def count(self, name: str, mismatches: int) -> None:
+        """Count values of a wrong type."""
         self.mismatches[name] = self.mismatches.get(name, 0) + mismatches
 
     def finish(self) -> Events:

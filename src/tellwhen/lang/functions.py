@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,27 @@ def address(text: str) -> str | None:
 def _address(value: Value) -> Value | None:
     found = address(value.key) if value.family == "string" else None
     return None if found is None else Value("string", found)
+
+
+@lru_cache(4_096)
+def network(text: str) -> tuple[str, str] | None:
+    """The first and the last address of a network, as `address` writes them."""
+    try:
+        found = ipaddress.ip_network(text.strip(), strict=False)
+    except ValueError:
+        return None
+    first, last = (address(str(end)) for end in (found.network_address, found.broadcast_address))
+    assert first is not None
+    assert last is not None
+    return first, last
+
+
+def _in_networks(value: Value, *networks: Value) -> Value | None:
+    own = _address(value)
+    ends = [network(one.key) if one.family == "string" else None for one in networks]
+    if own is None or None in ends:
+        return None
+    return Value("bool", int(any(first <= own.key <= last for first, last in ends)))  # type: ignore[misc]
 
 
 # times
@@ -259,6 +281,7 @@ FUNCTIONS: dict[str, Function] = {
     "cast": Function(2, 2, None, _cast),
     "coalesce": Function(1, 100, None, lambda *values: values[0]),
     "date_part": Function(2, 2, "time", _date_part),
+    "in_networks": Function(2, limits.MEMBERS, "string", _in_networks),
     "length": Function(1, 1, "string", _of_string(len, number)),
     "lower": Function(1, 1, "string", _of_string(str.lower, string)),
     "round": Function(1, 2, "number", _of_numbers(_rounded)),

@@ -11,7 +11,6 @@ a + 1 < b           the computed attribute `a + 1 < b` is TRUE
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from tellwhen.lang.ast import And, Expr, Or, Predicate, Truth
 from tellwhen.lang.build import predicate
 from tellwhen.lang.compute import python_value, values_of
 from tellwhen.lang.evaluate import predicate_value
-from tellwhen.lang.functions import PARTS, TYPES, address, check_call
+from tellwhen.lang.functions import PARTS, TYPES, check_call, network
 from tellwhen.lang.terms import LACKS, RELATIONS, Call, Literal, Name, Term, name_of
 from tellwhen.lang.values import Family, constant
 
@@ -110,21 +109,19 @@ def alike(left: Term, operator: str, pattern: str, escape: str | None) -> Expr:
 
 def in_networks(left: Term, is_negated: bool, texts: Sequence[str]) -> Expr:
     """`IN CIDR` and `NOT IN CIDR`: an address of one of several networks, or of none."""
+    ends = [_ends(text) for text in texts]
+    if is_negated and len(ends) > 1:  # one and the same address of several must be outside of all
+        inside = call("in_networks", left, *map(Literal, texts))
+        return tested(inside, "=", False)
     own, operator = call("address", left), "NOT BETWEEN" if is_negated else "BETWEEN"
-    parts = [tested(own, operator, _network(text)) for text in texts]
-    return _joined(And if is_negated else Or, parts, is_negated)
+    return _joined(Or, [tested(own, operator, one) for one in ends], is_negated)
 
 
-def _network(text: Any) -> tuple[str, str]:
-    """Its first and last address, as `address()` writes them."""
-    try:
-        network = ipaddress.ip_network(text.strip(), strict=False)
-    except (ValueError, AttributeError):
-        raise ExpressionError(f"{text!r} is no network of addresses; an example: '10.0.0.0/8'") from None
-    first, last = (address(str(end)) for end in (network.network_address, network.broadcast_address))
-    assert first is not None
-    assert last is not None
-    return first, last
+def _ends(text: Any) -> tuple[str, str]:
+    found = network(text) if isinstance(text, str) else None
+    if found is None:
+        raise ExpressionError(f"{text!r} is no network of addresses; an example: '10.0.0.0/8'")
+    return found
 
 
 def _joined(connective: type[And] | type[Or], parts: list[Expr], when_empty: bool) -> Expr:

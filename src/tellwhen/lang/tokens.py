@@ -24,7 +24,7 @@ TOKEN = re.compile(
       | '(?:[^']|'')*+'
       | "(?:[^"]|"")*+"
       | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\w*
-      | <= | >= | <> | != | == | \|\|
+      | <= | >= | <> | != | == | \|\| | --
       | \S
     )""",
     re.VERBOSE,
@@ -178,6 +178,8 @@ class Tokens:
 
     def fail(self, message: str) -> NoReturn:
         """Raise ParseError with the position of the current token."""
+        if self.tokens[self.at] == "--":
+            message = "there are no comments with --; if it is minus a negative value, write - -x"
         position = len(self.text)
         for index, match in enumerate(TOKEN.finditer(self.text.rstrip())):
             if index == self.at:

@@ -22,6 +22,7 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
             for domain, key in enumerate(attributes.domain_keys())
             if key.kind == "pattern"
         ],
+        "asked_false": [name for name, attribute in attributes.by_name.items() if attribute.asks_false],
     }
 
 
@@ -50,6 +51,8 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
             setattr(attribute, kind, number)
             if kind == "presence":
                 attributes.watched[name] = number
+    for name in meta["asked_false"]:
+        attributes.ask_false(attributes.of(name))
     for domain, pattern, zero in meta["patterns"]:
         attribute = attributes.of(attributes.domains[domain].attribute)
         if attribute.patterns is None:

@@ -14,7 +14,7 @@ from tellwhen.containers.batches import Marginals, Typical, by_domain
 from tellwhen.encode.events import EventEncoder, entries_of
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.lang.compute import computed, term_of
-from tellwhen.lang.terms import is_computed
+from tellwhen.lang.terms import Each, is_computed
 from tellwhen.lang.values import flatten, members, reduce
 from tellwhen.profile.profile import Profile
 from tellwhen.schema import Schema, value_from_text
@@ -125,8 +125,16 @@ class TypicalEvents(Typical):
         if name not in self._computations:
             term, some = term_of(name), self._decoded[:COMPUTED_EVENTS]
             total = sum(weight for _, weight in some)
-            found = [(computed(term, flatten(event)), weight / total) for event, weight in some]
-            self._computations[name] = [(value, share) for value, share in found if value is not None]
+            shares = [weight / total for _, weight in some]
+            if isinstance(term, Each):
+                # A sample has no objects: that they are as asked is likely, where there is a list of them.
+                likely = [(True, share) for (event, _), share in zip(some, shares, strict=True) if term.name in event]
+                self._computations[name] = likely
+            else:
+                values = [computed(term, flatten(event)) for event, _ in some]
+                self._computations[name] = [
+                    (value, share) for value, share in zip(values, shares, strict=True) if value is not None
+                ]
         return self._computations[name]
 
     def _bound(self, name: str, kind: DomainKind) -> tuple[float, float]:
