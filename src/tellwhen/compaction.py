@@ -13,6 +13,7 @@ import numpy as np
 
 from tellwhen.compile.alive import alive, is_alive
 from tellwhen.ids import Id
+from tellwhen.lang.read import StoredText
 from tellwhen.shard import Shard
 from tellwhen.upkeep import ShardUpkeep
 
@@ -55,7 +56,13 @@ class Compaction(ShardUpkeep):
         self._removed = [old.ids[slot] for slot in self._known[~is_kept].tolist()]
         scores = old.store.scores
         self._added = [
-            (old.ids[slot], old.texts[slot], score, scores.weights_of(slot), old.payloads.text(slot) or None)
+            (
+                old.ids[slot],
+                StoredText(old.texts[slot]),
+                score,
+                scores.weights_of(slot),
+                old.payloads.text(slot) or None,
+            )
             for slot, score in zip(fresh.tolist(), scores.of(fresh).tolist(), strict=True)
         ]
         self._known, self._seen = np.concatenate([self._known[is_kept], fresh]), len(old.store)

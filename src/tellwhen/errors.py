@@ -43,6 +43,11 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
     return (left + clean + right).rstrip(), len(left) + position - start
 
 
+def counted(count: int, what: str) -> str:
+    """1 event, 2 events."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def shown(value: object, length: int = 60) -> str:
     """A value for a message: its repr, cut short. (An int of thousands of digits has no repr.)"""
     try:

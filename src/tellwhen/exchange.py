@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from tellwhen.contents import State
 from tellwhen.errors import FormatError, IdError
-from tellwhen.subscriptions import COLUMNS
+from tellwhen.lang.read import StoredText
+from tellwhen.subscriptions import COLUMNS, rows_of
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
 ROWS_AT_ONCE = 65_536
@@ -50,14 +51,16 @@ def rows(state: State) -> Iterator[tuple[Any, ...]]:
     for slot in state.alive():
         score = float(scores.of(np.array([slot]))[0])
         payload = shard.payloads.text(slot) or None
-        yield state.ids[slot], shard.texts[slot], score, scores.weights_of(slot) or None, payload
+        yield state.ids[slot], StoredText(shard.texts[slot]), score, scores.weights_of(slot) or None, payload
 
 
 def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
     """Write a Parquet file, whole or not at all; replaces a file that is there."""
     target = Path(path)
-    unfinished = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
+    unfinished = target.parent / f".{uuid.uuid4().hex}.parquet"
     try:
+        if target.is_dir():
+            raise IsADirectoryError("it is a directory")
         parts = tables(state)
         first = next(parts)
         with pq.ParquetWriter(unfinished, first.schema) as writer:
@@ -65,17 +68,19 @@ def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
             for table in parts:
                 writer.write_table(table)
         unfinished.replace(target)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise FormatError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
+def read_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
     """The subscriptions in a Parquet file, or in a folder of some."""
     try:
-        return pq.read_table(path)
+        table = pq.read_table(path)
     except FileNotFoundError:
         raise FormatError(f"there is no file {os.fspath(path)}") from None
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{os.fspath(path)} cannot be read as Parquet: {error}") from None
+    # What an index has written may be longer than what a user may write.
+    return ((row[0], StoredText(row[1]) if isinstance(row[1], str) else row[1], *row[2:]) for row in rows_of(table))

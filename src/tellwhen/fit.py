@@ -13,6 +13,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.columns import columns, map_columns, only_map, single_values
 from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.errors import counted as plural
 from tellwhen.lang.compute import names_in
 from tellwhen.lang.values import flatten, is_present
 from tellwhen.schema import Schema
@@ -38,10 +39,15 @@ class Fit(NamedTuple):
         lines = [
             f"no event has {name}" + (f"; did you mean {near}?" if near else "") for name, near in self.missing.items()
         ]
-        lines += [f"{name}: {count:,} values of a wrong type" for name, count in self.wrong.items()]
+        lines += [f"{name}: {plural(count, 'value')} of a wrong type" for name, count in self.wrong.items()]
         more = f"... and {len(lines) - SHOWN:,} more" if len(lines) > SHOWN else ""
         lines = [*lines[:SHOWN], *([more] if more else [])] or ["every attribute of subscriptions is in some event"]
-        return "\n".join([f"{self.events:,} events, {len(self.unused):,} attributes that nobody asks for", *lines])
+        return "\n".join(
+            [
+                f"{plural(self.events, 'event')}, {plural(len(self.unused), 'attribute')} that nobody asks for",
+                *lines,
+            ]
+        )
 
 
 class Counts(NamedTuple):
@@ -58,21 +64,28 @@ def counted(events: Any, attributes: Attributes, schema: Schema) -> Counts:
     given = as_table_or_dicts(events)
     if not isinstance(given, pa.Table):
         given = list(given)
-    carried = Counter(_carried(given))
+    found = Counter(carried(given))
     wrong: Counter[str] = Counter()
     count = 0
     for encoded, mismatches in encoded_batches(given, attributes, schema):
         wrong.update(mismatches)
         count += len(encoded.single_valued)
-    return Counts(carried, wrong, count)
+    return Counts(found, wrong, count)
 
 
 def fit(counts: Counts, attributes: Attributes) -> Fit:
     """How events fit the attributes of subscriptions."""
-    asked = dict.fromkeys(_asked(attributes))
-    unused = [name for name in counts.carried if name not in asked]
-    missing = {name: _nearest(name, unused) for name in asked if name not in counts.carried}
+    missing, unused = missing_in(counts.carried, attributes)
     return Fit(missing, unused, dict(counts.wrong), counts.events)
+
+
+def missing_in(carried: Iterable[str], attributes: Attributes) -> tuple[dict[str, str | None], list[str]]:
+    """What subscriptions ask for that is not among what events carry, each with the nearest name of what nobody asks
+    for; and all of the latter."""
+    asked = dict.fromkeys(_asked(attributes))
+    there = dict.fromkeys(carried)
+    unused = [name for name in there if name not in asked]
+    return {name: _nearest(name, unused) for name in asked if name not in there}, unused
 
 
 def _asked(attributes: Attributes) -> Iterator[str]:
@@ -81,7 +94,7 @@ def _asked(attributes: Attributes) -> Iterator[str]:
         yield from names_in(name)
 
 
-def _carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The attributes that some event has."""
     if isinstance(events, pa.Table):
         entries = only_map(events)

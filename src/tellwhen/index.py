@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -17,7 +18,7 @@ from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
-from tellwhen.fit import Fit, counted, fit
+from tellwhen.fit import Fit, counted, fit, missing_in
 from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
@@ -39,6 +40,8 @@ from tellwhen.schema import Schema
 from tellwhen.shard import Shard
 from tellwhen.subscriptions import Rejected, rows_of
 from tellwhen.warehouse.opening import open_any
+
+log = logging.getLogger("tellwhen")
 
 Found = TypeVar("Found")
 
@@ -100,6 +103,7 @@ class Index(Mapping[Id, Expr]):
         self._contents = Contents(shard, limit)
         self._recent = Recent()
         self._rankings = 0  # about: several threads count
+        self._told: set[str] = set()  # attributes that recent events lack
 
     @property
     def _shard(self) -> Shard:
@@ -303,11 +307,11 @@ class Index(Mapping[Id, Expr]):
         """The same table in batches of about a million rows, made as they are asked for. All are of one moment."""
         wanted = checked_payload(payload)
         given, matching = GivenEvents(events, event_id), self._matching(where, threads)
-        return self._noting(given, matching.batches(given, wanted))
+        return self._noting(given, matching, matching.batches(given, wanted))
 
-    def _noting(self, given: GivenEvents, batches: Iterator[Found]) -> Iterator[Found]:
+    def _noting(self, given: GivenEvents, matching: Matching, batches: Iterator[Found]) -> Iterator[Found]:
         yield from batches
-        self._recent.note_many(given.all)  # none is faulty
+        self._noted(matching.state, given.all)
 
     def count(self, event: Mapping[str, Any], *, where: Where = None) -> int:
         """How many subscriptions are true for the event."""
@@ -329,8 +333,9 @@ class Index(Mapping[Id, Expr]):
         if by not in ("event", "subscription"):
             raise ArgumentError(f"by is 'event' or 'subscription', not {shown(by)}")
         given = GivenEvents(events, event_id)
-        counts = self._matching(where, threads).counts(given, by)
-        self._recent.note_many(given.all)  # none is faulty
+        matching = self._matching(where, threads)
+        counts = matching.counts(given, by)
+        self._noted(matching.state, given.all)
         return counts
 
     def exists(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
@@ -355,9 +360,30 @@ class Index(Mapping[Id, Expr]):
         encoder = EventEncoder(state.attributes, self._schema)
         encoder.add(event)
         self._recent.note(event)
+        if self._recent.is_due:
+            self._look(state)
         if encoder.mismatches:
             self._count(encoder.mismatches, state, event)
         return encoder.finish()
+
+    def _noted(self, state: State, events: Any) -> None:
+        """Events were matched, and none was faulty."""
+        self._recent.note_many(events)
+        if self._recent.is_due:
+            self._look(state)
+
+    def _look(self, state: State) -> None:
+        """Log what subscriptions ask for and recent events lack, if they have something of a similar name instead."""
+        missing, _ = missing_in(self._recent.carried(), state.attributes)
+        for name, near in missing.items():
+            if near is not None and name not in self._told:
+                self._told.add(name)
+                log.warning(
+                    "tellwhen: subscriptions ask for %s, which no recent event has; they have %s, which nobody asks "
+                    "for; unmatched_attributes() tells more",
+                    name,
+                    near,
+                )
 
     def _count(self, mismatches: Mapping[str, int], state: State, events: Any) -> None:
         self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events))
@@ -434,7 +460,7 @@ class Index(Mapping[Id, Expr]):
         state, run = self._ranking(k, relaxed, factors, wanted)
         matching = Matching(state, state.reader, self._schema, checked_threads(threads), self._count)
         table = matching.ranked(given, run)
-        self._recent.note_many(given.all)  # none is faulty
+        self._noted(state, given.all)
         return table
 
     def _ranking(
@@ -472,9 +498,9 @@ class Index(Mapping[Id, Expr]):
 
         >>> import tellwhen as tw
         >>> print(tw.Index().add(1, "price < 20 AND city = 'Rome'").unmatched_attributes([{"Price": 12, "city": 5}]))
-        1 events, 1 attributes that nobody asks for
+        1 event, 1 attribute that nobody asks for
         no event has price; did you mean Price?
-        city: 1 values of a wrong type
+        city: 1 value of a wrong type
 
         Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
         """
@@ -565,7 +591,11 @@ class Index(Mapping[Id, Expr]):
             return plan(shard, self._contents.limit.has_room_to_build(shard))
 
     def stats(self) -> dict[str, Any]:
-        """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type."""
+        """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type.
+
+        `unseen` are the attributes that subscriptions ask for and that none of the recently matched events has, each
+        with a similar one that nobody asks for.
+        """
         with self._contents.whole() as shard:
             store, engine = shard.store, shard.engine
             return {
@@ -576,6 +606,7 @@ class Index(Mapping[Id, Expr]):
                 "predicates": len(store.snapshot().predicates.domain),
                 "bytes": shard.bytes(),
                 "mismatches": self._contents.mismatches.as_dict(),
+                "unseen": missing_in(seen, store.attributes)[0] if (seen := self._recent.carried()) else {},
                 engine.name: shard.engines.stats(),
             }
 

@@ -15,17 +15,22 @@ from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
 from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth
+from tellwhen.lang.compute import term_of
 from tellwhen.lang.format import predicate_text
-from tellwhen.lang.literals import name_text
-from tellwhen.lang.terms import is_computed
+from tellwhen.lang.functions import FUNCTIONS
+from tellwhen.lang.literals import MARK, name_text
+from tellwhen.lang.terms import Call, Term, is_computed
 from tellwhen.lang.values import reduce
-from tellwhen.schema import Schema
+from tellwhen.schema import Schema, value_from_text
 
 INTERVALS_MAX = 1_000
 """Intervals of the predicates on one attribute that are compared; longer lists are left alone."""
 
 BRANCHES_MAX = 64
 """Branches of an OR that are compared with each other; more are left alone."""
+
+COMPARED_MAX = 4_096
+"""Pairs of predicates in the branches of an OR that are compared; the rest are taken for different."""
 
 Interval = tuple[int, int]
 
@@ -37,12 +42,14 @@ class Look(NamedTuple):
     """Equal for expressions that say the same, and rarely for others."""
     is_doubted: bool
     """May there be something wrong with what its predicates say together?"""
+    is_odd: bool
+    """May there be something wrong with a predicate by itself?"""
     has_not: bool
 
 
 def look(expression: Expr) -> Look:
     """Have a first look."""
-    key, is_doubted, has_not = 0, False, False
+    key, is_doubted, is_odd, has_not = 0, False, False, False
     seen = set()
     waiting = [expression]
     while waiting:
@@ -52,6 +59,7 @@ def look(expression: Expr) -> Look:
             is_listed = operator in UNORDERED
             key += hash((attribute, operator, frozenset(operand) if is_listed else operand))
             is_doubted = is_doubted or attribute in seen or (operator[-7:] == "BETWEEN" and _is_reversed(one))
+            is_odd = is_odd or attribute[:1] == MARK or (type(operand) is str and operator in ORDERS)
             seen.add(attribute)
         elif isinstance(one, Connective):
             key += 7 * len(one.args)
@@ -61,7 +69,38 @@ def look(expression: Expr) -> Look:
             waiting.append(one.arg)
         else:
             is_doubted = True
-    return Look(key, is_doubted, has_not)
+    return Look(key, is_doubted, is_odd, has_not)
+
+
+ORDERS = frozenset({"<", "<=", ">", ">="})
+
+
+def odd_predicates(expression: Expr) -> Iterator[str]:
+    """Predicates that are never true, or are meant in another way."""
+    for one in expression.predicates():
+        if is_computed(one.attribute):
+            yield from _impossible(one, term_of(one.attribute))
+        elif isinstance(one.operand, str) and one.operator in ORDERS:
+            kind = next((kind for kind in ("number", "time") if value_from_text(one.operand, kind) is not None), None)
+            if kind is not None:
+                example = one.operand if kind == "number" else f"DATE '{one.operand[:10]}'"
+                yield f"{predicate_text(one)} compares text by the alphabet; for a {kind}, write {example}"
+
+
+def _impossible(predicate: Predicate, term: Term) -> Iterator[str]:
+    """What a computed value never is."""
+    if not isinstance(term, Call) or not predicate.constants or predicate.operator not in POSITIVE:
+        return
+    family = FUNCTIONS[term.function].gives
+    if family is not None and predicate.family is not None and family != predicate.family:
+        yield f"{term.text} is a {family}, and {predicate.constants[0]!r} a {predicate.family}: it is never true"
+    elif term.function in ("lower", "upper") and predicate.operator in ("=", "IN"):
+        change = str.lower if term.function == "lower" else str.upper
+        if all(change(one) != one for one in predicate.constants if isinstance(one, str)):
+            yield f"{term.text} is never {predicate.constants[0]!r}, but may be {change(str(predicate.constants[0]))!r}"
+
+
+POSITIVE = frozenset({"=", "IN", "<", "<=", ">", ">=", "BETWEEN"})
 
 
 UNORDERED = frozenset({"IN", "NOT IN", "HAS ANY", "HAS ALL", "HAS NONE"})
@@ -123,6 +162,7 @@ class _Compiled:
         self._snapshot: Snapshot = store.snapshot()
         self._names = [domain.attribute for domain in store.attributes.domains]
         self._alone = alone
+        self._compared = 0
 
     def warnings(self, slot: int) -> Iterator[str]:
         """Is it always true, or never?"""
@@ -171,6 +211,7 @@ class _Compiled:
 
     def covered(self, branches: list[list[Predicate]]) -> Iterator[str]:
         """Branches that say nothing which another one does not say."""
+        self._compared = 0
         for number, branch in enumerate(branches):
             for place, other in enumerate(branches):
                 # Of two that cover each other, the second is one too many.
@@ -184,7 +225,8 @@ class _Compiled:
         return all(any(self._implies(one, another) for one in narrow) for another in wide)
 
     def _implies(self, narrow: Predicate, wide: Predicate) -> bool:
-        if narrow.attribute != wide.attribute:
+        self._compared += 1
+        if narrow.attribute != wide.attribute or self._compared > COMPARED_MAX:
             return False
         if narrow == wide:
             return True
@@ -196,7 +238,7 @@ class _Compiled:
         inner, outer = self._intervals(first), self._intervals(second)
         if domain[first] != domain[second] or len(inner) + len(outer) > INTERVALS_MAX:
             return False
-        return all(any(low >= a and high <= b for a, b in outer) for low, high in inner)
+        return _intersected([inner, outer]) == inner
 
 
 def _text(branch: list[Predicate]) -> str:
@@ -204,9 +246,19 @@ def _text(branch: list[Predicate]) -> str:
 
 
 def _intersected(sets: list[list[Interval]]) -> list[Interval]:
+    """The intervals in which all of them are; each is sorted and disjoint."""
     first, *rest = sets
     for other in rest:
-        first = [(max(low, a), min(high, b)) for low, high in first for a, b in other if max(low, a) <= min(high, b)]
+        found, i, j = [], 0, 0
+        while i < len(first) and j < len(other):
+            low, high = max(first[i][0], other[j][0]), min(first[i][1], other[j][1])
+            if low <= high:
+                found.append((low, high))
+            if first[i][1] < other[j][1]:
+                i += 1
+            else:
+                j += 1
+        first = found
     return first
 
 
@@ -216,7 +268,8 @@ def canonical(expression: Expr) -> Any:
         operand = expression.operand
         if expression.operator in UNORDERED:
             operand = frozenset((type(one), one) for one in operand)
-        return expression.attribute, expression.operator, operand, type(operand)
+        kinds = () if expression.operator in UNORDERED else tuple(map(type, expression.constants))
+        return expression.attribute, expression.operator, operand, kinds
     if isinstance(expression, Not):
         return "NOT", canonical(expression.arg)
     if isinstance(expression, Connective):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tellwhen.containers.batches import between
@@ -25,6 +27,12 @@ from tellwhen.schema import Schema
 
 PAIRS_AT_ONCE = 1 << 20
 """Rows of a batch, about: the next events are as many as would have so many matches."""
+
+ROWS_MAX = 1 << 21
+"""The most rows of a batch."""
+
+FOUND_MAX = 1 << 27
+"""Matches that events may have together, if each matches everything: so many are matched at once, at least 1,024."""
 
 FIRST_EVENTS = 1_024
 """Events that are matched before it is known how many matches they have."""
@@ -51,8 +59,10 @@ class GivenEvents:
             raise ArgumentError(f"event_id names an attribute of the events, not {shown(event_id)}")
         self._name = event_id
         self._called: list[Any] = []  # by event of the current batch, if events are dicts
+        self._names: pa.Array | None = None  # the same as a column, once it is asked for
         self._begin = 0  # the first event of that batch
         self._type: pa.DataType | None = None
+        self._kinds: set[str | None] = set()  # of what events were called, if they are dicts
         self.all: pa.Table | Iterable[Mapping[str, Any]] = as_table_or_dicts(events)
         if event_id is not None and isinstance(self.all, pa.Table):
             self._type = self._column().type
@@ -76,20 +86,18 @@ class GivenEvents:
     def _column(self) -> pa.ChunkedArray:
         table = self.all
         assert isinstance(table, pa.Table)
-        if self._name not in table.column_names:
+        column = _found(table, self._name or "")
+        if column is None:
             names = ", ".join(table.column_names[:20]) or "none"
             raise EventError(f"there is no column {self._name} to call events by; there are {names}")
-        column = table.column(self._name)
         if column.null_count:
             position = column.is_null().to_numpy().argmax()
             raise EventError(f"event {position} has no {self._name} to be called by")
-        if pt.is_string_view(column.type):
-            column = column.cast(pa.large_string())  # Arrow takes no rows of views
         return column
 
     def begin(self, first: int, count: int) -> None:
         """The next batch of events has come."""
-        self._called = self._called[-count:]
+        self._called, self._names = self._called[-count:], None
         self._begin = first
 
     def names(self, first: int, numbers: I64) -> pa.Array | pa.ChunkedArray:
@@ -99,16 +107,67 @@ class GivenEvents:
         if isinstance(self.all, pa.Table):
             found = self._column().take(pa.array(numbers + first))
             return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
+        if self._names is None:
+            self._names = self._array()
+            self._type = self._names.type
+        return self._names.take(pa.array(numbers + (first - self._begin)))
+
+    def _array(self) -> pa.Array:
+        """What the events of the current batch are called: all of one type, so that no id becomes another one."""
+        kinds = {_kind(one) for one in self._called}
+        self._kinds |= kinds
+        if len(self._kinds) > 1 or None in kinds:
+            told = ", ".join(sorted({type(one).__name__ for one in self._called}))
+            raise EventError(
+                f"the {self._name} of events are not of one type, or of none that can name them: {told}; "
+                "there are int, str, float, bool, bytes, date and datetime"
+            )
         try:
-            called = pa.array(self._called, self._type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise EventError(f"the {self._name} of events are of several types: {error}") from None
-        self._type = called.type
-        return called.take(pa.array(numbers + (first - self._begin)))
+            return pa.array(self._called, self._type or (pa.large_string() if kinds == {"str"} else None))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
+            raise EventError(f"events cannot be called by these {self._name}: {error}") from None
 
     def no_names(self) -> pa.Array:
         """A column of none."""
         return pa.array([], pa.int64() if self._name is None else self._type or pa.null())
+
+
+def _kind(one: Any) -> str | None:
+    """The type of an id; None for one that a column cannot keep as it is."""
+    if isinstance(one, bool | np.bool_):
+        return "bool"
+    if isinstance(one, int | np.integer):
+        return "int"
+    if isinstance(one, float | np.floating):
+        return "float" if one == one else None
+    if isinstance(one, dt.datetime):
+        return f"datetime {one.tzinfo}"
+    return next((kind.__name__ for kind in (str, bytes, dt.date) if isinstance(one, kind)), None)
+
+
+def _found(table: pa.Table, name: str) -> pa.ChunkedArray | None:
+    """A column, or a field of a struct, in a form of which Arrow takes rows; None if there is none of this name."""
+    path = [name] if name in table.column_names else name.split(".")
+    if path[0] not in table.column_names:
+        return None
+    column = table.column(path[0])
+    try:
+        for field in path[1:]:
+            column = pc.struct_field(column, field)
+        if pt.is_dictionary(column.type):
+            column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+        if pt.is_run_end_encoded(column.type):
+            column = pc.run_end_decode(column)
+        if pt.is_string_view(column.type) or pt.is_binary_view(column.type):
+            column = column.cast(pa.large_string() if pt.is_string_view(column.type) else pa.large_binary())
+        column.slice(0, 1).take(pa.array([0] if len(column) else [], pa.int64()))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, KeyError):
+        return None if len(path) > 1 else _refused(name, column.type)
+    return column
+
+
+def _refused(name: str, kind: pa.DataType) -> NoReturn:
+    raise EventError(f"events cannot be called by {name}, which is a column of {kind}; cast it to integers or strings")
 
 
 class Matching(NamedTuple):
@@ -133,7 +192,7 @@ class Matching(NamedTuple):
 
     def parts(self, given: GivenEvents) -> Iterator[tuple[int, Matches]]:
         """The matches of a few events after the other, each with the number of the first one."""
-        step = FIRST_EVENTS
+        step, most = FIRST_EVENTS, max(FIRST_EVENTS, FOUND_MAX // max(1, self.state.length))
         for first, encoded in self.encoded(given):
             count, at = len(encoded.single_valued), 0
             while at < count:
@@ -141,7 +200,7 @@ class Matching(NamedTuple):
                 some = encoded if end - at == count else between(encoded, at, end)
                 found = match_in_threads(self.reader, some, self.threads)
                 yield first + at, found
-                step = max(1, PAIRS_AT_ONCE * (end - at) // max(1, len(found.slot)))
+                step = min(most, max(1, PAIRS_AT_ONCE * (end - at) // max(1, len(found.slot))))
                 at = end
 
     def batches(self, given: GivenEvents, payload: tuple[str, ...] | bool) -> Iterator[pa.RecordBatch]:
@@ -149,9 +208,10 @@ class Matching(NamedTuple):
         is_empty = True
         kept = self._kept(payload)
         for first, (start, slot) in self.parts(given):
-            if len(slot):
-                numbers = np.repeat(np.arange(len(start) - 1), np.diff(start))
-                yield self._batch(given.names(first, numbers), slot, kept)
+            numbers = np.repeat(np.arange(len(start) - 1), np.diff(start))
+            for at in range(0, len(slot), ROWS_MAX):
+                some = slice(at, at + ROWS_MAX)
+                yield self._batch(given.names(first, numbers[some]), slot[some], kept)
                 is_empty = False
         if is_empty:
             yield self._batch(given.no_names(), np.zeros(0, dtype=np.int32), kept)
@@ -201,7 +261,8 @@ class Matching(NamedTuple):
             parts.append((given.names(first, number), rank, state.ids.column(found.slot, state.id_type), found.score))
         nothing = np.zeros(0, dtype=np.int64)
         empty = given.no_names(), nothing, state.ids.column(nothing.astype(np.int32), state.id_type), np.zeros(0)
-        columns = [pa.chunked_array([pa.array(part[column]) for part in parts or [empty]]) for column in range(4)]
+        whole = [[one if isinstance(one, pa.Array) else pa.array(one) for one in part] for part in parts or [empty]]
+        columns = [pa.chunked_array([part[column] for part in whole]) for column in range(4)]
         return pa.table(columns, names=[EVENT, "rank", SUBSCRIPTION, "score"])
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
@@ -28,6 +29,9 @@ Payload = Mapping[str, Any]
 
 PAYLOAD_MAX = 1 << 20
 """Bytes that the JSON of one payload may take."""
+
+DEPTH_MAX = 64
+"""How deep a payload may be nested."""
 
 ABSENT = 0
 """The number of the value of a payload without the key, which is None."""
@@ -44,6 +48,8 @@ def payload_text(given: Any) -> str:
     for name in given:
         if not isinstance(name, str):
             raise PayloadError(f"the names in a payload are strings, not {shown(name)}")
+    if _depth(given) > DEPTH_MAX:
+        raise PayloadError(f"a payload is nested at most {DEPTH_MAX} deep")
     try:
         text = json.dumps(dict(given), allow_nan=False, default=_plain, ensure_ascii=False, separators=(",", ":"))
         length = len(text.encode())
@@ -52,6 +58,16 @@ def payload_text(given: Any) -> str:
     if length > PAYLOAD_MAX:
         raise PayloadError(f"a payload has at most {PAYLOAD_MAX:,} bytes as JSON, not {length:,}")
     return text
+
+
+def _depth(given: Any) -> int:
+    """How deep it is nested, at most one more than allowed: it may hold itself."""
+    level, depth = [given], 0
+    while level and depth <= DEPTH_MAX:
+        depth += 1
+        inner = [one.values() if isinstance(one, Mapping) else one for one in level]
+        level = [one for some in inner for one in some if isinstance(one, Mapping | list | tuple | set | frozenset)]
+    return depth
 
 
 def _parsed(text: str) -> Any:
@@ -155,14 +171,23 @@ class Columns:
     def __init__(self, payloads: Payloads) -> None:
         self._payloads = payloads
         self._columns: dict[str, _Column] = {}
+        self._names: set[str] = set()  # of the first so many slots
+        self._named = 0
         self._told: set[str] = set()
         self._lock = threading.Lock()  # one thread extends
 
-    def _column(self, name: str, slots: int) -> _Column:
-        """The column of a key, for at least so many slots."""
+    @property
+    def bytes(self) -> int:
+        """What the numbers of all columns take."""
+        return sum(column.numbers.data.nbytes for column in list(self._columns.values()))
+
+    def _column(self, name: str, slots: int) -> _Column | None:
+        """The column of a key, for at least so many slots; None if no payload of these has the key."""
         with self._lock:
             column = self._columns.get(name)
             if column is None:
+                if not self._has(name, slots):
+                    return None
                 column = self._columns[name] = _Column()
             count = column.numbers.count
             if count < slots:
@@ -177,35 +202,53 @@ class Columns:
                 column.numbers.extend(numbers)
             return column
 
+    def _has(self, name: str, slots: int) -> bool:
+        """Has any payload this key? All keys are read at once: names that nobody has leave no column behind."""
+        if name not in self._names and self._named < slots:
+            read = {""}
+            for slot in range(self._named, slots):
+                text = self._payloads.text(slot)
+                if text not in read:
+                    read.add(text)
+                    self._names.update(json.loads(text))
+            self._named = slots
+        return name in self._names
+
     def filter(self, where: Mapping[str, Any], slots: int) -> Filter:
         """What keeps the slots whose payload has these values; of a list, any of them."""
         tests = []
         for name, wanted in where.items():
             column = self._column(name, slots)
             several = wanted if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
-            numbers = [column.known.get(_key(_scalar(name, value))) for value in several]
-            if len(column.values) == 1:
-                self._tell(name)
-            tests.append((column.numbers.data, np.array([n for n in numbers if n is not None], dtype=np.int32)))
+            values = [_scalar(name, value) for value in several]
+            if column is None:
+                if None not in values:
+                    self._tell(name, "", slots)
+                tests.append((np.zeros(slots, dtype=np.int32), np.array([ABSENT] if None in values else [], np.int32)))
+                continue
+            numbers = [number for value in values if (number := column.known.get(_key(value))) is not None]
+            if values and not numbers:
+                self._tell(name, f" = {shown(values[0])}", slots, column.values[-1])
+            tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))
         return Filter(tests)
 
-    def _tell(self, name: str) -> None:
-        """Once: a name that no payload has is probably a mistake."""
+    def _tell(self, name: str, value: str, slots: int, example: Any = None) -> None:
+        """Once: a name or a value that no payload has may be a mistake."""
         if name not in self._told:
             self._told.add(name)
-            near = get_close_matches(name, self._names(), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            log.warning("tellwhen: where= asks for %s, which no payload has%s", name, hint)
-
-    def _names(self) -> set[str]:
-        return {name for slot in range(min(1_000, len(self._payloads._texts))) for name in self._payloads.of(slot)}
+            near = get_close_matches(name, self._names, 1) if not value else []
+            hint = f"; did you mean {near[0]}?" if near else f", but for example {shown(example)}" if value else ""
+            log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
 
     def values(self, name: str, slots: int) -> tuple[pa.Array, I32]:
         """The values of a key, as JSON if they are of several types; and by slot the number of its value."""
         column = self._column(name, slots)
+        if column is None:
+            return pa.nulls(1), np.zeros(slots, dtype=np.int32)
         values = list(column.values)
         try:
-            return pa.array(values), column.numbers.data
+            found = pa.array(values)
+            return found.cast(pa.large_string()) if pt.is_string(found.type) else found, column.numbers.data
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             texts = [None if value is None else json.dumps(value) for value in values]
             return pa.array(texts, pa.large_string()), column.numbers.data

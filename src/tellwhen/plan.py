@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.containers.batches import chosen
+from tellwhen.errors import counted
 from tellwhen.ids import Id
 from tellwhen.lang.literals import shown_name
 from tellwhen.shard import Shard
@@ -45,6 +46,8 @@ class Plan(NamedTuple):
     """Events matched since the index was opened or built for other events; 0 if the engine does not count them."""
     is_counted: bool
     """Does the engine count candidates?"""
+    computed: int
+    """Different values that are computed of an event that has their parts, each in some microseconds."""
     is_held_up: bool
     """Is there no room to merge what is pending, because of the `memory_limit`?"""
 
@@ -77,6 +80,8 @@ class Plan(NamedTuple):
             lines.append(f"the best are looked for in {', then '.join(each)}")
         if self.over_budget:
             lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
+        if self.computed:
+            lines.append(f"{counted(self.computed, 'value')} computed of every event that has the parts")
         expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"
         events = f"{self.matched:,} event{'' if self.matched == 1 else 's'}"
         uncounted = "none yet" if self.is_counted else "not counted by this engine"
@@ -86,13 +91,13 @@ class Plan(NamedTuple):
 
 
 def _counted(subscriptions: int) -> str:
-    return f"{subscriptions:,} subscription{'' if subscriptions == 1 else 's'}"
+    return counted(subscriptions, "subscription")
 
 
 def plan(shard: Shard, has_room: bool = True) -> Plan:
     """The plan of a shard; `has_room` tells whether its memory limit leaves room for a merge."""
     engines = shard.engines
-    counted = engines.counted()
+    met = engines.counted()
     return Plan(
         engines.spec,
         len(engines),
@@ -101,9 +106,10 @@ def plan(shard: Shard, has_room: bool = True) -> Plan:
         len(engines) - len(shard.engine),
         [shard.ids[slot] for slot in engines.always().tolist()],
         _expected(shard),
-        counted.candidates / counted.events if counted.events else None,
-        counted.events,
+        met.candidates / met.events if met.events else None,
+        met.events,
         engines.counts_candidates,
+        sum(map(len, shard.store.attributes.computed.values())),
         not has_room and engines.is_due(),
     )
 

@@ -9,10 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from tellwhen.fit import carried
 from tellwhen.profile import Profile
 
 MOST = 1_024
 """Events kept, besides those of tables."""
+
+FIRST_LOOK = 1_000
+"""After so many events, and then after ten times as many, and so on, somebody looks what they lack."""
 
 EVERY = 64
 """After the first 1,024, one event in 64 is kept, in place of the oldest."""
@@ -26,6 +30,7 @@ class Recent:
 
     def __init__(self) -> None:
         self._count = 0  # several threads may count: a few more or less do not matter
+        self._next_look = FIRST_LOOK
         self._kept: deque[Mapping[str, Any]] = deque(maxlen=MOST)
         self._tables: deque[pa.Buffer] = deque(maxlen=TABLES)
 
@@ -38,16 +43,32 @@ class Recent:
     def note_many(self, events: Any) -> None:
         """A list of events, or a table, was matched."""
         if isinstance(events, pa.Table):
+            self._count += events.num_rows
             with suppress(pa.ArrowNotImplementedError):  # a column of a rare type
                 self._tables.append(_written(events.slice(0, ROWS)))
         elif isinstance(events, list | tuple):
+            self._count += len(events)
             some = events[:: 1 + len(events) // MOST]
             self._kept.extend(dict(event) for event in some if isinstance(event, Mapping))
 
+    @property
+    def is_due(self) -> bool:
+        """Have enough events come, since somebody looked, to look again what they lack?"""
+        if self._count < self._next_look:
+            return False
+        self._next_look = max(10 * self._next_look, self._count + 1)
+        return True
+
+    def carried(self) -> set[str]:
+        """The attributes that some of the kept events have."""
+        return {name for events in (list(self._kept), *self._read()) for name in carried(events)}
+
+    def _read(self) -> list[pa.Table]:
+        return [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]
+
     def profile(self) -> Profile:
         """The profile of the events that are kept."""
-        tables = [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]
-        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, tables)])
+        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, self._read())])
 
 
 def _written(table: pa.Table) -> pa.Buffer:

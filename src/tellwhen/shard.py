@@ -313,6 +313,7 @@ class Shard:
             "store": sum(array.nbytes for array in self.store.arrays().values()),
             "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
             **({"payloads": payloads} if self.payloads else {}),
+            **({"payload columns": self.payload_columns.bytes} if "payload_columns" in self.__dict__ else {}),
             **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
         }
 

@@ -93,16 +93,22 @@ def _rows(table: pa.Table) -> Iterator[Any]:
         for row in rows:
             named = dict(zip(names, row, strict=True))
             weights, payload = (_mapping(named.get(name)) for name in ("weights", "payload"))
-            if isinstance(weights, dict):  # a struct has all fields in every row
-                weights = {name: weight for name, weight in weights.items() if weight is not None} or None
+            # A struct has all fields in every row.
+            weights, payload = (_without_nulls(one) for one in (weights, payload))
             yield named["id"], named["expression"], named.get("score"), weights, payload
 
 
+def _without_nulls(given: Any) -> Any:
+    return {name: one for name, one in given.items() if one is not None} or None if isinstance(given, dict) else given
+
+
 def _mapping(given: Any) -> Any:
-    """A dict in place of the pairs of a map; all else as it is, and refused if it is none."""
-    if isinstance(given, list):
-        with suppress(TypeError, ValueError):
-            return dict(given)
+    """A dict in place of the pairs of a map, also inside; all else as it is, and refused if it is none."""
+    if isinstance(given, list) and all(type(one) is tuple and len(one) == 2 for one in given):
+        with suppress(TypeError):
+            return {key: _mapping(value) for key, value in given}
+    if isinstance(given, dict):
+        return {key: _mapping(value) for key, value in given.items()}
     return given
 
 
@@ -122,7 +128,9 @@ class Rejected(NamedTuple):
         """The row that an error is about."""
         is_row = isinstance(row, tuple | list) and len(row) >= 2
         id_, given = row[:2] if is_row else (None, row)
-        text = given if isinstance(given, str) else shown(given)
+        if isinstance(row, Mapping) and "id" in row:
+            id_, given = row["id"], row.get("expression")
+        text = given if given is None or isinstance(given, str) else shown(given)
         if isinstance(error, ParseError):
             return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message))
         return cls(id_, text, None, _without_id(id_, str(error)))
@@ -136,6 +144,8 @@ def _without_id(id_: Any, message: str) -> str:
 def as_subscription(row: Any) -> Subscription:
     """One of them; an error for what is none."""
     try:
+        if isinstance(row, Mapping) and set(COLUMNS[:2]) <= set(row) <= set(COLUMNS):
+            row = [row.get(name) for name in COLUMNS]
         if isinstance(row, str | bytes | Mapping):  # whose parts are no id and no expression
             raise TypeError
         values = list(row)
@@ -143,7 +153,7 @@ def as_subscription(row: Any) -> Subscription:
     except (TypeError, ValueError):
         raise ExpressionError(
             "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
-            f"payload, not {shown(row)}"
+            f"payload, or a dict of these, not {shown(row)}"
         ) from None
     id_ = checked(id_)
     if len(values) == 2:

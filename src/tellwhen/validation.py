@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from tellwhen.compile.store import COMPILE_BATCH
-from tellwhen.errors import ArgumentError, TellwhenError, shown
+from tellwhen.errors import ArgumentError, TellwhenError, counted, shown
 from tellwhen.index import Index
 from tellwhen.lang.ast import Expr
 from tellwhen.lang.parser import parse_stored
-from tellwhen.lint import canonical, hints, look, warnings
+from tellwhen.lint import canonical, hints, look, odd_predicates, warnings
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected, as_subscription, read_subscription, rows_of
 
@@ -41,10 +41,10 @@ class Report(NamedTuple):
         return [finding for finding in self.findings if finding.kind == kind]
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{len(self.of(kind)):,} {kind}s" for kind in ("error", "warning", "hint"))
+        counts = ", ".join(counted(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
         lines = [f"{one.kind}: {one.id!r}: {one.reason}" for one in self.findings[:SHOWN]]
         more = [f"... and {len(self.findings) - SHOWN:,} more"] if len(self.findings) > SHOWN else []
-        return "\n".join([f"{self.subscriptions:,} subscriptions: {counts}", *lines, *more])
+        return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 
 def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, against: Index | None = None) -> Report:
@@ -57,7 +57,7 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, again
 
     >>> import tellwhen as tw
     >>> print(tw.validate({"a": "x > 5 AND x < 3", "b": "x >", "c": "NOT tag IN ('t')", "d": "NOT tag IN ('t')"}))
-    4 subscriptions: 1 errors, 2 warnings, 2 hints
+    4 subscriptions: 1 error, 2 warnings, 2 hints
     error: 'b': expected a constant or an attribute, found the end of the text
     warning: 'a': no single value of x makes it true
     hint: 'c': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
@@ -114,7 +114,7 @@ def _linted(good: list[tuple[Any, Expr, str]], known: _Known, schema: Schema) ->
     doubted = [number for number, first in enumerate(looks) if first.is_doubted]
     warned = dict(zip(doubted, warnings([good[number][1] for number in doubted], schema), strict=True))
     for number, ((id_, expression, text), first) in enumerate(zip(good, looks, strict=True)):
-        reasons = warned.get(number, [])
+        reasons = [*(odd_predicates(expression) if first.is_odd else ()), *warned.get(number, ())]
         other = known.same(id_, expression, first.key)
         if other is None:
             known.add(id_, text, first.key)

@@ -9,6 +9,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.checks import random_expression
+from tellwhen.compaction import Compaction
 from tellwhen.lang.compute import names_in
 from tellwhen.lang.values import reduce
 
@@ -107,6 +108,19 @@ def test_to_a_table_and_back(tmp_path):
         assert len(tw.Index.from_parquet(tmp_path / "empty.parquet")) == 0
 
 
+def test_what_is_longer_than_a_user_may_write(tmp_path):
+    index = tw.Index().add("a", tw.col("user").isin([f"user{n:08d}" for n in range(70_000)]))
+    index.to_parquet(tmp_path / "long.parquet")
+    for other in (tw.Index().merge(index), tw.Index.from_parquet(tmp_path / "long.parquet")):
+        assert other.match({"user": "user00000077"}) == ["a"]
+    work = Compaction(index.add("b", "x = 1").remove("b")._shard)
+    index.add("c", index["a"])
+    work.run()
+    while not work.finish():
+        work.run()
+    assert len(work.result.store.alive()) == 2
+
+
 def test_many_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.exchange.ROWS_AT_ONCE", 64)
     index = tw.Index().add_many({i: f"x > {i}" for i in range(1_000)})
@@ -125,8 +139,10 @@ def test_files_that_are_none(tmp_path):
         tw.Index.from_parquet(file)
     with pytest.raises(tw.FormatError, match="there is no file"):
         tw.Index.from_parquet(tmp_path / "nothing.parquet")
-    with pytest.raises(tw.FormatError, match="cannot be written"):
-        index.to_parquet(tmp_path / "nothing" / "rules.parquet")
+    for bad in (tmp_path / "nothing" / "rules.parquet", "", tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(tw.FormatError, match="cannot be written"):
+            index.to_parquet(bad)
+    index.to_parquet(tmp_path / ("y" * 250))
     pq.write_table(pa.table({"a": [1]}), file)
     with pytest.raises(tw.ExpressionError, match="there is no id"):
         tw.Index.from_parquet(file)

@@ -130,6 +130,17 @@ def test_long_patterns_and_texts_take_linear_time():
     assert time.perf_counter() - begin < 20
 
 
+@pytest.mark.slow
+def test_patterns_that_take_too_much_memory_together():
+    """They are tried one by one, and nothing else on the attribute suffers."""
+    index = tw.Index().add("plain", "s = 'hello'")
+    index.add_many({n: rf"s MATCHES '\pL{{0,300}}{n}$'" for n in range(20)})
+    assert index.match({"s": "hello"}) == ["plain"]
+    assert index.match({"s": "hello17"}) == [7, 17]
+    index.add("more", r"s MATCHES '\pL{0,300}x$'")
+    assert index.match({"s": "hex"}) == ["more"]
+
+
 def test_strings_are_looked_up_while_patterns_come():
     index = tw.Index().add_many({n: f"s CONTAINS 'w{n:03}x'" for n in range(100)})
     stop, wrong = threading.Event(), []

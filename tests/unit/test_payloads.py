@@ -205,8 +205,40 @@ def test_what_is_no_payload(payload, message):
 def test_a_payload_that_holds_itself():
     payload = {}
     payload["self"] = payload
-    with pytest.raises(tw.PayloadError, match="holds what JSON can"):
+    with pytest.raises(tw.PayloadError, match="nested at most 64 deep"):
         tw.Index().add("a", "x > 1", payload=payload)
+
+
+def test_payloads_of_odd_columns():
+    def kept(column):
+        index = tw.Index().add_many(pa.table({"id": [1, 2], "expression": ["x > 1"] * 2, "payload": column}))
+        return [index.payload(1), index.payload(2)]
+
+    inner = pa.map_(pa.string(), pa.int64())
+    assert kept(pa.array([{"a": [("k", 1)]}, {"a": []}], pa.struct([("a", inner)]))) == [{"a": {"k": 1}}, {"a": {}}]
+    assert kept(pa.array([[("o", [("k", 1)])], None], pa.map_(pa.string(), inner))) == [{"o": {"k": 1}}, {}]
+    assert kept(pa.array([{"a": 1}, {"b": 2}])) == [{"a": 1}, {"b": 2}]
+    for column in (pa.array([["ab", "cd"], ["ef"]]), pa.array([1, 2]), pa.array([b"{}", b""])):
+        with pytest.raises(tw.PayloadError, match="subscription 1: a payload is a mapping"):
+            kept(column)
+
+
+def test_long_texts_in_columns():
+    index = tw.Index().add_many([(n, "x = 1", 0, None, {"t": "z" * 3_000 + str(n)}) for n in range(100)])
+    table = index.match_many(pa.table({"x": np.ones(50, np.int64)}), payload=["t"])
+    assert pa.types.is_large_string(table.schema.field("t").type)
+
+
+def test_names_that_nobody_has_leave_nothing_behind(caplog):
+    index = tw.Index().add_many([(n, "x = 1", 0, None, {"n": n}) for n in range(100)])
+    for n in range(50):
+        assert index.match({"x": 1}, where={f"no{n}": 1}) == []
+        assert len(index.match({"x": 1}, where={f"no{n}": None})) == 100
+    assert "payload columns" in index.stats()["bytes"]
+    assert index.stats()["bytes"]["payload columns"] == 0
+    assert index.match({"x": 1}, where={"n": "7"}) == []
+    assert "where= asks for n = '7', which no payload has, but for example 99" in caplog.records[-1].message
+    assert index.add("new", "x = 1", payload={"no3": 1}).match({"x": 1}, where={"no3": 1}) == ["new"]
 
 
 @pytest.mark.parametrize("where", [7, "tenant", ["tenant"], {7: 1}, {"tenant": {"a": 1}}, {"tenant": [[1]]}])
@@ -224,7 +256,7 @@ def test_a_name_that_no_payload_has_is_told_once(caplog):
     for _ in range(3):
         assert index.match({"x": 2}, where={"tenat": 7}) == []
     assert [record.message for record in caplog.records if "payload" in record.message] == [
-        "tellwhen: where= asks for tenat, which no payload has; did you mean tenant?"
+        "tellwhen: where= asks for tenat, which no payload has; did you mean tenant?; told once"
     ]
 
 

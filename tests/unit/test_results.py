@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import tellwhen as tw
+from tellwhen.engines.shared.threads import match as match_in_threads
 
 EVENTS = [{"id": f"e{i}", "x": i % 7, "deep": {"id": i}} for i in range(50)]
 
@@ -104,7 +106,7 @@ def test_nothing_at_all(index):
     ("events", "message"),
     [
         ([{"id": 1, "x": 1}, {"x": 1}], "event 1 has no id"),
-        ([{"id": 1, "x": 9}, {"id": "a", "x": 9}], "the id of events are of several types"),
+        ([{"id": 1, "x": 9}, {"id": "a", "x": 9}], "the id of events are not of one type"),
         (pa.table({"x": [1]}), "there is no column id to call events by; there are x"),
         (pa.table({"x": [1, 1], "id": [1, None]}), "event 1 has no id"),
         ([{"id": 1, "x": 1}, 7], "event 1: an event is a mapping"),
@@ -113,6 +115,68 @@ def test_nothing_at_all(index):
 def test_events_that_cannot_be_called(index, events, message):
     with pytest.raises(tw.EventError, match=message):
         index.match_many(events, event_id="id")
+
+
+LATE = [
+    (1, 2.5), (1, True), (dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)), ("1", b"q"), (1, np.datetime64(1, "s")),
+    (dt.datetime(2020, 1, 1, 5), dt.datetime(2020, 1, 1, 5, tzinfo=dt.UTC)), ("a", "\ud800"), (1, 1 << 70), (1.5, 7),
+    (1.0, float("nan")), ({"a": 1}, {"b": 2}), (1, uuid.UUID(int=3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "later"), LATE)
+def test_no_id_becomes_another_one(monkeypatch, first, later):
+    monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 4)
+    index = tw.Index().add("s", "x = 1")
+    for events in ([first, later], [first] * 4 + [later]):
+        with pytest.raises(tw.EventError, match=r"not of one type|cannot be called"):
+            index.match_many([{"id": id_, "x": 1} for id_ in events], event_id="id")
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
+        (pa.array([b"a", b"b"], pa.binary_view()), [b"a", b"b"]),
+        (pc.run_end_encode(pa.array([3, 3])), [3, 3]), (pa.array(["a", "b"], pa.string_view()), ["a", "b"]),
+        (pa.array([1.5, 2.5]), [1.5, 2.5]),
+    ],
+    ids=lambda column: str(getattr(column, "type", "")),
+)  # fmt: skip
+def test_ids_in_columns_of_any_kind(column, wanted):
+    index = tw.Index().add("s", "x = 1")
+    table = pa.table({"id": column, "x": [1, 1], "deep": [{"id": 5}, {"id": 6}]})
+    for ask in (index.match_many, index.count_many, index.top_k_many):
+        assert ask(table, event_id="id")["event_id"].to_pylist() == wanted
+        assert ask(table, event_id="deep.id")["event_id"].to_pylist() == [5, 6]
+        with pytest.raises(tw.EventError, match="there is no column deep.no"):
+            ask(table, event_id="deep.no")
+    nothing = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))
+    with pytest.raises(tw.EventError, match="event 1 has no id"):
+        index.match_many(pa.table({"id": nothing, "x": [1, 1]}), event_id="id")
+
+
+def test_batches_are_bounded_after_events_that_match_nothing(monkeypatch):
+    monkeypatch.setattr("tellwhen.matching.PAIRS_AT_ONCE", 1_000)
+    monkeypatch.setattr("tellwhen.matching.ROWS_MAX", 2_000)
+    monkeypatch.setattr("tellwhen.matching.FIRST_EVENTS", 8)
+    monkeypatch.setattr("tellwhen.matching.FOUND_MAX", 5_000)
+    index = tw.Index().add_many({n: f"x > {n % 7}" for n in range(100)})
+    found = []
+    monkeypatch.setattr("tellwhen.matching.match_in_threads", noted(found))
+    batches = list(index.match_batches(pa.table({"x": [-1] * 100 + [100] * 400})))
+    assert sum(batch.num_rows for batch in batches) == 40_000
+    assert max(batch.num_rows for batch in batches) <= 2_000
+    assert max(found) <= 5_000
+
+
+def noted(found):
+    def match(*arguments):
+        matches = match_in_threads(*arguments)
+        found.append(len(matches.slot))
+        return matches
+
+    return match
 
 
 @pytest.mark.parametrize(
@@ -178,6 +242,26 @@ def test_a_computed_value_that_is_undefined_is_counted_in_every_form(seed):
     many.match_many(pa.Table.from_pylist(rows))
     assert one.stats()["mismatches"] == many.stats()["mismatches"]
     assert one.stats()["mismatches"]
+
+
+def test_a_renamed_column_is_seen(monkeypatch, caplog):
+    monkeypatch.setattr("tellwhen.recent.FIRST_LOOK", 10)
+    index = tw.Index().add_many({"a": "price * 2 < 20", "b": "city = 'Rome' AND rare = 1"})
+    with caplog.at_level(logging.WARNING, "tellwhen"):
+        for n in range(200):
+            index.match({"Price": n, "city": "Rome"})
+    told = [record.message for record in caplog.records]
+    assert len(told) == 1
+    assert "subscriptions ask for price, which no recent event has; they have Price" in told[0]
+    assert index.stats()["unseen"] == {"price": "Price", "rare": None}
+    assert index.stats()["mismatches"] == {}
+    for events in (pa.table({"citty": ["Rome"] * 20}), [{"citty": "Rome"}] * 20):
+        other = tw.Index().add("b", "city = 'Rome'")
+        caplog.clear()
+        other.match_many(events)
+        other.match_many(events)
+        assert sum("they have citty" in record.message for record in caplog.records) == 1
+    assert tw.Index().add("b", "city = 'Rome'").stats()["unseen"] == {}
 
 
 def test_numbers_of_many_matches_are_right():

@@ -417,7 +417,8 @@ def random_bracket(rng):
         name, number = rng.choice(["p", "q", "r.s"]), rng.randint(0, 4)
         return rng.choice([
             f"{name} > {number}", f"{name} = 'x'", f"{name} IS NULL", f"NOT {name} = {number}", "p < q", "p + q > 3",
-            f"{name} IN (1, 2) AND q > 1", "r HAS NONE ('x')", f"sub[u = {number}]", f"{name} LIKE '%x%'", "TRUE", "NULL",
+            f"{name} IN (1, 2) AND q > 1", "r HAS NONE ('x')", f"sub[u = {number}]", f"{name} LIKE '%x%'",
+            "TRUE", "NULL",
         ])  # fmt: skip
 
     joined = rng.choice([" AND ", " OR "]).join(inner() for _ in range(rng.randint(1, 2)))

@@ -405,7 +405,7 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
         (lambda i: i.set_scores({"a": math.nan}), "subscription 'a': a score is a number that can be compared"),
         (lambda i: i.set_scores({"a": None}), "subscription 'a': a score is a number, not None"),
         (lambda i: i.set_score(["a"], 1), "id is a str or an int"),
-        (lambda i: i.add_many([{"id": "b", "expression": "x = 1"}]), "a subscription is a tuple of an id"),
+        (lambda i: i.add_many([{"id": "b", "expresion": "x = 1"}]), "a subscription is a tuple of an id"),
         (lambda i: i.add_many(["zx"]), "a subscription is a tuple of an id"),
         (lambda i: i.set_scores([("a", 1)]), "set_scores takes a mapping"),
         (lambda i: i.top_k({"x": 2}, 0), "k is a whole number from 1 on, not 0"),

@@ -192,6 +192,7 @@ class _Set(NamedTuple):
 
     patterns: list[Pattern]
     set: Any
+    """None if they take too much memory together: then each is tried alone."""
 
     @classmethod
     def of(cls, patterns: list[Pattern]) -> _Set:
@@ -199,11 +200,14 @@ class _Set(NamedTuple):
         for pattern in patterns:
             fresh.Add(pattern.text)
         fresh.Add("")
-        fresh.Compile()
+        try:
+            fresh.Compile()
+        except re2.error:
+            return cls(patterns, None)
         return cls(patterns, fresh)
 
     def found(self, text: str) -> list[int]:
-        matches = self.set.Match(text) or []
+        matches = self.set.Match(text) or [] if self.set is not None else []
         # The empty pattern, added last, matches everything. If it is missing, the set has silently run out of memory:
         # then every pattern is tried alone, which is slower and always answers.
         last = len(self.patterns)
@@ -231,7 +235,7 @@ class _Sets:
         known = sum(len(one.patterns) for one in built)
         if known < count:
             first = known
-            while built and len(built[-1].patterns) < RATIO * (count - first):
+            while built and built[-1].set is not None and len(built[-1].patterns) < RATIO * (count - first):
                 first -= len(built[-1].patterns)
                 built = built[:-1]
             built = self._built = (*built, _Set.of(self._patterns[first:count]))

@@ -20,11 +20,12 @@ def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
         return _checked(pa.table(events))
     if isinstance(events, pa.Array):
         return _checked(_from_column(pa.chunked_array([events])))
-    if hasattr(events, "columns") and hasattr(events, "__arrow_c_stream__"):
+    kind = type(events)  # not the thing itself: a lazy frame would find out its columns
+    if hasattr(kind, "columns") and hasattr(events, "__arrow_c_stream__"):
         return _from_frame(events)
     if hasattr(events, "__arrow_c_stream__"):
         return _checked(_from_stream(events))
-    if hasattr(events, "collect") and hasattr(events, "columns"):
+    if hasattr(kind, "collect") and hasattr(kind, "columns"):
         raise EventError("a lazy frame has no rows yet: pass what its collect() returns")
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
         raise EventError(

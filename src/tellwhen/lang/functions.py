@@ -33,6 +33,8 @@ class Function(NamedTuple):
     most: int
     takes: Family | None
     run: Run
+    gives: Family | None = None
+    """The family of its results, where that is fixed."""
     is_own: bool = False
     """Was it registered by the user?"""
 
@@ -264,29 +266,29 @@ def moment_of(key: int) -> Any:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "+": Function(2, 2, "number", _of_numbers(lambda a, b: a + b)),
-    "-": Function(1, 2, "number", _of_numbers(_minus)),
-    "*": Function(2, 2, "number", _of_numbers(lambda a, b: a * b)),
-    "/": Function(2, 2, "number", _of_numbers(_divided)),
-    "%": Function(2, 2, "number", _of_numbers(_remainder)),
-    "||": Function(2, 2, "string", _joined),
+    "+": Function(2, 2, "number", _of_numbers(lambda a, b: a + b), "number"),
+    "-": Function(1, 2, "number", _of_numbers(_minus), "number"),
+    "*": Function(2, 2, "number", _of_numbers(lambda a, b: a * b), "number"),
+    "/": Function(2, 2, "number", _of_numbers(_divided), "number"),
+    "%": Function(2, 2, "number", _of_numbers(_remainder), "number"),
+    "||": Function(2, 2, "string", _joined, "string"),
     "=": Function(2, 2, None, _compared(lambda a, b: a == b)),
     "<>": Function(2, 2, None, _compared(lambda a, b: a != b)),
     "<": Function(2, 2, None, _compared(lambda a, b: a < b)),
     "<=": Function(2, 2, None, _compared(lambda a, b: a <= b)),
     ">": Function(2, 2, None, _compared(lambda a, b: a > b)),
     ">=": Function(2, 2, None, _compared(lambda a, b: a >= b)),
-    "abs": Function(1, 1, "number", _of_numbers(abs)),
-    "address": Function(1, 1, "string", _address),
+    "abs": Function(1, 1, "number", _of_numbers(abs), "number"),
+    "address": Function(1, 1, "string", _address, "string"),
     "cast": Function(2, 2, None, _cast),
     "coalesce": Function(1, 100, None, lambda *values: values[0]),
-    "date_part": Function(2, 2, "time", _date_part),
-    "in_networks": Function(2, limits.MEMBERS, "string", _in_networks),
-    "length": Function(1, 1, "string", _of_string(len, number)),
-    "lower": Function(1, 1, "string", _of_string(str.lower, string)),
-    "round": Function(1, 2, "number", _of_numbers(_rounded)),
-    "substr": Function(2, 3, "string", _substring),
-    "upper": Function(1, 1, "string", _of_string(str.upper, string)),
+    "date_part": Function(2, 2, "time", _date_part, "number"),
+    "in_networks": Function(2, limits.MEMBERS, "string", _in_networks, "bool"),
+    "length": Function(1, 1, "string", _of_string(len, number), "number"),
+    "lower": Function(1, 1, "string", _of_string(str.lower, string), "string"),
+    "round": Function(1, 2, "number", _of_numbers(_rounded), "number"),
+    "substr": Function(2, 3, "string", _substring, "string"),
+    "upper": Function(1, 1, "string", _of_string(str.upper, string), "string"),
 }
 """By name. `coalesce` and `length` see whole lists of values: `compute.py` has them."""
 

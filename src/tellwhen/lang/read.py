@@ -9,14 +9,22 @@ from tellwhen.errors import ExpressionError, LimitError
 from tellwhen.lang import limits
 from tellwhen.lang.ast import Expr, as_expr
 from tellwhen.lang.json import from_json
-from tellwhen.lang.parser import parse
+from tellwhen.lang.parser import parse, parse_stored
 
 Given = str | Expr | Mapping[str, Any]
 """Text, JSON (as text or parsed), or an expression."""
 
 
+class StoredText(str):
+    """The text of a subscription that an index has taken before: it may be longer than what a user may write."""
+
+    __slots__ = ()
+
+
 def read(given: Given) -> tuple[Expr, str]:
     """The expression and its text: the user's own, if text was given."""
+    if type(given) is StoredText:
+        return parse_stored(given), str(given)
     if isinstance(given, str) and not given.lstrip().startswith("{"):  # no text of an expression starts with a brace
         return parse(given), given
     try:
