@@ -84,7 +84,8 @@ class Schema:
 
     def _check_declared(self, predicate: Predicate) -> None:
         for attribute in paths_in(predicate.attribute):
-            if attribute not in self.types:
+            is_object = any(name.startswith(f"{attribute}.") for name in self.types)
+            if attribute not in self.types and not is_object:
                 near = get_close_matches(attribute, self.types, 1)
                 hint = f"; did you mean {near[0]}?" if near else "; add it to the schema, or do without strict"
                 raise SchemaError(f"{predicate_text(predicate)}: {attribute} is not declared{hint}")

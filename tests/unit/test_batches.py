@@ -284,7 +284,9 @@ def test_dicts_as_subscriptions():
 def test_a_strict_schema(tmp_path):
     schema = tw.Schema({"price": "float", "items.price": "int", "s": "string"}, strict=True)
     index = tw.Index(schema=schema)
-    index.add_many({"a": "price * 2 > 5", "b": "items[price > 5]", "c": "lower(s) = 'x' OR s HAS NONE ('q')"})
+    index.add_many(
+        {"a": "price * 2 > 5", "b": "items[price > 5]", "c": "lower(s) = 'x' OR s HAS NONE ('q')", "d": "items IS NULL"}
+    )
     for bad, message in {
         "prise > 5": "prise is not declared; did you mean price?",
         "price + qty > 5": "qty is not declared; add it to the schema",
@@ -298,7 +300,7 @@ def test_a_strict_schema(tmp_path):
         assert message in found.reason
     index.save(tmp_path / "i")
     loaded = tw.Index.load(tmp_path / "i")
-    assert (loaded.schema, len(loaded)) == (schema, 3)
+    assert (loaded.schema, len(loaded)) == (schema, 4)
     with pytest.raises(tw.SchemaError, match="did you mean price"):
         loaded.add("bad", "prise > 5")
     assert repr(schema).endswith(", strict=True)")

@@ -481,3 +481,23 @@ def test_thousands_of_brackets_are_asked_at_once():
     assert index.stats()["mismatches"] == {}
     assert index.match({"items": [1, 2]}) == []
     assert index.stats()["mismatches"] == {"items": 1}
+
+
+@pytest.mark.parametrize("text", ["price > 5 -- cheap", "a --3 > 1", "-- all", "a > --1"])
+def test_there_are_no_comments(text):
+    with pytest.raises(tw.ParseError, match="there are no comments with --"):
+        tw.parse(text)
+
+
+def test_an_address_outside_of_several_networks():
+    expression = tw.parse("ip NOT IN CIDR ('10.0.0.0/8', '192.168.0.0/16')")
+    assert tw.parse(str(expression)) == expression == tw.from_json(expression.to_json())
+    for event, wanted in (
+        ({"ip": ["10.1.2.3", "192.168.0.1"]}, False), ({"ip": ["10.1.2.3", "1.1.1.1"]}, True), ({"ip": "?"}, None),
+        ({"ip": "10.0.0.1"}, False), ({}, None), ({"ip": ["?", "8.8.8.8"]}, True),
+    ):  # fmt: skip
+        assert expression.evaluate(event) is wanted
+        assert tw.Index().add(1, expression).match(event) == ([1] if wanted else [])
+        assert tw.Index().add(1, ~expression).match(event) == ([1] if wanted is False else [])
+    with pytest.raises(tw.ParseError, match="is no network of addresses"):
+        tw.parse("ip NOT IN CIDR ('10.0.0.0/8', 'ten')")
