@@ -254,7 +254,7 @@ class _Parser(TermParser):
         first = token[:1]
         if first in FIRST and self.tokens[self.at + 1] not in SYMBOLS:
             return self.constant()
-        if first == "-" and self.tokens[self.at + 1].isdigit() and self.tokens[self.at + 2] not in SYMBOLS:
+        if token == "-" and self.tokens[self.at + 1].isdigit() and self.tokens[self.at + 2] not in SYMBOLS:
             self.at += 1
             return -self.constant()  # type: ignore[operator]
         if first == '"':
