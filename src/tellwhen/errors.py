@@ -43,9 +43,9 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
     return (left + clean + right).rstrip(), len(left) + position - start
 
 
-def counted(count: int, what: str) -> str:
-    """1 event, 2 events."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def counted(count: int, what: str, several: str | None = None) -> str:
+    """1 event, 2 events; 1 match, 2 matches."""
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
 
 
 def shown(value: object, length: int = 60) -> str:

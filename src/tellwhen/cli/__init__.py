@@ -1,22 +1,21 @@
-"""The command line: `tellwhen demo`, `tellwhen engines`, `tellwhen warm`, `tellwhen bench`."""
+"""The command line: `tellwhen --help`."""
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 import tellwhen as tw
+from tellwhen.cli import asking, generating, shell, subscribing
+from tellwhen.cli.told import command, fail
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     help="An event arrives: which of millions of standing Boolean expressions does it satisfy?",
 )
 
@@ -37,15 +36,12 @@ def main(
 
 
 @app.command()
+@command
 def demo() -> None:
     """See it work: an explained example, then a bookshop on Spark. Needs the extra `demo`."""
     from tellwhen.demo import run
 
-    _quiet()
-    try:
-        run(Console())
-    except tw.TellwhenError as error:
-        _fail(error)
+    run(Console())
 
 
 @app.command()
@@ -70,6 +66,7 @@ def engines() -> None:
 
 
 @app.command()
+@command
 def warm(
     engines: Annotated[list[str] | None, typer.Argument(help="Engines, as in betree:max_cap=5; default: auto.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
@@ -78,17 +75,16 @@ def warm(
     from tellwhen.kernels.jit import cache_directory
     from tellwhen.warm import warm as warm_engine
 
-    _quiet()
     console = Console()
     directory = cache_directory()
     if directory is None:
-        _fail("no directory can be written, so nothing that is compiled could be kept: set NUMBA_CACHE_DIR")
+        fail("no directory can be written, so nothing that is compiled could be kept: set NUMBA_CACHE_DIR")
     for engine in [info.name for info in tw.list_engines()] if every else engines or ["auto"]:
         try:
             with console.status(f"Compiling the kernels of {engine} ..."):
                 done = warm_engine(engine)
         except tw.TellwhenError as error:
-            _fail(error)
+            fail(error)
         what = f"{done.compiled} functions compiled" if done.compiled else "nothing to compile"
         console.print(f"{engine}: {what}, {done.seconds:.1f} s", highlight=False)
     console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)
@@ -97,7 +93,7 @@ def warm(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
 def bench(context: typer.Context) -> None:
     """Run the experiments of the papers: list, run, report, compare. Needs a checkout of the source."""
-    checkout = Path(__file__).parents[2]
+    checkout = Path(__file__).parents[3]
     if not (checkout / "bench" / "commands.py").exists():
         raise typer.BadParameter("the experiments come with the source: clone it, `make setup`, and run this there")
     sys.path.append(str(checkout))
@@ -106,15 +102,15 @@ def bench(context: typer.Context) -> None:
     commands(context.args, prog_name="tellwhen bench")
 
 
-def _quiet() -> None:
-    """Commands that show a status of their own need no notice about compiling."""
-    logging.getLogger("tellwhen").setLevel(logging.ERROR)
-
-
-def _fail(reason: object) -> NoReturn:
-    Console(stderr=True).print(f"[red]{escape(str(reason))}[/red]", highlight=False, soft_wrap=True)
-    raise typer.Exit(1)
-
-
-if __name__ == "__main__":
-    app()
+for _run in (
+    subscribing.validate,
+    subscribing.build,
+    subscribing.convert,
+    asking.match,
+    asking.top_k,
+    asking.explain,
+    asking.inspect,
+    shell.shell,
+    generating.generate,
+):
+    app.command()(_run)

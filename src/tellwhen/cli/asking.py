@@ -1,0 +1,226 @@
+"""`tellwhen match`, `top-k`, `explain` and `inspect`: questions to an index."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.table import Table
+
+import tellwhen as tw
+from tellwhen.cli.reading import events as read_events
+from tellwhen.cli.told import command, fail, json_line, out, progress, told
+from tellwhen.cli.writing import write
+from tellwhen.errors import counted
+from tellwhen.ids import Id
+
+IndexPath = Annotated[Path, typer.Argument(help="The directory of an index.")]
+Events = Annotated[
+    str, typer.Argument(help="A file of events: JSON lines, CSV, Parquet or Arrow; - is the standard input.")
+]
+Output = Annotated[str, typer.Option("--output", "-o", help="A file for the result; - is the standard output.")]
+FormatOption = Annotated[str | None, typer.Option("--format", help="Of the events, if the name does not tell.")]
+OutFormat = Annotated[str | None, typer.Option("--output-format", help="jsonl, csv, parquet or arrow.")]
+EventId = Annotated[
+    str | None, typer.Option("--event-id", help="The attribute that events are called by; else their number.")
+]
+Where = Annotated[
+    list[str] | None, typer.Option("--where", help="name=value of the payloads; values are JSON, or text.")
+]
+SparkOption = Annotated[
+    str | None, typer.Option("--spark", help="Run on Spark, with this master: local[*], spark://...")
+]
+
+
+def _where(given: list[str] | None) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    for one in given or ():
+        name, sign, text = one.partition("=")
+        if not sign:
+            fail(f"--where takes name=value, not {one}")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found or None
+
+
+def _tell(index: tw.Index, total: int, found: str) -> None:
+    told.print(f"{counted(total, 'event')}, {found}", soft_wrap=True)
+    stats = index.stats()
+    for name, wrong in stats["mismatches"].items():
+        told.print(f"{name}: {counted(wrong, 'value')} of a wrong type", soft_wrap=True, markup=False)
+    for name, near in stats["unseen"].items():
+        hint = f"; did you mean {near}?" if near else ""
+        told.print(f"no event that was looked at has {name}{hint}", soft_wrap=True, markup=False)
+
+
+class _Reading:
+    """Goes through the events of a file, and counts them."""
+
+    def __init__(self, path: str, form: str | None) -> None:
+        self._path, self._form = path, form
+        self.total = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        with progress("events") as done:
+            for some in read_events(self._path, self._form):
+                yield some
+                self.total += len(some)
+                done(len(some))
+
+    def renumbered(self, table: pa.Table, first: int) -> pa.Table:
+        """Event ids that are positions, counted from the first event of the file on."""
+        return table.set_column(0, "event_id", pa.array(table["event_id"].to_numpy() + first))
+
+
+@command
+def match(
+    index: IndexPath,
+    events: Events,
+    output: Output = "-",
+    event_id: EventId = None,
+    where: Where = None,
+    payload: Annotated[list[str] | None, typer.Option(help="A name in the payloads that becomes a column.")] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only how many subscriptions each event matches.")] = False,
+    form: FormatOption = None,
+    output_format: OutFormat = None,
+    spark: SparkOption = None,
+) -> None:
+    """Which subscriptions does each event satisfy? Rows of event_id and subscription_id.
+
+    Example: tellwhen match index events.jsonl -o matches.parquet
+    """
+    if spark is not None:
+        from tellwhen.cli.sparking import match_on_spark
+
+        match_on_spark(spark, index, events, output, event_id, form, output_format)
+        return
+    opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for some in reading:
+            if count:
+                tables = [opened.count_many(some, event_id=event_id, where=wanted)]
+            else:
+                named = payload or False
+                found = opened.match_batches(some, event_id=event_id, where=wanted, payload=named)
+                tables = (pa.Table.from_batches([batch]) for batch in found)  # type: ignore[assignment]
+            for table in tables:
+                yield from (table if event_id else reading.renumbered(table, reading.total)).to_batches()
+
+    rows = write(batches(), output, output_format)
+    _tell(opened, reading.total, counted(rows, "count") if count else counted(rows, "match", "matches"))
+
+
+@command
+def top_k(
+    index: IndexPath,
+    events: Events,
+    k: Annotated[int, typer.Option("-k", help="How many of each event.")] = 10,
+    relaxed: Annotated[bool, typer.Option(help="Not all of an expression need be true: what is, counts.")] = False,
+    output: Output = "-",
+    event_id: EventId = None,
+    where: Where = None,
+    form: FormatOption = None,
+    output_format: OutFormat = None,
+) -> None:
+    """The best k subscriptions of each event: rows of event_id, rank, subscription_id and score.
+
+    Example: tellwhen top-k index events.jsonl -k 5
+    """
+    opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for some in reading:
+            table = opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)
+            yield from (table if event_id else reading.renumbered(table, reading.total)).to_batches()
+
+    rows = write(batches(), output, output_format)
+    _tell(opened, reading.total, counted(rows, "row"))
+
+
+def one_event(text: str) -> dict[str, Any]:
+    """An event that is given as JSON, in a file (@name), or on the standard input (-)."""
+    if text == "-":
+        text = sys.stdin.read()
+    elif text.startswith("@"):
+        text = Path(text[1:]).read_text()
+    try:
+        event = json.loads(text)
+    except ValueError as error:
+        fail(f"an event is a JSON object, @file or -: {error}")
+    if not isinstance(event, dict):
+        fail(f"an event is a JSON object, not {text[:60]}")
+    return event
+
+
+def known_id(index: tw.Index, text: str) -> Id:
+    """An id of the index as it is given on the command line: a string, or else an integer."""
+    if text in index:
+        return text
+    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else None
+    return number if number is not None and number in index else text
+
+
+@command
+def explain(
+    index: IndexPath,
+    id: Annotated[str, typer.Argument(help="The id of a subscription.")],
+    event: Annotated[str, typer.Argument(help="An event: JSON, @file, or - for the standard input.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of a tree.")] = False,
+) -> None:
+    """Why does a subscription match an event, or why not?
+
+    Example: tellwhen explain index cheap '{"price": 12}'
+    """
+    opened = tw.Index.load(index)
+    found = opened.explain(known_id(opened, id), one_event(event))
+    if as_json:
+        json_line(_as_json(found))
+    else:
+        out.print(str(found), markup=False, soft_wrap=True)
+
+
+def _as_json(explanation: Any) -> dict[str, Any]:
+    parts = [_as_json(part) for part in explanation.parts]
+    return {
+        "expression": str(explanation.expression),
+        "value": explanation.value,
+        "note": explanation.note,
+        "parts": parts,
+    }
+
+
+@command
+def inspect(
+    index: IndexPath,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of tables.")] = False,
+) -> None:
+    """What is in an index: sizes, attributes with their types, and how the engine finds its subscriptions.
+
+    Example: tellwhen inspect index
+    """
+    opened = tw.Index.load(index)
+    stats, plan = opened.stats(), opened.plan()
+    if as_json:
+        json_line({"stats": stats, "types": opened.types, "plan": plan._asdict()})
+        return
+    sizes = Table("", "", title=str(opened), show_header=False)
+    for name, value in stats["bytes"].items():
+        sizes.add_row(name, f"{value / 1e6:,.1f} MB")
+    for name in ("attributes", "domains", "predicates"):
+        sizes.add_row(name, f"{stats[name]:,}")
+    out.print(sizes)
+    types = Table("attribute", "type")
+    for name, kind in list(opened.types.items())[:40]:
+        types.add_row(name, kind)
+    out.print(types)
+    if len(opened.types) > 40:
+        out.print(f"... and {len(opened.types) - 40:,} more attributes")
+    out.print(str(plan), markup=False, soft_wrap=True)

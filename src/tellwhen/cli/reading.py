@@ -1,0 +1,167 @@
+"""What is in this file? Subscriptions or events: JSON lines, CSV, Parquet or Arrow; - is the standard input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tellwhen.errors import EventError, ExpressionError, FormatError
+from tellwhen.subscriptions import COLUMNS, rows_of
+
+Format = Literal["jsonl", "csv", "parquet", "arrow", "text"]
+
+SUFFIXES: dict[str, Format] = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
+    ".feather": "arrow", ".ipc": "arrow", ".txt": "text", ".rules": "text",
+}  # fmt: skip
+
+EVENTS_AT_ONCE = 16_384
+
+
+def format_of(path: str, given: str | None = None) -> Format:
+    """How a file is written, by its name unless it is said."""
+    if given is not None:
+        if given not in SUFFIXES.values():
+            raise FormatError(f"there is no format {given}; there are {', '.join(dict.fromkeys(SUFFIXES.values()))}")
+        return given  # type: ignore[return-value]
+    if path == "-":
+        return "jsonl"
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise FormatError(f"{path}: its name does not tell the format; say --format, or name it {', '.join(SUFFIXES)}")
+    return SUFFIXES[suffix]
+
+
+@contextmanager
+def _lines(path: str) -> Iterator[IO[str]]:
+    if path == "-":
+        yield sys.stdin
+    else:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            yield file
+
+
+def _tables(path: str, kind: Format) -> Iterator[pa.Table]:
+    """The batches of a Parquet or Arrow file."""
+    try:
+        source: Any = sys.stdin.buffer if path == "-" else path
+        if kind == "parquet":
+            if path == "-":
+                source = pa.BufferReader(sys.stdin.buffer.read())
+            for batch in pq.ParquetFile(source).iter_batches(EVENTS_AT_ONCE):
+                yield pa.Table.from_batches([batch])
+        else:
+            yield from _arrow(source)
+    except pa.ArrowException as error:
+        raise FormatError(f"{path} cannot be read as {kind}: {error}") from None
+
+
+def _arrow(source: Any) -> Iterator[pa.Table]:
+    """A file or a stream of Arrow."""
+    opened = pa.memory_map(source) if isinstance(source, str) else pa.BufferReader(source.read())
+    try:
+        reader = pa.ipc.open_file(opened)
+        batches: Iterable[pa.RecordBatch] = (reader.get_batch(n) for n in range(reader.num_record_batches))
+    except pa.ArrowInvalid:
+        opened.seek(0)
+        batches = pa.ipc.open_stream(opened)
+    for batch in batches:
+        yield pa.Table.from_batches([batch])
+
+
+# subscriptions
+
+
+def subscriptions(path: str, given: str | None = None) -> Iterator[Any]:
+    """Rows for `add_many`."""
+    kind = format_of(path, given)
+    if kind in ("parquet", "arrow"):
+        for table in _tables(path, kind):
+            yield from rows_of(table)
+        return
+    with _lines(path) as lines:
+        if kind == "csv":
+            yield from _csv_subscriptions(path, lines)
+        elif kind == "text":
+            yield from ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
+        else:
+            yield from _json_subscriptions(path, lines)
+
+
+def _csv_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
+    reader = csv.DictReader(lines)
+    _require(path, reader.fieldnames or [])
+    for row in reader:
+        try:
+            score = float(row["score"]) if row.get("score") else None
+            weights = json.loads(row["weights"]) if row.get("weights") else None
+        except ValueError as error:
+            raise FormatError(f"{path}, line {reader.line_num}: {error}") from None
+        yield row["id"], row["expression"], score, weights, row.get("payload") or None
+
+
+def _json_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row = _object(path, number, line)
+        missing = [name for name in COLUMNS[:2] if name not in row]
+        if missing:
+            raise ExpressionError(f"{path}, line {number}: a subscription has an id and an expression, not only {row}")
+        yield tuple(row.get(name) for name in COLUMNS)
+
+
+def _require(path: str, names: Iterable[str]) -> None:
+    missing = [name for name in COLUMNS[:2] if name not in names]
+    if missing:
+        raise FormatError(f"{path} has no column {missing[0]}, but {', '.join(names) or 'none'}")
+
+
+def _object(path: str, number: int, line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise EventError(f"{path}, line {number}: this is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise EventError(f"{path}, line {number}: this is no JSON object: {line.strip()[:60]}")
+    return found
+
+
+# events
+
+
+def events(path: str, given: str | None = None) -> Iterator[list[dict[str, Any]] | pa.Table]:
+    """Events, some at a time: in tables, or as dicts."""
+    kind = format_of(path, given)
+    if kind == "text":
+        raise FormatError(f"{path}: events are JSON lines, CSV, Parquet or Arrow")
+    if kind in ("parquet", "arrow"):
+        yield from _tables(path, kind)
+        return
+    with _lines(path) as lines:
+        if kind == "csv":
+            yield from _csv_events(lines)
+        else:
+            numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+            while block := list(islice(numbered, EVENTS_AT_ONCE)):
+                yield [_object(path, number, line) for number, line in block]
+
+
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+
+
+def _csv_events(lines: IO[str]) -> Iterator[pa.Table]:
+    """As maps of text, which is read as what subscriptions compare it with; an empty cell is no value."""
+    reader = csv.DictReader(lines)
+    while block := list(islice(reader, EVENTS_AT_ONCE)):
+        rows = [[(name, text) for name, text in row.items() if name and text not in ("", None)] for row in block]
+        yield pa.table({"event": pa.array(rows, TEXT_MAP)})

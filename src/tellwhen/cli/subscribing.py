@@ -1,0 +1,158 @@
+"""`tellwhen validate`, `build` and `convert`: files of subscriptions in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+import tellwhen as tw
+from tellwhen.cli.reading import events as read_events
+from tellwhen.cli.reading import format_of, subscriptions
+from tellwhen.cli.told import FAILED, command, fail, json_line, out, progress, told
+from tellwhen.cli.writing import write
+from tellwhen.errors import counted
+from tellwhen.subscriptions import Rejected
+
+Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="jsonl, csv, parquet, arrow or text, if the name does not tell.")
+]
+SchemaOption = Annotated[Path | None, typer.Option("--schema", help='A JSON file of types: {"price": "float"}.')]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse attributes that the schema does not declare.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")]
+
+
+def _schema(file: Path | None, strict: bool) -> tw.Schema:
+    if file is None:
+        if strict:
+            fail("--strict needs a --schema")
+        return tw.Schema()
+    try:
+        return tw.Schema(json.loads(file.read_text()), strict=strict)
+    except ValueError as error:
+        fail(f"{file}: {error}")
+
+
+def _all(files: list[str], form: str | None) -> Iterator[Any]:
+    with progress("subscriptions") as done:
+        for file in files:
+            for row in subscriptions(file, form):
+                done(1)
+                yield row
+
+
+@command
+def validate(
+    files: Files,
+    schema: SchemaOption = None,
+    strict: StrictOption = False,
+    lint: Annotated[bool, typer.Option(help="Also tell what is probably not meant.")] = True,
+    against: Annotated[Path | None, typer.Option(help="An index that they are to be added to.")] = None,
+    form: FormatOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check files of subscriptions: what is wrong with which one, and where. Exits with 1 if there are errors.
+
+    Example: tellwhen validate rules.jsonl --schema types.json
+    """
+    index = None if against is None else tw.Index.load(against)
+    types = None if index is not None and schema is None else _schema(schema, strict)
+    report = tw.validate(_all(files, form), types, lint=lint, against=index)
+    if as_json:
+        for one in report.findings:
+            json_line(one._asdict())
+    else:
+        out.print(str(report), markup=False, soft_wrap=True)
+    if report.of("error"):
+        raise typer.Exit(FAILED)
+
+
+@command
+def build(
+    files: Files,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the index.")],
+    engine: Annotated[str, typer.Option(help="See `tellwhen engines`.")] = "auto",
+    schema: SchemaOption = None,
+    strict: StrictOption = False,
+    quarantine: Annotated[
+        str | None, typer.Option(help="A file for faulty subscriptions; without it, one is an error.")
+    ] = None,
+    replace: Annotated[bool, typer.Option(help="Of an id that comes twice, the last one counts.")] = False,
+    observe: Annotated[str | None, typer.Option(help="A file of typical events, by which the engine chooses.")] = None,
+    form: FormatOption = None,
+    as_json: JsonOption = False,
+    spark: Annotated[str | None, typer.Option(help="Build on Spark, with this master: local[*], spark://...")] = None,
+) -> None:
+    """Build an index of files of subscriptions, in a directory.
+
+    Example: tellwhen build rules.jsonl more.csv -o index --quarantine faulty.jsonl
+    """
+    if quarantine is not None:
+        format_of(quarantine)
+    types = _schema(schema, strict)
+    if spark is not None:
+        from tellwhen.cli.sparking import build_on_spark
+
+        built, faulty = build_on_spark(spark, files, output, engine, types, observe, form)
+    else:
+        built, faulty = _built(files, output, engine, types, observe, form, replace, quarantine is not None)
+    if quarantine is not None:
+        write([_rejected(faulty)], quarantine)
+    if as_json:
+        json_line({"subscriptions": built, "quarantined": len(faulty), "index": str(output)})
+    else:
+        told.print(f"{counted(built, 'subscription')} in {output}", soft_wrap=True)
+        if faulty:
+            told.print(f"{counted(len(faulty), 'faulty one')} in {quarantine}", soft_wrap=True)
+
+
+def _built(
+    files: list[str], output: Path, engine: str, schema: tw.Schema, observe: str | None, form: str | None,
+    replace: bool, has_quarantine: bool,
+) -> tuple[int, list[Rejected]]:  # fmt: skip
+    index, faulty = tw.Index(engine, schema), []
+    if has_quarantine:
+        faulty = index.add_many(_all(files, form), replace=replace, errors="quarantine")
+    else:
+        index.add_many(_all(files, form), replace=replace)
+    if observe is not None:
+        for some in read_events(observe):
+            index.observe(some)
+    index.rebuild().save(output)
+    return len(index), faulty
+
+
+def _rejected(faulty: list[Rejected]) -> pa.RecordBatch:
+    fields = [("id", pa.string()), ("expression", pa.string()), ("position", pa.int64()), ("reason", pa.string())]
+    columns = zip(*faulty, strict=True) if faulty else [[], [], [], []]
+    texts = [[one if one is None or (isinstance(one, int) and name == "position") else str(one) for one in column]
+             for (name, _), column in zip(fields, columns, strict=True)]  # fmt: skip
+    arrays = [pa.array(column, kind) for (_, kind), column in zip(fields, texts, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
+
+
+@command
+def convert(
+    source: Annotated[str, typer.Argument(help="A file of subscriptions, or the directory of an index.")],
+    target: Annotated[str, typer.Argument(help="A file: .jsonl, .csv, .parquet or .arrow.")],
+    form: FormatOption = None,
+) -> None:
+    """Write subscriptions in another format: those of a file, or of an index.
+
+    Example: tellwhen convert index rules.parquet
+    """
+    if source != "-" and Path(source).is_dir():
+        index = tw.Index.load(source)
+    else:
+        index = tw.Index().add_many(_all([source], form))
+    table = index.to_arrow()
+    if format_of(target) == "csv":  # which has no maps
+        weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]
+        table = table.set_column(3, "weights", pa.array(weights, pa.string()))
+    count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target)
+    told.print(f"{counted(count, 'subscription')} in {target}", soft_wrap=True)

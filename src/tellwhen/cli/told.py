@@ -1,0 +1,73 @@
+"""How does a command end? With an exit code and, if it fails, one sentence that says where and what to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tellwhen.errors import TellwhenError
+
+FAILED, STOPPED, CLOSED = 1, 130, 141
+"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone."""
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+out = Console(highlight=False)
+told = Console(stderr=True, highlight=False)
+"""For people: results go to the standard output, all else here."""
+
+
+def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A command whose errors are told in one sentence."""
+
+    @wraps(run)
+    def running(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+        # A command shows a status of its own: no notice about compiling, and warnings only at its end.
+        logging.getLogger("tellwhen").setLevel(logging.ERROR)
+        try:
+            return run(*given, **named)
+        except TellwhenError as error:
+            fail(error)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at its end
+            raise typer.Exit(CLOSED) from None
+        except KeyboardInterrupt:
+            told.print("stopped")
+            raise typer.Exit(STOPPED) from None
+        except (OSError, pa.ArrowException) as error:
+            fail(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error)
+
+    return running
+
+
+def fail(reason: object) -> NoReturn:
+    """End with an error."""
+    told.print(f"[red]{escape(str(reason))}[/red]", soft_wrap=True)
+    raise typer.Exit(FAILED)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int], None]]:
+    """Shows how many of something are done, where somebody sees it; gives what counts some more."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,}"), TimeElapsedColumn()
+    with Progress(*columns, console=told, transient=True, disable=not told.is_terminal) as shown:
+        task = shown.add_task(what)
+        yield lambda some: shown.advance(task, some)
+
+
+def json_line(value: Any) -> None:
+    """One line of JSON on the standard output."""
+    print(json.dumps(value, ensure_ascii=False, default=str))

@@ -1,0 +1,263 @@
+"""Does every command do what it says, and say what is wrong, whatever it is given?"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import tellwhen as tw
+from tellwhen.cli import app
+
+RULES = [
+    {"id": "cheap", "expression": "price < 20", "score": 2.5, "payload": {"tenant": 7}},
+    {"id": "rome", "expression": "city = 'Rome' AND price * qty > 10", "weights": {"city": 2.0}},
+    {"id": "tags", "expression": "tags HAS ANY ('a', 'b')"},
+]
+EVENTS = [
+    {"id": "e1", "price": 12, "city": "Rome", "qty": 1},
+    {"id": "e2", "price": 30, "city": "Rome", "qty": 1},
+    {"id": "e3", "tags": ["b"]},
+]
+MATCHES = [("e1", "cheap"), ("e1", "rome"), ("e2", "rome"), ("e3", "tags")]
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines("rules.jsonl", RULES)
+    lines("events.jsonl", EVENTS)
+    tw.Index().add_many(RULES).save("index")
+    return tmp_path
+
+
+def lines(path, rows):
+    with open(path, "w") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def run(*arguments, code=0, given=None):
+    done = CliRunner().invoke(app, [str(one) for one in arguments], input=given)
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
+
+
+def rows(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def pairs(found):
+    return sorted((row["event_id"], row["subscription_id"]) for row in found)
+
+
+@pytest.mark.usefixtures("work")
+def test_from_a_file_to_matches():
+    assert "3 subscriptions in built" in run("build", "rules.jsonl", "-o", "built").stderr
+    assert dict(tw.Index.load("built").texts()) == {row["id"]: row["expression"] for row in RULES}
+    done = run("match", "built", "events.jsonl", "--event-id", "id")
+    assert pairs(rows(done.stdout)) == MATCHES
+    assert "3 events, 4 matches" in done.stderr
+    numbered = rows(run("match", "built", "events.jsonl").stdout)
+    assert pairs(numbered) == [(0, "cheap"), (0, "rome"), (1, "rome"), (2, "tags")]
+    given = "\n".join(map(json.dumps, EVENTS))
+    assert pairs(rows(run("match", "built", "-", "--event-id", "id", given=given).stdout)) == MATCHES
+    chosen = rows(run("match", "built", "events.jsonl", "--where", "tenant=7", "--payload", "tenant").stdout)
+    assert chosen == [{"event_id": 0, "subscription_id": "cheap", "tenant": 7}]
+    counts = rows(run("match", "built", "events.jsonl", "--count").stdout)
+    assert counts == [{"event_id": n, "count": count} for n, count in enumerate([2, 1, 1])]
+    best = rows(run("top-k", "built", "events.jsonl", "-k", 1).stdout)
+    assert [(row["event_id"], row["subscription_id"]) for row in best] == [(0, "cheap"), (1, "rome"), (2, "tags")]
+    relaxed = rows(run("top-k", "built", "events.jsonl", "--relaxed", "-k", 1).stdout)
+    assert relaxed[0]["subscription_id"] == "rome"
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow"])
+def test_every_format_of_results_and_subscriptions(suffix, monkeypatch):
+    monkeypatch.setattr("tellwhen.cli.reading.EVENTS_AT_ONCE", 2)
+    run("match", "index", "events.jsonl", "-o", f"matches.{suffix}", "--event-id", "id")
+    if suffix == "parquet":
+        assert pairs(pq.read_table("matches.parquet").to_pylist()) == MATCHES
+    elif suffix == "arrow":
+        assert pairs(pa.ipc.open_file("matches.arrow").read_all().to_pylist()) == MATCHES
+    run("convert", "index", f"again.{suffix}")
+    run("build", f"again.{suffix}", "-o", "again")
+    one, other = tw.Index.load("index"), tw.Index.load("again")
+    for ask in (lambda i: dict(i.texts()), lambda i: [i.score(x) for x in i], lambda i: [i.payload(x) for x in i]):
+        assert ask(one) == ask(other)
+    assert [other.weights(id_) for id_ in other] == [one.weights(id_) for id_ in one]
+    assert sorted(os.listdir(".")) == sorted([
+        "again", f"again.{suffix}", "events.jsonl", "index", f"matches.{suffix}", "rules.jsonl"
+    ])  # fmt: skip
+
+
+@pytest.mark.usefixtures("work")
+def test_every_format_of_events():
+    flat = [{name: value for name, value in event.items() if name != "tags"} for event in EVENTS]
+    pq.write_table(pa.Table.from_pylist(flat), "events.parquet")
+    table = pa.Table.from_pylist(flat)
+    with pa.ipc.new_stream("events.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with open("events.csv", "w") as file:
+        file.write("price,city,qty\n12,Rome,1\n30,Rome,1\n,,\n")
+    for name in ("events.parquet", "events.arrow", "events.csv"):
+        assert pairs(rows(run("match", "index", name).stdout)) == [(0, "cheap"), (0, "rome"), (1, "rome")]
+
+
+@pytest.mark.usefixtures("work")
+def test_validate_and_quarantine():
+    lines("more.jsonl", [{"id": "bad", "expression": "price <"}, {"id": "never", "expression": "x > 5 AND x < 3"}])
+    done = run("validate", "rules.jsonl", "more.jsonl", code=1)
+    assert "5 subscriptions: 1 error, 1 warning, 0 hints" in done.stdout
+    found = rows(run("validate", "more.jsonl", "--json", code=1).stdout)
+    assert [(one["kind"], one["id"], one["position"]) for one in found] == [
+        ("error", "bad", 7),
+        ("warning", "never", None),
+    ]
+    assert run("validate", "rules.jsonl").stdout.startswith("3 subscriptions: 0 errors")
+    with open("types.json", "w") as file:
+        json.dump({"price": "float", "city": "string", "qty": "int"}, file)
+    assert "tags is not declared" in run("validate", "rules.jsonl", "--schema", "types.json", "--strict", code=1).stdout
+    assert (
+        "says the same as 'cheap'"
+        in run("validate", "-", "--against", "index", given='{"id": 1, "expression": "price < 20"}').stdout
+    )
+    assert "subscription 'bad'" in run("build", "more.jsonl", "-o", "none", code=1).stderr
+    assert not os.path.exists("none")
+    run("build", "rules.jsonl", "more.jsonl", "-o", "some", "--quarantine", "faulty.jsonl")
+    (faulty,) = rows(Path("faulty.jsonl").read_text())
+    assert (faulty["id"], faulty["position"], len(tw.Index.load("some"))) == ("bad", 7, 4)
+    told = rows(run("build", "rules.jsonl", "-o", "again", "--json", "--observe", "events.jsonl").stdout)
+    assert told == [{"subscriptions": 3, "quarantined": 0, "index": "again"}]
+    assert tw.Index.load("again").profile.events == 3
+
+
+@pytest.mark.usefixtures("work")
+def test_explain_and_inspect():
+    assert "price is 12" in run("explain", "index", "cheap", '{"price": 12}').stdout
+    assert "price is 12" in run("explain", "index", "cheap", "-", given='{"price": 12}').stdout
+    with open("event.json", "w") as file:
+        file.write('{"price": 40}')
+    (told,) = rows(run("explain", "index", "cheap", "@event.json", "--json").stdout)
+    assert (told["value"], told["expression"]) == (False, "price < 20")
+    shown = run("inspect", "index").stdout
+    assert "price * qty" in shown
+    (found,) = rows(run("inspect", "index", "--json").stdout)
+    assert (found["stats"]["subscriptions"], found["types"]["city"]) == (3, "string")
+    tw.Index().add(7, "x = 1").save("numbers")
+    assert "x is 1" in run("explain", "numbers", 7, '{"x": 1}').stdout
+
+
+@pytest.mark.usefixtures("work")
+def test_what_is_wrong_with_events_is_told():
+    lines("odd.jsonl", [{"price": "12", "City": "Rome"}])
+    told = run("match", "index", "odd.jsonl").stderr
+    assert "price: 1 value of a wrong type" in told
+    assert "no event that was looked at has city; did you mean City?" in told
+
+
+@pytest.mark.usefixtures("work")
+def test_the_shell():
+    asked = [
+        '{"price": 12}',
+        "why rome",
+        "top 1",
+        "show cheap",
+        "find city",
+        "add new price > 1",
+        "what",
+        "why no",
+        "{",
+    ]
+    said = run("shell", "index", given="\n".join(asked) + "\n").stdout
+    for part in (
+        "1 match",
+        "city is missing",
+        "2.5  cheap",
+        "4 subscriptions",
+        "what is no event",
+        "no subscription 'no'",
+        "no JSON",
+    ):
+        assert part in said, said
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["match", "nothing", "events.jsonl"], "there is no index in nothing"),
+        (["match", "index", "nothing.jsonl"], "nothing.jsonl: No such file"),
+        (["match", "index", "events.what"], "does not tell the format"),
+        (["match", "index", "events.jsonl", "--format", "xml"], "there is no format xml"),
+        (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: this is no JSON"),
+        (["match", "index", "list.jsonl"], "list.jsonl, line 1: this is no JSON object"),
+        (["match", "index", "half.parquet"], "half.parquet cannot be read as parquet"),
+        (["match", "index", "events.jsonl", "--event-id", "no"], "has no no to be called by"),
+        (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
+        (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
+        (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),
+        (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),
+        (["build", "events.jsonl", "-o", "x"], "a subscription has an id and an expression"),
+        (["build", "rules.jsonl", "rules.jsonl", "-o", "x"], "'cheap' is given twice"),
+        (["build", "rules.jsonl", "-o", "x", "--engine", "nothing"], "there is no engine 'nothing'"),
+        (["build", "rules.jsonl", "-o", "x", "--schema", "broken.jsonl"], "broken.jsonl:"),
+        (["build", "rules.jsonl", "-o", "x", "--strict"], "--strict needs a --schema"),
+        (["build", "rules.jsonl", "-o", "events.jsonl"], "is a file"),
+        (["explain", "index", "no", "{}"], "there is no subscription 'no'"),
+        (["explain", "index", "cheap", "price"], "an event is a JSON object"),
+        (["explain", "index", "cheap", "[1]"], "an event is a JSON object"),
+        (["generate", "nothing", "-o", "x"], "there is no workload nothing"),
+        (["warm", "nothing"], "there is no engine 'nothing'"),
+        (["inspect", "events.jsonl"], "there is no index in"),
+    ],
+)
+def test_what_is_given_wrongly(arguments, message):
+    with open("broken.jsonl", "w") as file:
+        file.write('{"price": 1}\n{"price":\n')
+    with open("list.jsonl", "w") as file:
+        file.write("[1]\n")
+    with open("columns.csv", "w") as file:
+        file.write("a,b\n1,2\n")
+    pq.write_table(pa.table({"price": list(range(1000))}), "half.parquet")
+    with open("half.parquet", "r+b") as file:
+        file.truncate(900)
+    done = run(*arguments, code=1)
+    assert message in done.stderr.replace("\n", " ")
+    assert not os.path.exists("x")
+
+
+@pytest.mark.usefixtures("work")
+def test_generated_data_is_what_other_commands_take():
+    run("generate", "groups", "-o", "data", "--subscriptions", 50, "--events", 20)
+    run("build", "data/subscriptions.jsonl", "-o", "data/index")
+    assert "20 events" in run("match", "data/index", "data/events.jsonl").stderr
+
+
+def started(*arguments, **options):
+    command = [sys.executable, "-m", "tellwhen", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.usefixtures("work")
+def test_a_reader_that_goes_away_and_ctrl_c():
+    lines("many.jsonl", [{"price": 1}] * 60_000)
+    reading = started("match", "index", "many.jsonl")
+    assert "cheap" in reading.stdout.readline()
+    reading.stdout.close()
+    assert reading.wait(120) == 141
+    assert reading.stderr.read() == ""
+    waiting = started("match", "index", "-", stdin=subprocess.PIPE)
+    waiting.stdin.write('{"price": 1}\n')
+    waiting.stdin.flush()
+    time.sleep(3)  # until it waits for more
+    waiting.send_signal(signal.SIGINT)
+    _, told = waiting.communicate(timeout=120)
+    assert (waiting.returncode, "Traceback" in told) == (130, False)
