@@ -55,6 +55,25 @@ def test_a_strict_schema(spark, tmp_path):
         tws.build(raw, tmp_path / "j", schema=schema)
 
 
+def test_a_renamed_column_is_told(spark, tmp_path, caplog):
+    raw = spark.createDataFrame([("a", "user.age > 1 AND price * 2 < 9")], "id string, expression string")
+    tws.build(raw, tmp_path / "i")
+    events = spark.createDataFrame([(1, 4, (3, 2))], "event_id int, Price int, user struct<Age:int,x:int>")
+    wanted = [
+        "subscriptions ask for user.age, which is no column; there is user.Age, which nobody asks for",
+        "subscriptions ask for price, which is no column; there is Price, which nobody asks for",
+    ]
+    for frame, attributes in ((events, None), (events, ["Price", "user"]), (events.selectExpr(
+        "event_id", "struct(Price, user) AS attributes"), "attributes")):  # fmt: skip
+        caplog.clear()
+        tws.match(frame, tmp_path / "i", attributes=attributes)
+        assert sorted(one.message for one in caplog.records if "ask for" in one.message) == sorted(wanted)
+    caplog.clear()
+    fine = events.selectExpr("event_id", "Price AS price", "struct(user.Age AS age) AS user")
+    assert tws.match(fine, tmp_path / "i", attributes=None).count() == 1
+    assert not [one for one in caplog.records if "ask for" in one.message]
+
+
 def test_what_events_lack(spark, tmp_path):
     raw = spark.createDataFrame([rule[:2] for rule in RULES], "id string, expression string")
     tws.build(raw, tmp_path / "i")

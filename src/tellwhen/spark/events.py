@@ -97,6 +97,14 @@ def prepare(
     raise SchemaError(f"the column {attributes!r} is {kind.simpleString()}; it must be a map, struct, variant or JSON")
 
 
+def column_names(fields: StructType, before: str = "") -> Iterator[str]:
+    """The attributes that columns bring, those of structs with dotted names."""
+    for field in fields.fields:
+        yield before + field.name
+        if isinstance(field.dataType, StructType):
+            yield from column_names(field.dataType, f"{before}{field.name}.")
+
+
 def refuse_clashes(names: Sequence[str], kinds: Sequence[DataType], types: Mapping[str, Any]) -> None:
     """Raises SchemaError for a column whose values can never be of the declared type."""
     for name, kind in zip(names, kinds, strict=True):

@@ -14,6 +14,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -23,13 +24,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
 
 from tellwhen.errors import TellwhenError
+from tellwhen.fit import missing_in
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import column, id_type
-from tellwhen.spark.events import prepare
+from tellwhen.spark.events import column_names, prepare
 from tellwhen.spark.serving import Served
 from tellwhen.spark.tasks import cores, mapped
 from tellwhen.spark.workers import UNDEFINED, Arriving, Finder, Local, Sending, packed_event
 from tellwhen.warehouse.leases import lease
+from tellwhen.warehouse.opening import read_dictionary
 from tellwhen.warehouse.versions import Version, located, read_version
 
 Plan = Literal["auto", "local", "routed"]
@@ -85,12 +88,26 @@ class Query:
         self.plan, why = choose(self.version, plan)
         log.info("%s", _told(self.version, self.plan, why))
         self.frame, form = prepare(events, event_id, attributes, self.version.schema.types)
+        if form.kind in ("columns", "struct"):
+            names = [attributes] if isinstance(attributes, str) else attributes or events.columns
+            given = [field for field in events.schema.fields if field.name in names]
+            self._tell_missing(root, given[0].dataType if isinstance(attributes, str) else StructType(given))
         number = None if events.isStreaming and version is None else self.version.version
         if number is not None:
             lease(root, number)  # until the first task renews it
         if observe is None:  # a name may occur once in a query, which may match several times
             observe = "tellwhen" if events.isStreaming else f"tellwhen-{uuid.uuid4().hex}"
         self._observe, self._worker = observe, (root, number, form, event_id)
+
+    def _tell_missing(self, root: Path, fields: DataType) -> None:
+        """Log what subscriptions ask for, if no column is called so, but one that nobody asks for nearly so."""
+        assert isinstance(fields, StructType)
+        asked = read_dictionary(root / self.version.dictionary, verify=False)
+        for name, near in missing_in(column_names(fields), asked)[0].items():
+            if near is not None:
+                log.warning(
+                    "subscriptions ask for %s, which is no column; there is %s, which nobody asks for", name, near
+                )
 
     @property
     def kind(self) -> DataType:
