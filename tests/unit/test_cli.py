@@ -111,6 +111,32 @@ def test_every_format_of_events():
         assert pairs(rows(run("match", "index", name).stdout)) == [(0, "cheap"), (0, "rome"), (1, "rome")]
 
 
+ODD = [
+    [{"x": 1}, {"x": 2.5}, {"x": 9007199254740993}], [{"x": "2026-01-01"}, {"x": "2026-01-02T00:00:00"}],
+    [{"x": 1}, {"x": "1"}], [{"x": [1, "a"]}, {}], [{}, {}], [{"x": None}, {"x": {"y": [1, 2]}}], [{"x": 1 << 70}],
+    [{"x": {"y": 1}}, {"x": [{"y": 1}]}], [{"x": True}, {"x": 0}], [{"x.y": 1}, {"x": {"y": 2}}], [{"x": "é\u0000"}],
+    [{"x": -0.0}, {"x": 1e300}], [{"x": [[1], [2]]}], [{"x": [{"y": 1}, {"y": 9}]}, {"x": []}], [{"x": ["a", None]}],
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("events", ODD, ids=str)
+@pytest.mark.parametrize("size", [7, 1 << 22])
+def test_no_value_becomes_another_one_on_its_way(events, size, monkeypatch):
+    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", size)
+    texts = [
+        "x = 1", "x > 2.4", "x = 9007199254740993", "x = '2026-01-01'", "x = '1'", "x = TRUE", "x.y > 0", "x IS NULL",
+        "x[y > 5]", "x HAS ANY ('a')", "NOT x = 1", "x LIKE '%'", "x >= 0", "x = DATE '2026-01-01'",
+    ]  # fmt: skip
+    index = tw.Index().add_many(dict(enumerate(texts)))
+    index.save("odd")
+    lines("odd.jsonl", events)
+    wanted = sorted((n, id_) for n, event in enumerate(events) for id_ in index.match(event))
+    assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == wanted
+    Path("odd.jsonl").write_bytes(b"\xef\xbb\xbf" + Path("odd.jsonl").read_bytes().rstrip().replace(b"\n", b"\r\n\n"))
+    assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == wanted
+
+
 @pytest.mark.usefixtures("work")
 def test_validate_and_quarantine():
     lines("more.jsonl", [{"id": "bad", "expression": "price <"}, {"id": "never", "expression": "x > 5 AND x < 3"}])
@@ -200,7 +226,7 @@ def test_the_shell():
         (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: this is no JSON"),
         (["match", "index", "list.jsonl"], "list.jsonl, line 1: this is no JSON object"),
         (["match", "index", "half.parquet"], "half.parquet cannot be read as parquet"),
-        (["match", "index", "events.jsonl", "--event-id", "no"], "has no no to be called by"),
+        (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no to call events by"),
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
 import pyarrow.parquet as pq
+import pyarrow.types as pt
 
 from tellwhen.errors import EventError, ExpressionError, FormatError
 from tellwhen.subscriptions import COLUMNS, rows_of
@@ -25,6 +29,7 @@ SUFFIXES: dict[str, Format] = {
 }  # fmt: skip
 
 EVENTS_AT_ONCE = 16_384
+BLOCK_BYTES = 1 << 22
 
 
 def format_of(path: str, given: str | None = None) -> Format:
@@ -147,13 +152,68 @@ def events(path: str, given: str | None = None) -> Iterator[list[dict[str, Any]]
     if kind in ("parquet", "arrow"):
         yield from _tables(path, kind)
         return
+    if kind == "jsonl":
+        yield from _json_events(path)
+        return
     with _lines(path) as lines:
-        if kind == "csv":
-            yield from _csv_events(lines)
-        else:
-            numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-            while block := list(islice(numbered, EVENTS_AT_ONCE)):
-                yield [_object(path, number, line) for number, line in block]
+        yield from _csv_events(lines)
+
+
+def _json_events(path: str) -> Iterator[list[dict[str, Any]] | pa.Table]:
+    number = 1
+    for block in _blocks(path):
+        yield _columns(block) or _objects(path, number, block)
+        number += block.count(b"\n")
+
+
+def _blocks(path: str) -> Iterator[bytes]:
+    """Whole lines, as many as have come: who feeds a pipe need not wait for others."""
+    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+        rest, before = b"", codecs.BOM_UTF8
+        while chunk := file.read1(BLOCK_BYTES):  # type: ignore[union-attr]
+            chunk, before = (rest + chunk).removeprefix(before), b""
+            end = chunk.rfind(b"\n") + 1
+            rest = chunk[end:]
+            if end:
+                yield chunk[:end]
+        if rest:
+            yield rest
+
+
+def _columns(block: bytes) -> pa.Table | None:
+    """The events as a table, by Arrow, in a tenth of the time; None if any value would become another one."""
+    try:
+        table = pj.read_json(pa.BufferReader(block), READ_WHOLE)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    lines = len([line for line in block.split(b"\n") if line.strip()])
+    is_plain = lines == table.num_rows and not any("." in name for name in table.column_names)
+    return table if is_plain and all(map(_is_kept, table.columns)) else None
+
+
+READ_WHOLE = pj.ReadOptions(block_size=1 << 30)
+
+
+def _is_kept(column: pa.ChunkedArray) -> bool:
+    """Does Arrow take the values as they are? Not text that looks like a time, nor large integers beside fractions."""
+    kind = column.type
+    if pt.is_list(kind):
+        return _is_kept(pc.list_flatten(column))
+    if pt.is_struct(kind):
+        return all(_is_kept(pc.struct_field(column, n)) for n in range(kind.num_fields))
+    if pt.is_floating(kind):
+        largest = pc.max(pc.abs(column)).as_py()
+        return largest is None or largest < EXACT
+    return pt.is_integer(kind) or pt.is_string(kind) or pt.is_boolean(kind) or pt.is_null(kind)
+
+
+EXACT = 1 << 53
+"""Integers up to here are doubles, too."""
+
+
+def _objects(path: str, first: int, block: bytes) -> list[dict[str, Any]]:
+    numbered = enumerate(block.decode("utf-8", "replace").split("\n"), first)
+    return [_object(path, number, line) for number, line in numbered if line.strip()]
 
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
