@@ -45,12 +45,12 @@ class Schema:
 
     __slots__ = ("reads_times", "strict", "types")
 
-    def __init__(self, types: Mapping[str, Type] | Iterable[tuple[str, Type]] = (), *, strict: bool = False) -> None:
+    def __init__(self, types: Mapping[str, str] | Iterable[tuple[str, str]] = (), *, strict: bool = False) -> None:
         if not isinstance(strict, bool):
             raise SchemaError(f"strict is True or False, not {shown(strict)}")
         self.strict = strict
         try:
-            self.types: dict[str, Type] = dict(types)
+            self.types: dict[str, Type] = dict(types)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise SchemaError(f"a schema is a mapping of names to types, not {shown(types)}") from None
         for attribute, type_ in self.types.items():

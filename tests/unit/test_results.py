@@ -233,6 +233,7 @@ def test_odd_columns_are_seen(column, caplog):
 def test_a_computed_value_that_is_undefined_is_counted_in_every_form(seed):
     rng = random.Random(seed)
     expressions = ["a + b > 3", "a / b > 1", "lower(s) = 'x'", "a < b", "length(s) > 0", "CAST(s AS int) = 1"]
+    expressions += rng.sample(["s + 1 > 2", "s > 5", "a = 'x'", "lower(a) = 'q'", "s = 'x'", "b > 3"], 3)
     rows = [
         {"a": rng.choice([1, 0, None, 7]), "b": rng.choice([0, 2, None, 5]), "s": rng.choice(["X", "1", None, ""])}
         for _ in range(60)
@@ -242,6 +243,16 @@ def test_a_computed_value_that_is_undefined_is_counted_in_every_form(seed):
     many.match_many(pa.Table.from_pylist(rows))
     assert one.stats()["mismatches"] == many.stats()["mismatches"]
     assert one.stats()["mismatches"]
+
+
+def test_a_value_of_a_wrong_type_is_counted_once():
+    index = tw.Index().add_many(
+        {"a": "load > 1", "b": "load * 2 > 1", "c": "errors > load * 100", "d": "lower(load) = 'x'"}
+    )
+    for events in ([{"load": "0.5", "errors": 1}], pa.table({"load": ["0.5"], "errors": [1]})):
+        one = tw.Index().merge(index)
+        one.match_many(events)
+        assert one.stats()["mismatches"] == {"load": 1}
 
 
 def test_a_renamed_column_is_seen(monkeypatch, caplog):

@@ -24,6 +24,24 @@ def test_quickstart():
         assert line in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("ads", ["4.00  Ad 601 of advertiser 23", "have spent their budgets", "segments HAS ANY ('cars')"]),
+        (
+            "alerts",
+            ["refused: lod > 0.9: lod is not declared; did you mean load?", "503 rules", "did you mean hostname?"],
+        ),
+        ("searches", ["listing 101 interests ann, eva", "'count': [1, 1, 1, 2, 1]", "no single value of price"]),
+    ],
+)
+def test_examples(name, lines):
+    done = subprocess.run([sys.executable, ROOT / "examples" / f"{name}.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for line in lines:
+        assert line in done.stdout, done.stdout
+
+
 QUICK_JAVA = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """A Java that starts quickly, and does not optimize what runs once."""
 

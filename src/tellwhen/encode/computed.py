@@ -43,7 +43,7 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
         if value is not None:
             found[name] = value
         elif all(is_present(found.get(part)) for part in term.names()):
-            blamed |= dict.fromkeys(to_blame(term, found))
+            blamed |= dict.fromkeys(to_blame(term, found, attributes))
     for name in attributes.brackets.keys() & found.keys():
         objects = objects_of(found[name])
         if objects:
@@ -54,16 +54,17 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
     return found
 
 
-def to_blame(term: Term, event: Mapping[str, Any]) -> list[str]:
-    """Why has a term no value on an event that has all its parts? The parts of a wrong type; if there are none, the
-    term itself."""
-    parts = [
-        name
-        for name, family in taken_families(term).items()
-        if family is not None
-        and not any(getattr(reduce(one), "family", None) == family for one in members(event[name]))
+def to_blame(term: Term, event: Mapping[str, Any], attributes: Attributes) -> list[str]:
+    """Why has a term no value on an event that has all its parts? The parts of a wrong type, but for those that are
+    counted anyway, since subscriptions compare them as well; if all are of the right type, the term itself."""
+    families = {name: {getattr(reduce(one), "family", None) for one in members(event[name])} for name in term.names()}
+    wrong = [
+        name for name, family in taken_families(term).items() if family is not None and family not in families[name]
     ]
-    return parts or [term.text]
+    known = attributes.by_name
+    return (
+        [name for name in wrong if name not in known or known[name].families & families[name]] if wrong else [term.text]
+    )
 
 
 # a table of them
@@ -127,7 +128,8 @@ class ComputedTable:
             is_undefined &= is_given
         families = taken_families(term)
         for row in np.flatnonzero(is_undefined).tolist():
-            for name in to_blame(term, {part: self._values(part, families[part])[row] for part in families}):
+            event = {part: self._values(part, families[part])[row] for part in families}
+            for name in to_blame(term, event, self._attributes):
                 self._note(name, row)
 
     def _note(self, name: str, row: int) -> None:
