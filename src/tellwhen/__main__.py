@@ -2,4 +2,5 @@
 
 from tellwhen.cli import app
 
-app(prog_name="tellwhen")
+if __name__ == "__main__":
+    app(prog_name="tellwhen")

@@ -36,7 +36,9 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     @wraps(run)
     def running(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
         # A command shows a status of its own: no notice about compiling, and warnings only at its end.
-        logging.getLogger("tellwhen").setLevel(logging.ERROR)
+        log = logging.getLogger("tellwhen")
+        before = log.level
+        log.setLevel(logging.ERROR)
         try:
             return run(*given, **named)
         except TellwhenError as error:
@@ -49,6 +51,8 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             raise typer.Exit(STOPPED) from None
         except (OSError, pa.ArrowException) as error:
             fail(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error)
+        finally:
+            log.setLevel(before)
 
     return running
 
