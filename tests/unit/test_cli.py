@@ -272,6 +272,7 @@ def started(*arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("work")
 def test_a_reader_that_goes_away_and_ctrl_c():
     lines("many.jsonl", [{"price": 1}] * 60_000)

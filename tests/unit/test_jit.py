@@ -87,6 +87,7 @@ def first(read_only, tmp_path_factory):
     return run(FIRST_MATCH, environment(read_only, temporary)), temporary
 
 
+@pytest.mark.slow
 def test_the_first_match_says_that_it_compiles(first):
     done, _ = first
     assert done.stdout == "['a']\n"
@@ -95,6 +96,7 @@ def test_the_first_match_says_that_it_compiles(first):
     assert "tellwhen warm" in done.stderr
 
 
+@pytest.mark.slow
 def test_temporary_files_are_in_one_private_place(first, read_only):
     """The next process finds them there: it compiles nothing, and says nothing."""
     _, temporary = first
@@ -108,6 +110,7 @@ def test_temporary_files_are_in_one_private_place(first, read_only):
     assert list(temporary.iterdir()) == [place]
 
 
+@pytest.mark.slow
 def test_a_warm_cache_that_cannot_be_written_is_copied(first, read_only, tmp_path):
     """As in an image whose cache was filled when it was made."""
     _, temporary = first

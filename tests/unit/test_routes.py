@@ -72,7 +72,7 @@ SHARDS = 16
 
 
 @pytest.mark.parametrize("has_profile", [False, True])
-@pytest.mark.parametrize("most", [4096, 1])
+@pytest.mark.parametrize("most", [1, pytest.param(4096, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.slow)])
 def test_no_match_is_lost(has_profile, most, seeds, monkeypatch):
     """Every operator and connective, values of every family, several values, intervals; coarse routes, too."""

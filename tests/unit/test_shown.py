@@ -27,7 +27,11 @@ def test_quickstart():
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("ads", ["4.00  Ad 601 of advertiser 23", "have spent their budgets", "segments HAS ANY ('cars')"]),
+        pytest.param(
+            "ads",
+            ["4.00  Ad 601 of advertiser 23", "have spent their budgets", "segments HAS ANY ('cars')"],
+            marks=pytest.mark.slow,
+        ),
         (
             "alerts",
             ["refused: lod > 0.9: lod is not declared; did you mean load?", "503 rules", "did you mean hostname?"],

@@ -183,6 +183,7 @@ def vars_of(work):
     return {name: getattr(work, name) for name in work.__dataclass_fields__}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work", [w for w in SMALL.values() if isinstance(w, ArrayWorkload)], ids=lambda w: type(w).__name__
 )
