@@ -26,13 +26,14 @@ from tellwhen.ranking import Best, joined
 from tellwhen.schema import Schema
 
 PAIRS_AT_ONCE = 1 << 20
-"""Rows of a batch, about: the next events are as many as would have so many matches."""
+"""About how many rows a batch has: by the matches of the last events it is chosen how many come next."""
 
 ROWS_MAX = 1 << 21
 """The most rows of a batch."""
 
 FOUND_MAX = 1 << 27
-"""Matches that events may have together, if each matches everything: so many are matched at once, at least 1,024."""
+"""The most matches that memory must hold at once, should every event match every subscription; but never fewer than
+1,024 events are matched together."""
 
 FIRST_EVENTS = 1_024
 """Events that are matched before it is known how many matches they have."""
@@ -64,8 +65,10 @@ class GivenEvents:
         self._type: pa.DataType | None = None
         self._kinds: set[str | None] = set()  # of what events were called, if they are dicts
         self.all: pa.Table | Iterable[Mapping[str, Any]] = as_table_or_dicts(events)
+        self._column: pa.ChunkedArray | None = None  # what events are called, if they are a table
         if event_id is not None and isinstance(self.all, pa.Table):
-            self._type = self._column().type
+            self._column = _checked_column(self.all, event_id)
+            self._type = self._column.type
 
     @property
     def stream(self) -> pa.Table | Iterable[Mapping[str, Any]]:
@@ -83,18 +86,6 @@ class GivenEvents:
                 self._called.append(called)
             yield event
 
-    def _column(self) -> pa.ChunkedArray:
-        table = self.all
-        assert isinstance(table, pa.Table)
-        column = _found(table, self._name or "")
-        if column is None:
-            names = ", ".join(table.column_names[:20]) or "none"
-            raise EventError(f"there is no column {self._name} to call events by; there are {names}")
-        if column.null_count:
-            position = column.is_null().to_numpy().argmax()
-            raise EventError(f"event {position} has no {self._name} to be called by")
-        return column
-
     def begin(self, first: int, count: int) -> None:
         """The next batch of events has come."""
         self._called, self._names = self._called[-count:], None
@@ -104,8 +95,8 @@ class GivenEvents:
         """What events are called, by their numbers from `first` on."""
         if self._name is None:
             return pa.array(numbers + first)
-        if isinstance(self.all, pa.Table):
-            found = self._column().take(pa.array(numbers + first))
+        if self._column is not None:
+            found = self._column.take(pa.array(numbers + first))
             return found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)
         if self._names is None:
             self._names = self._array()
@@ -143,6 +134,18 @@ def _kind(one: Any) -> str | None:
     if isinstance(one, dt.datetime):
         return f"datetime {one.tzinfo}"
     return next((kind.__name__ for kind in (str, bytes, dt.date) if isinstance(one, kind)), None)
+
+
+def _checked_column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column that events are called by."""
+    column = _found(table, name)
+    if column is None:
+        names = ", ".join(table.column_names[:20]) or "none"
+        raise EventError(f"there is no column {name} to call events by; there are {names}")
+    if column.null_count:
+        position = column.is_null().to_numpy().argmax()
+        raise EventError(f"event {position} has no {name} to be called by")
+    return column
 
 
 def _found(table: pa.Table, name: str) -> pa.ChunkedArray | None:

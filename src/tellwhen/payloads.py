@@ -118,7 +118,7 @@ class Payloads:
             self._texts.extend(texts)
 
     def align(self, count: int) -> None:
-        """After an undone change: none beyond so many slots."""
+        """After an undone change: forget those of later slots."""
         self._texts.align(min(count, len(self._texts)))
 
     def kept(self, slots: I32) -> Payloads:
@@ -223,16 +223,16 @@ class Columns:
             values = [_scalar(name, value) for value in several]
             if column is None:
                 if None not in values:
-                    self._tell(name, "", slots)
+                    self._tell(name, "")
                 tests.append((np.zeros(slots, dtype=np.int32), np.array([ABSENT] if None in values else [], np.int32)))
                 continue
             numbers = [number for value in values if (number := column.known.get(_key(value))) is not None]
             if values and not numbers:
-                self._tell(name, f" = {shown(values[0])}", slots, column.values[-1])
+                self._tell(name, f" = {shown(values[0])}", column.values[-1])
             tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))
         return Filter(tests)
 
-    def _tell(self, name: str, value: str, slots: int, example: Any = None) -> None:
+    def _tell(self, name: str, value: str, example: Any = None) -> None:
         """Once: a name or a value that no payload has may be a mistake."""
         if name not in self._told:
             self._told.add(name)

@@ -15,15 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def _read(spark: SparkSession, path: str, form: str | None, as_text: bool = False) -> DataFrame:
+def _read(spark: SparkSession, path: str, form: str | None) -> DataFrame:
     kind = format_of(path, form)
     if path == "-":
         raise FormatError("Spark reads files, not the standard input")
     address = Path(path).absolute().as_uri() if "://" not in path else path
     if kind == "jsonl":
-        return (
-            spark.read.text(address).withColumnRenamed("value", "attributes") if as_text else spark.read.json(address)
-        )
+        return spark.read.json(address)
     if kind == "csv":
         return spark.read.csv(address, header=True)
     if kind == "parquet":
@@ -72,8 +70,8 @@ def match_on_spark(
     if event_id is None:
         frame = frame.withColumn(name, F.monotonically_increasing_id())
         told.print("events are numbered by Spark: pass --event-id to call them by an attribute")
-    given = [column for column in frame.columns if column != name or event_id is not None]
-    found = tws.match(frame, index, event_id=name, attributes=[column for column in given if column != name])
+    attributes = [column for column in frame.columns if column != name]
+    found = tws.match(frame, index, event_id=name, attributes=attributes)
     found = found.withColumnRenamed(name, "event_id")  # as in process
     if output == "-":
         write(found.toArrow().to_batches(), output, output_format)

@@ -23,7 +23,8 @@ SET_MEMORY = 256 << 20
 """Bytes that RE2 may use for the patterns of one attribute that require no text."""
 
 TRIED_MEMORY = 256 << 10
-"""Bytes that RE2 may use for a pattern that is tried alone; one that needs more is compiled anew when it is tried."""
+"""Bytes that RE2 may use for a pattern that is tried alone. One that needs more is among the few that
+`lang/patterns.py` keeps."""
 
 PART, SHORT = 4, 2
 """The characters of a part that patterns wait for. Two will do, but single ones occur in most strings."""
@@ -100,9 +101,6 @@ class Patterns:
     def __init__(self) -> None:
         self.domains: dict[str, int] = {}
         self.zeros: set[int] = set()  # domains on which some subscription needs the point 0: no match
-        self._clear()
-
-    def _clear(self) -> None:
         self._by_part: dict[str, list[tuple[str, Pattern]]] = {}  # each with another part that it requires
         self._lengths: tuple[int, ...] = ()  # of these parts
         self._by_characters = _ByCharacters()

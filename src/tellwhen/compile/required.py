@@ -90,7 +90,7 @@ class _Reading:
         return self._keep(character, 1)
 
     def _keep(self, character: str, length: int) -> bool:
-        """A literal character, which is written with so many."""
+        """A literal character; its spelling has this length."""
         self.runs[-1].append(character)
         self._at += length
         return True

@@ -41,12 +41,15 @@ class _Built(NamedTuple):
     brackets: list[Bracket]
     attributes: Attributes
     snapshot: Snapshot
+    packed: I64
+    """Its addresses, for the kernel."""
 
     @classmethod
     def of(cls, brackets: list[Bracket]) -> _Built:
         store = Store()
         store.append(store.compile(Not(one.expression) if one.is_negated else one.expression for one in brackets))
-        return cls(brackets, store.attributes, store.snapshot())
+        snapshot = store.snapshot()
+        return cls(brackets, store.attributes, snapshot, pack(snapshot))
 
     def found(self, lists: Sequence[list[Mapping[str, Any]]]) -> np.ndarray:
         """By list and bracket: is it true of an object in the list?"""
@@ -61,7 +64,7 @@ class _Built(NamedTuple):
         snapshot = self.snapshot
         truth = np.zeros(len(snapshot.predicates.domain) // 64 + 1, dtype=np.uint64)
         scratch = np.zeros(snapshot.domains + 1, np.int32), truth, np.zeros(snapshot.registers + 1, np.uint8)
-        find_true(pack(snapshot), tuple(encoder.finish()), start, *scratch, result)
+        find_true(self.packed, tuple(encoder.finish()), start, *scratch, result)
         return result
 
 
