@@ -229,6 +229,10 @@ def test_the_shell():
         (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no to call events by"),
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
+        (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
+        (["match", "index", "events.jsonl", "--spark", "local", "--count"], "--count are not for --spark"),
+        (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "with --spark, say --quarantine"),
+        (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),
         (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),
         (["build", "events.jsonl", "-o", "x"], "a subscription has an id and an expression"),
@@ -248,6 +252,7 @@ def test_the_shell():
 def test_what_is_given_wrongly(arguments, message):
     with open("broken.jsonl", "w") as file:
         file.write('{"price": 1}\n{"price":\n')
+    Path("latin.jsonl").write_bytes(b'{"price": 1}\n{"city": "K\xf6ln"}\n')
     with open("list.jsonl", "w") as file:
         file.write("[1]\n")
     with open("columns.csv", "w") as file:

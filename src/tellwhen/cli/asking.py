@@ -97,6 +97,8 @@ def match(
     Example: tellwhen match index events.jsonl -o matches.parquet
     """
     if spark is not None:
+        if where or payload or count:
+            fail("--where, --payload and --count are not for --spark: join its matches with your own table")
         from tellwhen.cli.sparking import match_on_spark
 
         match_on_spark(spark, index, events, output, event_id, form, output_format)

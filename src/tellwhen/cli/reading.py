@@ -18,7 +18,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from tellwhen.errors import EventError, ExpressionError, FormatError
+from tellwhen.errors import EventError, ExpressionError, FormatError, shown
 from tellwhen.subscriptions import COLUMNS, rows_of
 
 Format = Literal["jsonl", "csv", "parquet", "arrow", "text"]
@@ -131,13 +131,13 @@ def _require(path: str, names: Iterable[str]) -> None:
         raise FormatError(f"{path} has no column {missing[0]}, but {', '.join(names) or 'none'}")
 
 
-def _object(path: str, number: int, line: str) -> dict[str, Any]:
+def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise EventError(f"{path}, line {number}: this is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise EventError(f"{path}, line {number}: this is no JSON object: {line.strip()[:60]}")
+        raise EventError(f"{path}, line {number}: this is no JSON object: {shown(found)}")
     return found
 
 
@@ -167,7 +167,7 @@ def _json_events(path: str) -> Iterator[list[dict[str, Any]] | pa.Table]:
 
 
 def _blocks(path: str) -> Iterator[bytes]:
-    """Whole lines, as many as have come: who feeds a pipe need not wait for others."""
+    """Whole lines, as they come: a pipe is answered without waiting for its end."""
     with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
         rest, before = b"", codecs.BOM_UTF8
         while chunk := file.read1(BLOCK_BYTES):  # type: ignore[union-attr]
@@ -183,8 +183,9 @@ def _blocks(path: str) -> Iterator[bytes]:
 def _columns(block: bytes) -> pa.Table | None:
     """The events as a table, by Arrow, in a tenth of the time; None if any value would become another one."""
     try:
+        block.decode()  # which Arrow does not check
         table = pj.read_json(pa.BufferReader(block), READ_WHOLE)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (UnicodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
     lines = len([line for line in block.split(b"\n") if line.strip()])
     is_plain = lines == table.num_rows and not any("." in name for name in table.column_names)
@@ -212,7 +213,7 @@ EXACT = 1 << 53
 
 
 def _objects(path: str, first: int, block: bytes) -> list[dict[str, Any]]:
-    numbered = enumerate(block.decode("utf-8", "replace").split("\n"), first)
+    numbered = enumerate(block.split(b"\n"), first)
     return [_object(path, number, line) for number, line in numbered if line.strip()]
 
 

@@ -61,7 +61,7 @@ def validate(
     Example: tellwhen validate rules.jsonl --schema types.json
     """
     index = None if against is None else tw.Index.load(against)
-    types = None if index is not None and schema is None else _schema(schema, strict)
+    types = None if index is not None and schema is None and not strict else _schema(schema, strict)
     report = tw.validate(_all(files, form), types, lint=lint, against=index)
     if as_json:
         for one in report.findings:
@@ -96,6 +96,8 @@ def build(
         format_of(quarantine)
     types = _schema(schema, strict)
     if spark is not None:
+        if replace or quarantine is None:
+            fail("with --spark, say --quarantine for faulty subscriptions, and for all but one of an id; not --replace")
         from tellwhen.cli.sparking import build_on_spark
 
         built, faulty = build_on_spark(spark, files, output, engine, types, observe, form)
