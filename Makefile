@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 .PHONY: demo
-demo: $(READY) ## See it work: a small workload, matched and explained
+demo: $(READY) ## See it work: a marketplace, matched and explained, here and on Spark
 	@$(BIN)/tellwhen demo
 
 .PHONY: test

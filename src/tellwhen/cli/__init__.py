@@ -38,7 +38,7 @@ def main(
 @app.command()
 @command
 def demo() -> None:
-    """See it work: an explained example, then a bookshop on Spark. Needs the extra `demo`."""
+    """See it work: a marketplace in this process and on Spark, and a page about it. Needs the extra `demo`."""
     from tellwhen.demo import run
 
     run(Console())

@@ -10,13 +10,14 @@ import numbers
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tellwhen.errors import shown
+from tellwhen.lang.explain import Explanation
 from tellwhen.report.charts import inline, is_number, svg
 
 if TYPE_CHECKING:
@@ -66,6 +67,19 @@ class Page:
             Cell(name, all(is_number(row[i]) for row in body if row[i] is not None)) for i, name in enumerate(columns)
         ]
         return self._add("table", head=head, rows=[[Cell(cell_text(v), is_number(v)) for v in row] for row in body])
+
+    def tiles(self, figures: Mapping[str, str]) -> Page:
+        """A row of figures that are to be seen first, each over what it counts."""
+        return self._add("tiles", figures=list(figures.items()))
+
+    def code(self, text: str) -> Page:
+        """Lines of code, as they are."""
+        return self._add("code", text=text)
+
+    def tree(self, explanation: Explanation) -> Page:
+        """Why an expression matches an event, or why not: its tree, coloured by the values of its parts."""
+        lines = str(explanation).splitlines()
+        return self._add("tree", lines=[(line.split(maxsplit=1)[0], line) for line in lines])
 
     def chart(self, chart: altair.TopLevelMixin, caption: str = "") -> Page:
         """An Altair chart, drawn now."""
