@@ -19,6 +19,7 @@ from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
 from tellwhen.fit import Fit, counted, fit, missing_in
+from tellwhen.heaviest import Heavy, heaviest
 from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
@@ -589,6 +590,19 @@ class Index(Mapping[Id, Expr]):
         """
         with self._contents.whole() as shard:
             return plan(shard, self._contents.limit.has_room_to_build(shard))
+
+    def heaviest(self, count: int = 10) -> list[Heavy]:
+        """The predicates that many subscriptions ask for and many events satisfy, the heaviest first.
+
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add(1, "x = 1 AND y > 2.5").add(2, "x = 1").add(3, "y > 2.5").add(4, "y > 2.5")
+        >>> index.heaviest(1)
+        [Heavy(predicate='y > 2.5', subscriptions=3, events=None)]
+        >>> index.observe([{"x": 1}, {"x": 1}, {"y": 2}]).heaviest(1)
+        [Heavy(predicate='x = 1', subscriptions=2, events=0.66...)]
+        """
+        with self._contents.whole() as shard:
+            return heaviest(shard, count)
 
     def stats(self) -> dict[str, Any]:
         """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type.

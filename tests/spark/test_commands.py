@@ -34,3 +34,26 @@ def test_build_and_match(tmp_path, monkeypatch):
     run("match", "index", "events.jsonl", "--event-id", "key", "-o", "matches.parquet")
     assert sorted(pq.read_table(tmp_path / "matches.parquet")["event_id"].to_pylist()) == wanted
     assert len(run("match", "index", "events.jsonl").stdout.splitlines()) == len(wanted)
+
+
+@pytest.mark.usefixtures("spark")
+def test_validate_and_top_k(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = [{"id": n, "expression": f"price < {n * 10}", "score": n} for n in range(5)]
+    events = [{"key": f"e{n}", "price": n} for n in range(40)]
+    for name, rows in (("rules", rules), ("events", events), ("odd", [{"id": "b", "expression": "price >"}])):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(app, ["validate", "rules.jsonl", "--spark", "local[2]"])
+    assert (done.exit_code, done.stdout) == (0, "5 subscriptions: 0 errors, 0 warnings, 0 hints\n")
+    done = CliRunner().invoke(app, ["validate", "odd.jsonl", "--json", "--spark", "local[2]"])
+    assert (done.exit_code, json.loads(done.stdout)["position"]) == (1, 7)
+    tw.Index().save("saved")
+    done = CliRunner().invoke(app, ["match", "saved", "events.jsonl", "--spark", "local[2]"])
+    assert "was saved by one process: build it on Spark" in done.stderr.replace("\n", " ")
+    built = ["build", "rules.jsonl", "-o", "index", "--quarantine", "faulty.jsonl", "--spark", "local[2]"]
+    assert CliRunner().invoke(app, built).exit_code == 0
+    command = ["top-k", "index", "events.jsonl", "-k", "2", "--event-id", "key"]
+    here, there = (CliRunner().invoke(app, [*command, *more]) for more in ([], ["--spark", "local[2]"]))
+    assert here.exit_code == there.exit_code == 0, there.exception
+    assert sorted(here.stdout.splitlines()) == sorted(there.stdout.splitlines())
+    assert len(here.stdout.splitlines()) == 70

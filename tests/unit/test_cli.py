@@ -175,6 +175,7 @@ def test_explain_and_inspect():
     assert (told["value"], told["expression"]) == (False, "price < 20")
     shown = run("inspect", "index").stdout
     assert "price * qty" in shown
+    assert "price < 20" in shown
     (found,) = rows(run("inspect", "index", "--json").stdout)
     assert (found["stats"]["subscriptions"], found["types"]["city"]) == (3, "string")
     tw.Index().add(7, "x = 1").save("numbers")
@@ -232,6 +233,8 @@ def test_the_shell():
         (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
         (["match", "index", "events.jsonl", "--spark", "local", "--count"], "--count are not for --spark"),
         (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "with --spark, say --quarantine"),
+        (["validate", "rules.jsonl", "--against", "index", "--spark", "local"], "no --against"),
+        (["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"], "--where is not for --spark"),
         (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),
         (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),

@@ -10,9 +10,11 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 import tellwhen as tw
+from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.told import command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import write
@@ -32,9 +34,7 @@ EventId = Annotated[
 Where = Annotated[
     list[str] | None, typer.Option("--where", help="name=value of the payloads; values are JSON, or text.")
 ]
-SparkOption = Annotated[
-    str | None, typer.Option("--spark", help="Run on Spark, with this master: local[*], spark://...")
-]
+ATTRIBUTES_SHOWN, PREDICATES_SHOWN = 40, 10
 
 
 def _where(given: list[str] | None) -> dict[str, Any] | None:
@@ -68,11 +68,11 @@ class _Reading:
         self.total = 0
 
     def __iter__(self) -> Iterator[Any]:
-        with progress("events") as done:
+        with progress("events") as doing:
             for some in read_events(self._path, self._form):
                 yield some
                 self.total += len(some)
-                done(len(some))
+                doing.advance(len(some))
 
     def renumbered(self, table: pa.Table, first: int) -> pa.Table:
         """Event ids that are positions, counted from the first event of the file on."""
@@ -99,9 +99,9 @@ def match(
     if spark is not None:
         if where or payload or count:
             fail("--where, --payload and --count are not for --spark: join its matches with your own table")
-        from tellwhen.cli.sparking import match_on_spark
+        from tellwhen.cli.sparking import EventsFile, Target, match_on_spark
 
-        match_on_spark(spark, index, events, output, event_id, form, output_format)
+        match_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format))
         return
     opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
 
@@ -131,11 +131,19 @@ def top_k(
     where: Where = None,
     form: FormatOption = None,
     output_format: OutFormat = None,
+    spark: SparkOption = None,
 ) -> None:
     """The best k subscriptions of each event: rows of event_id, rank, subscription_id and score.
 
     Example: tellwhen top-k index events.jsonl -k 5
     """
+    if spark is not None:
+        if where:
+            fail("--where is not for --spark: join its answers with your own table")
+        from tellwhen.cli.sparking import EventsFile, Target, top_k_on_spark
+
+        top_k_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format), k, relaxed)
+        return
     opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -175,7 +183,7 @@ def explain(
     index: IndexPath,
     id: Annotated[str, typer.Argument(help="The id of a subscription.")],
     event: Annotated[str, typer.Argument(help="An event: JSON, @file, or - for the standard input.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of a tree.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Why does a subscription match an event, or why not?
 
@@ -202,16 +210,18 @@ def _as_json(explanation: Any) -> dict[str, Any]:
 @command
 def inspect(
     index: IndexPath,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of tables.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """What is in an index: sizes, attributes with their types, and how the engine finds its subscriptions.
+    """What is in an index: sizes, attributes, the heaviest predicates, and how the engine finds its subscriptions.
 
     Example: tellwhen inspect index
     """
     opened = tw.Index.load(index)
     stats, plan = opened.stats(), opened.plan()
+    heavy = opened.heaviest(PREDICATES_SHOWN)
     if as_json:
-        json_line({"stats": stats, "types": opened.types, "plan": plan._asdict()})
+        asked = [one._asdict() for one in heavy]
+        json_line({"stats": stats, "types": opened.types, "heaviest": asked, "plan": plan._asdict()})
         return
     sizes = Table("", "", title=str(opened), show_header=False)
     for name, value in stats["bytes"].items():
@@ -220,9 +230,14 @@ def inspect(
         sizes.add_row(name, f"{stats[name]:,}")
     out.print(sizes)
     types = Table("attribute", "type")
-    for name, kind in list(opened.types.items())[:40]:
-        types.add_row(name, kind)
+    for name, kind in list(opened.types.items())[:ATTRIBUTES_SHOWN]:
+        types.add_row(escape(name), kind)
     out.print(types)
-    if len(opened.types) > 40:
-        out.print(f"... and {len(opened.types) - 40:,} more attributes")
+    if len(opened.types) > ATTRIBUTES_SHOWN:
+        out.print(f"... and {len(opened.types) - ATTRIBUTES_SHOWN:,} more attributes")
+    predicates = Table("heaviest predicates", "subscriptions", "events")
+    predicates.columns[1].justify = predicates.columns[2].justify = "right"
+    for predicate, count, share in heavy:
+        predicates.add_row(escape(predicate), f"{count:,}", "" if share is None else f"{share:.1%}")
+    out.print(predicates)
     out.print(str(plan), markup=False, soft_wrap=True)

@@ -11,9 +11,10 @@ import pyarrow as pa
 import typer
 
 import tellwhen as tw
+from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.reading import format_of, subscriptions
-from tellwhen.cli.told import FAILED, command, fail, json_line, out, progress, told
+from tellwhen.cli.told import FAILED, Doing, command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import write
 from tellwhen.errors import counted
 from tellwhen.subscriptions import Rejected
@@ -24,7 +25,6 @@ FormatOption = Annotated[
 ]
 SchemaOption = Annotated[Path | None, typer.Option("--schema", help='A JSON file of types: {"price": "float"}.')]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse attributes that the schema does not declare.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON instead of words.")]
 
 
 def _schema(file: Path | None, strict: bool) -> tw.Schema:
@@ -38,12 +38,13 @@ def _schema(file: Path | None, strict: bool) -> tw.Schema:
         fail(f"{file}: {error}")
 
 
-def _all(files: list[str], form: str | None) -> Iterator[Any]:
-    with progress("subscriptions") as done:
-        for file in files:
-            for row in subscriptions(file, form):
-                done(1)
-                yield row
+def _all(files: list[str], form: str | None, doing: Doing) -> Iterator[Any]:
+    """The subscriptions of all files; afterwards, they are indexed."""
+    for file in files:
+        for row in subscriptions(file, form):
+            doing.advance(1)
+            yield row
+    doing.now("indexing")
 
 
 @command
@@ -55,14 +56,28 @@ def validate(
     against: Annotated[Path | None, typer.Option(help="An index that they are to be added to.")] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
+    spark: SparkOption = None,
 ) -> None:
     """Check files of subscriptions: what is wrong with which one, and where. Exits with 1 if there are errors.
 
     Example: tellwhen validate rules.jsonl --schema types.json
     """
+    if spark is not None:
+        if against is not None or not lint:
+            fail("with --spark, errors are looked for, and nothing else: no --against, no --no-lint")
+        from tellwhen.cli.sparking import validate_on_spark
+
+        report = validate_on_spark(spark, files, _schema(schema, strict), form)
+        _told(report, as_json)
+        return
     index = None if against is None else tw.Index.load(against)
     types = None if index is not None and schema is None and not strict else _schema(schema, strict)
-    report = tw.validate(_all(files, form), types, lint=lint, against=index)
+    with progress("subscriptions") as doing:
+        report = tw.validate(_all(files, form, doing), types, lint=lint, against=index)
+    _told(report, as_json)
+
+
+def _told(report: tw.Report, as_json: bool) -> None:
     if as_json:
         for one in report.findings:
             json_line(one._asdict())
@@ -86,7 +101,7 @@ def build(
     observe: Annotated[str | None, typer.Option(help="A file of typical events, by which the engine chooses.")] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
-    spark: Annotated[str | None, typer.Option(help="Build on Spark, with this master: local[*], spark://...")] = None,
+    spark: SparkOption = None,
 ) -> None:
     """Build an index of files of subscriptions, in a directory.
 
@@ -118,14 +133,19 @@ def _built(
     replace: bool, has_quarantine: bool,
 ) -> tuple[int, list[Rejected]]:  # fmt: skip
     index, faulty = tw.Index(engine, schema), []
-    if has_quarantine:
-        faulty = index.add_many(_all(files, form), replace=replace, errors="quarantine")
-    else:
-        index.add_many(_all(files, form), replace=replace)
-    if observe is not None:
-        for some in read_events(observe):
-            index.observe(some)
-    index.rebuild().save(output)
+    with progress("subscriptions") as doing:
+        if has_quarantine:
+            faulty = index.add_many(_all(files, form, doing), replace=replace, errors="quarantine")
+        else:
+            index.add_many(_all(files, form, doing), replace=replace)
+        if observe is not None:
+            doing.now("looking at events")
+            for some in read_events(observe):
+                index.observe(some)
+        doing.now("building the index")
+        index.rebuild()
+        doing.now("saving")
+        index.save(output)
     return len(index), faulty
 
 
@@ -151,7 +171,8 @@ def convert(
     if source != "-" and Path(source).is_dir():
         index = tw.Index.load(source)
     else:
-        index = tw.Index().add_many(_all([source], form))
+        with progress("subscriptions") as doing:
+            index = tw.Index().add_many(_all([source], form, doing))
     table = index.to_arrow()
     if format_of(target) == "csv":  # which has no maps
         weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]

@@ -63,13 +63,34 @@ def fail(reason: object) -> NoReturn:
     raise typer.Exit(FAILED)
 
 
+class Doing:
+    """What is shown of something that takes a while: what is done now, how much of it, and since when."""
+
+    def __init__(self, shown: Progress, what: str) -> None:
+        self._shown = shown
+        self._task = shown.add_task(what, count="")
+        self._count = 0
+
+    def advance(self, some: int) -> None:
+        """Some more are done."""
+        self._count += some
+        self.note(f"{self._count:,}")
+
+    def note(self, how_far: str) -> None:
+        """So far it is."""
+        self._shown.update(self._task, count=how_far)
+
+    def now(self, what: str) -> None:
+        """Something else is done now, which nobody counts."""
+        self._shown.update(self._task, description=what, count="")
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int], None]]:
-    """Shows how many of something are done, where somebody sees it; gives what counts some more."""
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:,}"), TimeElapsedColumn()
+def progress(what: str) -> Iterator[Doing]:
+    """Shows what is being done, where somebody sees it."""
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.fields[count]}"), TimeElapsedColumn()
     with Progress(*columns, console=told, transient=True, disable=not told.is_terminal) as shown:
-        task = shown.add_task(what)
-        yield lambda some: shown.advance(task, some)
+        yield Doing(shown, what)
 
 
 def json_line(value: Any) -> None:

@@ -140,6 +140,16 @@ class Dictionary:
             self._cache[text] = point
         return point
 
+    def text_at(self, label: int) -> str | None:
+        """The constant with this label; None if there is none."""
+        saved = self._saved
+        if saved is not None:
+            at = saved.begin + int(np.searchsorted(saved.labels[saved.begin : saved.end], label))
+            return saved.texts[at] if at < saved.end and saved.labels[at] == label else None
+        keys = self._keys
+        at = bisect_left(keys, label, key=self._labels.__getitem__)
+        return keys[at] if at < len(keys) and self._labels[keys[at]] == label else None
+
     def labels_of(self, texts: Sequence[str]) -> I64:
         """The labels of some of its constants."""
         saved = self._saved

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -21,6 +20,7 @@ from tellwhen import spark as tws
 from tellwhen.demo import market
 from tellwhen.demo.story import listings
 from tellwhen.lang.values import flatten
+from tellwhen.spark.watching import watched
 
 CHECKED, CHECKED_EVERY = 20, 20
 """Listings whose matches are compared with the oracle's, on a part of the subscriptions."""
@@ -111,7 +111,7 @@ class Stages:
     """A progress bar for each stage: the share of its Spark tasks that are done."""
 
     def __init__(self, spark: SparkSession, console: Console) -> None:
-        self._tracker = spark.sparkContext.statusTracker()
+        self._spark = spark
         columns = (
             TextColumn("  {task.description:10}"),
             BarColumn(),
@@ -125,25 +125,15 @@ class Stages:
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage, and move its bar."""
         bar = self.progress.add_task(name, total=None, note="")
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(bar, done), daemon=True)
-        watcher.start()
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = time.perf_counter() - start
-            done.set()
-            watcher.join()
-        self.progress.update(bar, total=1, completed=1, note="")
 
-    def _watch(self, bar: Any, done: threading.Event) -> None:
-        while not done.wait(0.2):
-            stages = [self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds()]
-            total = sum(stage.numTasks for stage in stages if stage is not None)
-            finished = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-            if total:
-                self.progress.update(bar, total=total, completed=finished, note=f"{finished} of {total} tasks")
+        def tell(done: int, total: int) -> None:
+            self.progress.update(bar, total=total, completed=done, note=f"{done} of {total} tasks")
+
+        start = time.perf_counter()
+        with watched(self._spark, tell):
+            yield
+        self.seconds[name] = time.perf_counter() - start
+        self.progress.update(bar, total=1, completed=1, note="")
 
 
 BUCKETS = 12

@@ -7,7 +7,7 @@
     version = tws.build(subs, "warehouse/index")
     matches = tws.match(events, "warehouse/index")
 
-Every stage takes and returns DataFrames. `docs/SPARK.md` describes them one by one.
+Every stage takes and returns DataFrames. `docs/spark.md` describes them one by one.
 """
 
 from importlib.util import find_spec

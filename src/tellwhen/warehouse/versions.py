@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlparse
 
 from tellwhen.errors import FormatError
 from tellwhen.ids import IdType
-from tellwhen.persistence.directory import read_checked
+from tellwhen.persistence.directory import MANIFEST, read_checked
 from tellwhen.schema import Schema
 
 FORMAT = 4
@@ -104,6 +104,9 @@ def current(root: Path) -> int:
     try:
         return int(read_checked(root / CURRENT, FORMAT)["version"])
     except (FileNotFoundError, NotADirectoryError):
+        if (root / MANIFEST).exists():
+            hint = "build it on Spark to match there, or open it with tellwhen.Index.load"
+            raise FormatError(f"the index in {root} was saved by one process: {hint}") from None
         raise FormatError(f"there is no index in {root}: {CURRENT} is missing") from None
 
 

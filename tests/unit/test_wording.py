@@ -1,0 +1,42 @@
+"""Is what an index says of its predicates what users wrote, or means the same?"""
+
+import pytest
+
+import tellwhen as tw
+
+AS_WRITTEN = [
+    "x = 1", "x < 1.5", "x >= 2", "x BETWEEN 1 AND 5", "x IN (1, 2, 3)", "x NOT IN (1, 2)", "x <> 7", "s = 'a''b'",
+    "s > 'b'", "s < 'k'", "s STARTS WITH 'ab'", "s ENDS WITH 'xyz'", "s IN ('p', 'q')", "s NOT IN ('p', 'q')",
+    "s BETWEEN 'a' AND 'c'", "b = TRUE", "b = FALSE", "z IS NULL", "z IS NOT NULL", "d >= DATE '2026-01-31'",
+    "price * qty > 100", "a < c", "items[price > 5]", '"odd name" = 3', "f BETWEEN 1.5 AND 2.5", "f > 0.1", "f < -2.5",
+    "x > 9007199254740993", "NOT x = 3", "NOT x > 5", "NOT s IN ('p', 'q')", "s MATCHES 'a+'", "NOT s MATCHES 'a+'",
+    "x > 1e+300", "s = ''", "s > ''",
+]  # fmt: skip
+
+AS_MEANT = {
+    "s CONTAINS 'q'": "s MATCHES 'q'",
+    "tags HAS ANY ('a')": "tags = 'a'",
+    "NOT b": "NOT b = TRUE",
+    "t < TIMESTAMP '2026-01-31 12:30:00'": "t < TIMESTAMP '2026-01-31 12:30:00+00:00'",
+    "s LIKE 'ab%'": "s STARTS WITH 'ab'",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), [*zip(AS_WRITTEN, AS_WRITTEN, strict=True), *AS_MEANT.items()])
+def test_a_predicate_is_written_back(text, said, tmp_path):
+    index = tw.Index().add(1, text)
+    assert [one.predicate for one in index.heaviest()] == [said]
+    index.save(tmp_path / "index")
+    assert tw.Index.load(tmp_path / "index").heaviest() == index.heaviest()
+    again = tw.Index().add(1, text).add(2, said)
+    assert again.stats()["predicates"] == 1  # it is the same one
+
+
+def test_the_heaviest_are_what_most_ask_for_and_events_satisfy():
+    index = tw.Index().add_many({n: f"x = {n % 3} AND y > {n}" for n in range(9)}).add("or", "x = 0 OR z IS NULL")
+    assert [(one.predicate, one.subscriptions) for one in index.heaviest(1)] == [("y > 0", 1)]  # a guess
+    index.observe([{"x": 0, "z": 1}] * 3 + [{"x": 1, "z": 1}])
+    assert index.heaviest(2) == [("x = 0", 4, 0.75), ("x = 1", 3, 0.25)]
+    index.remove_many([0, 3, 6])
+    assert index.heaviest(1) == [("x = 0", 1, 0.75)]
+    assert tw.Index().heaviest() == []
