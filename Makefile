@@ -13,7 +13,7 @@ help: ## Show this list
 
 .PHONY: setup
 setup: $(READY) ## Make .venv with everything in it, Spark too
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,docs,spark]'
 
 # What the commands below need; they make it themselves.
 $(READY): pyproject.toml constraints.txt
@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 		echo "No Python of at least 3.11 found$(if $(PYTHON), ($(PYTHON) is none)): install one, or make PYTHON=<its path>"; \
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,demo,dev,docs,spark]'
 	@touch $(READY)
 
 .PHONY: demo
@@ -48,6 +48,11 @@ test-unit: $(READY) ## Run all other tests
 test-all: $(READY) ## Run all tests, the slow ones too: on every engine, with many more seeds, and without bounds checks
 	$(BIN)/python tests/run.py --all engines trees spark unit unchecked
 
+.PHONY: docs
+docs: $(READY) ## Build the documentation: site/index.html opens without a server
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
 .PHONY: lint
 lint: $(READY) ## Check style, types and the direction of dependencies
 	$(BIN)/ruff check .
@@ -73,9 +78,10 @@ bench-foundation: $(READY) ## Measure the other figures that the documents quote
 	$(BIN)/python -m bench.top_k
 	$(BIN)/python -m bench.computed
 	$(BIN)/python -m bench.patterns
+	$(BIN)/python -m bench.match_file
 	$(BIN)/python -m bench.spark
 
 .PHONY: clean
 clean: ## Remove what the other commands made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
