@@ -133,6 +133,16 @@ def test_events_meet_few_shards(has_profile):
         assert abs(found - expected) < 0.5
 
 
+def test_more_constants_than_spaces_are_not_counted_again_and_again(monkeypatch):
+    monkeypatch.setattr("tellwhen.warehouse.stages.MAX_CUTS", 64)
+    store = stored([f"user = {number}" for number in range(2_000)])
+    stages = staged(store, SHARDS, Profile.of_events([{"user": number} for number in range(0, 2_000, 7)]))
+    routes = routed(store, stages, placed(store, stages, SHARDS), SHARDS)
+    expected = sum(routes.shard(number).expected(stages.shares) for number in range(SHARDS))
+    found = met(store, routes, [{"user": number} for number in range(0, 2_000, 3)]).sum(axis=0).mean()
+    assert abs(found - expected) < 0.5
+
+
 def test_the_narrow_predicate_decides():
     """An equality on a large domain rather than a range, a complement, or one of few values."""
     texts = [f"NOT b = {i % 5} AND a = {i} AND c IN (1, 2) AND d > {i % 50}" for i in range(100)]

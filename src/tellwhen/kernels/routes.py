@@ -25,6 +25,26 @@ def shares_between(cut_start, cuts, mass, domain, low, high, out):
 
 
 @kernel
+def shares_united(cut_start, cuts, mass, domain, low, high, out):
+    """As `shares_between`, of stretches by domain and ascending: a space that several of them touch counts once."""
+    known, counted = -1, -1
+    for i in range(domain.size):
+        d = domain[i]
+        out[i] = 0.0
+        if d >= cut_start.size - 1:
+            continue
+        if d != known:
+            known, counted = d, -1
+        end = cut_start[d + 1]
+        first = first_above(cuts, cut_start[d], end, low[i])
+        last = first_above(cuts, first, end, high[i])
+        first = max(first, counted + 1)
+        if first <= last:
+            out[i] = mass[last + d + 1] - mass[first + d]
+            counted = last
+
+
+@kernel
 def find_taking(start, widest, domain, share, out):
     """The first stage of each domain that takes a stretch of this share; -1 if none does.
 

@@ -46,7 +46,7 @@ class ShardRoutes(NamedTuple):
         """The share of the events that meet the shard, if domains are independent."""
         if self.is_always:
             return 1.0
-        share = shares.between(*self.stretches)
+        share = shares.united(*self.stretches)
         by_domain = np.minimum(1.0, np.bincount(self.stretches.domain, share))
         return float(1 - np.prod(1 - by_domain))
 

@@ -31,7 +31,7 @@ from tellwhen.engines.cover.ranges import expected
 from tellwhen.engines.cover.terms import covered
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, LOWEST, NEVER, PROGRAM, Predicates
-from tellwhen.kernels.routes import find_taking, shares_between
+from tellwhen.kernels.routes import find_taking, shares_between, shares_united
 
 MAX_CUTS = 4_096
 """Cuts of a domain for which shares are kept."""
@@ -61,6 +61,13 @@ class Shares(NamedTuple):
         """The share in the spaces that each stretch touches; 0 on a domain that was not known."""
         found = np.empty(len(domain))
         shares_between(*self, domain, low, high, found)
+        return found
+
+    def united(self, domain: I32, low: I64, high: I64) -> F64:
+        """The same of stretches by domain and ascending, each space counted once: domains have fewer spaces here than
+        there are constants."""
+        found = np.empty(len(domain))
+        shares_united(*self, domain, low, high, found)
         return found
 
     def whole(self) -> F64:

@@ -1,0 +1,117 @@
+"""`python -m bench.sizing`: the figures of one shard, from which a cluster is sized (`docs/sizing.md`).
+
+Two kinds of subscriptions, both built on Spark: those that ask for one of many users, whose events meet few shards, and
+broad ones, whose events meet most. Everything is measured at two sizes, so that one sees what grows. An event is
+matched, from a dict to ids, with every shard by itself and, as the rival, with one index of all subscriptions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from rich.console import Console
+from rich.table import Table
+
+import tellwhen as tw
+from bench.measure import interleaved
+from tellwhen import spark as tws
+from tellwhen.workloads import BEGen
+from tellwhen.workloads.base import taken_events
+
+SIZES, SHARDS, EVENTS = (250_000, 500_000), 8, 2_000
+
+
+class Kind(NamedTuple):
+    """Subscriptions as a DataFrame of (id, expression), and events."""
+
+    title: str
+    subscriptions: Callable[[SparkSession, int], DataFrame]
+    events: Callable[[int], list[dict[str, Any]]]
+
+
+def _of_users(spark: SparkSession, size: int) -> DataFrame:
+    text = "format_string(\"user = %d AND country IN ('C%d', 'C%d') AND amount > %d AND hour <> %d\", {values})"
+    values = f"pmod(id * 48271, {size // 2}), id % 30, id % 7, id % 900, id % 24"
+    return spark.range(size).select("id", F.expr(text.format(values=values)).alias("expression"))
+
+
+def _by_users(size: int) -> list[dict[str, Any]]:
+    return [
+        {"user": n * 7919 % (size // 2), "country": f"C{n % 30}", "amount": n * 31 % 1000, "hour": n % 24}
+        for n in range(EVENTS)
+    ]
+
+
+BROAD = BEGen(match=0.0001)
+
+KINDS = [
+    Kind("one of many users", _of_users, _by_users),
+    Kind(
+        "broad (BEGen)",
+        lambda spark, size: tws.generate(spark, BROAD, size, "subscriptions"),
+        lambda _: taken_events(BROAD, EVENTS),
+    ),
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.sizing", description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a trial")
+    scale = parser.parse_args().scale
+    folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
+    table = Table(
+        "subscriptions", "how many", "ingest, profile, build: core-s / million", "bytes each", "open a shard, s",
+        "shards an event meets", "us / event and shard", "us / event, one index", "noise", "matches",
+        title=f"{SHARDS} shards; two cores build, one thread matches",
+    )  # fmt: skip
+    try:
+        spark = tws.session("bench")
+        for kind in KINDS:
+            for size in SIZES:
+                _measure(spark, kind, int(size * scale), folder / f"{kind.title} {size}", table)
+        spark.stop()
+        Console(width=170).print(table)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measure(spark: SparkSession, kind: Kind, size: int, path: Path, table: Table) -> None:
+    raw, events = kind.subscriptions(spark, size), kind.events(size)
+    log = spark.createDataFrame([(json.dumps(event),) for event in events], "attributes string")
+    begin = time.perf_counter()
+    subs, _ = tws.ingest(raw)
+    subs.count()
+    version = tws.build(subs, path, profile=tws.profile(subs, log), shards=SHARDS)
+    seconds = time.perf_counter() - begin
+    subs.unpersist()
+    folders = sorted(path.glob("shard-*"))
+    begin = time.perf_counter()
+    shards = [tw.Index.load(one) for one in folders]
+    opened = (time.perf_counter() - begin) / len(shards)
+    whole = tw.Index.load(path)
+    found = interleaved({
+        "one index": lambda: [whole.match(event) for event in events],
+        "shards": lambda: [shard.match(event) for event in events for shard in shards],
+    }, 5)  # fmt: skip
+    one, each = (found[name].median / EVENTS * 1e6 for name in ("one index", "shards"))
+    noise = max(one.noise for one in found.values())
+    matches = whole.count_many(events)["count"].to_numpy().mean()
+    cores, met = spark.sparkContext.defaultParallelism, version.shards_per_event
+    table.add_row(
+        kind.title, f"{size:,}", f"{seconds * cores / size * 1e6:,.0f}", f"{version.bytes / size:,.0f}",
+        f"{opened:.3f}", "" if met is None else f"{met:.2f}", f"{each / len(shards):,.1f}", f"{one:,.1f}",
+        f"{noise:.0%}", f"{matches:,.1f}",
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
