@@ -99,10 +99,14 @@ class Wording:
             return f"{name} {'>=' if first.is_inside else '>'} {first.constant}"
         if first == last:
             return f"{name} = {first.constant}"
+        return self.between(name, first, last)
+
+    def between(self, name: str, first: End, last: End) -> str:
+        """An interval with two ends."""
         if first.is_inside and last.is_inside:
             return f"{name} BETWEEN {first.constant} AND {last.constant}"
-        left, right = "<=" if first.is_inside else "<", "<=" if last.is_inside else "<"
-        return f"{first.constant} {left} {name} {right} {last.constant}"
+        left, right = ">=" if first.is_inside else ">", "<=" if last.is_inside else "<"
+        return f"{name} {left} {first.constant} AND {name} {right} {last.constant}"
 
     def _affix(self, domain: int, low: int, high: int) -> str | None:
         """STARTS WITH, or on a domain of reversed strings ENDS WITH, if the interval is all strings of an affix."""

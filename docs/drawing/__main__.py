@@ -1,0 +1,9 @@
+"""Draw all pictures again: `python -m docs.drawing`."""
+
+from __future__ import annotations
+
+from docs.drawing import PICTURES, drawings
+
+for name, draw in drawings().items():
+    (PICTURES / f"{name}.svg").write_text(draw())
+    print(f"docs/pictures/{name}.svg")

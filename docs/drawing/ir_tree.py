@@ -1,0 +1,95 @@
+"""Which nodes and blocks does an IR-tree have, and which of them does a point open for the best k?"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+from docs.drawing.boxes import Arrow, Box, picture
+from docs.drawing.example_scored import ADS, AGE, K, best, example
+from tellwhen.ranked import IRTree
+from tellwhen.ranked.arrays import IRTreeArrays
+from tellwhen.ranked.kernels.ir_pool import ROOT
+from tellwhen.ranked.order import scores_of
+
+TITLE = "An IR-tree: an interval tree, with an R-tree of the intervals of each node in the order of their scores"
+
+
+class Walk(NamedTuple):
+    """The nodes on the path to the point, the blocks that are opened, and the intervals found, best first."""
+
+    path: list[int]
+    opened: set[int]
+    found: list[int]
+
+
+def draw() -> str:
+    tree = example(IRTree)
+    arrays: IRTreeArrays = tree.arrays
+    walk = walked(arrays)
+    assert walk.found == best(tree)
+    boxes: list[Box] = []
+    arrows: list[Arrow] = []
+    waiting = [int(arrays.counts[ROOT])]
+    while waiting:
+        node = waiting.pop(0)
+        boxes.append(Box(f"n{node}", f"centre {arrays.centre[node]}", (), "node", node in walk.path))
+        left, root, right = (int(field[node]) for field in (arrays.left, arrays.root, arrays.right))
+        for child, label in ((left, "below"), (right, "above")):
+            if child >= 0:
+                arrows.append(Arrow(f"n{node}", f"n{child}", label, child in walk.path))
+                waiting.append(child)
+        arrows.append(Arrow(f"n{node}", f"b{root}", "", root in walk.opened))
+        add_blocks(arrays, root, walk, boxes, arrows)
+    return picture(TITLE, boxes, arrows)
+
+
+def entries(arrays: IRTreeArrays, block: int) -> range:
+    first = int(arrays.first[block])
+    return range(first, first + int(arrays.size[block]))
+
+
+def add_blocks(arrays: IRTreeArrays, block: int, walk: Walk, boxes: list[Box], arrows: list[Arrow]) -> None:
+    """A block and all below it."""
+    is_leaf = arrays.level[block] == 0
+    lines, marked = [], []
+    for line, at in enumerate(entries(arrays, block)):
+        item = int(arrays.item[at])
+        if is_leaf:
+            lines.append(str(ADS[item]))
+            marked += [line] if item in walk.found else []
+        else:
+            score = float(scores_of(arrays.key[at : at + 1])[0])
+            lines.append(f"{arrays.low[at]}-{arrays.high[at]}, up to {score}")
+            arrows.append(Arrow(f"b{block}", f"b{item}", "", item in walk.opened))
+            add_blocks(arrays, item, walk, boxes, arrows)
+    boxes.append(Box(f"b{block}", "R-tree", lines, "leaf", block in walk.opened, marked=marked))
+
+
+def walked(arrays: IRTreeArrays) -> Walk:
+    """The best entry of each node on the path is in a heap. An entry that is a block is opened when it is the best."""
+    path, node = [], int(arrays.counts[ROOT])
+    while node >= 0:
+        path.append(node)
+        centre = int(arrays.centre[node])
+        node = int(arrays.left[node]) if centre > AGE else int(arrays.right[node]) if centre < AGE else -1
+    opened: set[int] = set()
+    heap: list[tuple[int, int, int]] = []  # key, number of the interval or -1, entry; lower is better
+
+    def open_block(block: int) -> None:
+        opened.add(block)
+        for at in entries(arrays, block):
+            if arrays.low[at] <= AGE <= arrays.high[at]:
+                number = int(arrays.item[at]) if arrays.level[block] == 0 else -1
+                heapq.heappush(heap, (int(arrays.key[at]), number, int(arrays.item[at])))
+
+    for node in path:
+        open_block(int(arrays.root[node]))
+    found: list[int] = []
+    while heap and len(found) < K:
+        _, number, item = heapq.heappop(heap)
+        if number >= 0:
+            found.append(number)
+        else:
+            open_block(item)
+    return Walk(path, opened, found)

@@ -1,0 +1,118 @@
+"""What does MkDocs not do by itself? Comments in pages become what they name.
+
+<!-- include: LANGUAGE.md -->      a document of the project's top folder
+<!-- picture: betree -->           a drawing of `docs/pictures`, inline: it takes the colours of the page
+<!-- claims: betree-fig5 -->       a paper's claim beside what was measured here (`bench/results`)
+<!-- commands -->                  the help of every command
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    "README.md": "index.md", "LANGUAGE.md": "language.md", "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+}  # fmt: skip
+"""Documents of the top folder, and the pages that include them."""
+
+COMMENT = re.compile(r"<!-- (include|picture|claims|commands)(?:: *(\S+))? -->")
+LINK = re.compile(r"\[((?:[^\]\[]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Comments that become text."""
+    return COMMENT.sub(lambda found: _text(found[1], found[2]) or found[0], markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Comments that become drawings: Markdown would take a drawing apart."""
+
+    def drawn(found: re.Match[str]) -> str:
+        if found[1] != "picture":
+            return found[0]
+        return f'<div class="picture">{(ROOT / "docs" / "pictures" / (found[2] + ".svg")).read_text()}</div>'
+
+    return COMMENT.sub(drawn, html)
+
+
+def _text(kind: str, name: str | None) -> str | None:
+    if kind == "include":
+        return included(str(name))
+    if kind == "claims":
+        return claims(str(name))
+    return commands() if kind == "commands" else None
+
+
+def included(name: str) -> str:
+    """A document of the top folder; its links lead to pages, and those to files of the source become their names."""
+
+    def moved(found: re.Match[str]) -> str:
+        text, target = found[1], found[2]
+        path, _, anchor = target.partition("#")
+        if "://" in target or not path:
+            return found[0]
+        if path in PAGES:
+            return f"[{text}]({PAGES[path]}{'#' + anchor if anchor else ''})"
+        if path.startswith("docs/"):
+            return f"[{text}]({path.removeprefix('docs/')}{'#' + anchor if anchor else ''})"
+        return text
+
+    return LINK.sub(moved, (ROOT / name).read_text())
+
+
+def claims(pattern: str) -> str:
+    """A table: what a paper says of its figures, and what was measured here."""
+    sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
+    from fnmatch import fnmatch
+
+    from bench.registry import EXPERIMENTS
+    from bench.report import finding
+    from bench.results import load
+
+    lines = ["| figure | the paper says | here | measured |", "|---|---|---|---|"]
+    names = [name for part in pattern.split(",") for name in EXPERIMENTS if fnmatch(name, part)]
+    if not names:
+        raise ValueError(f"there is no experiment {pattern}")
+    for name in names:
+        one, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
+        found = None if result is None else finding(one, result)
+        here = ("not run", "") if found is None else (f"**{found.verdict}**", found.text)
+        cells = (f"`{name}`", one.says, *here)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def commands() -> str:
+    """Every command with its arguments and options, as `--help` has them."""
+    import typer.main
+
+    from tellwhen.cli import app
+
+    group = typer.main.get_command(app)
+    parts = []
+    for name, command in sorted(group.commands.items()):  # type: ignore[attr-defined]
+        parts.append(f"## tellwhen {name}\n\n{_described(command.help or '')}\n")
+        rows = [_row(one) for one in command.params if one.name != "help"]
+        if rows:
+            parts.append("\n".join(["| | |", "|---|---|", *rows]) + "\n")
+    return "\n".join(parts)
+
+
+def _described(text: str) -> str:
+    """A docstring; its example stands in a block."""
+    before, sign, example = text.partition("Example: ")
+    return f"{before.strip()}\n\n```sh\n{example.strip()}\n```" if sign else text.strip()
+
+
+def _row(one: Any) -> str:
+    is_option = one.param_type_name == "option"
+    name = ", ".join((*one.opts, *one.secondary_opts)) if is_option else one.name.upper()
+    has_default = is_option and isinstance(one.default, str | int) and not isinstance(one.default, bool)
+    shown = f" Default: `{one.default}`." if has_default else ""
+    needed = " Required." if is_option and one.required else ""
+    return f"| `{name}` | {(one.help or '').replace('|', chr(92) + '|')}{shown}{needed} |"
