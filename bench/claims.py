@@ -119,7 +119,7 @@ class Leads(Claim):
             ratios = sorted(ratio for _, ratio in compared if ratio is not None)
             spread = f", {ratios[0]:.2g} to {ratios[-1]:.2g} times" if ratios else ""
             texts.append(f"{rival} at {won} of {len(points)} points{spread}")
-        asked = f" by {self.factor:g}x" if self.factor != 1 else ""
+        asked = f" by {self.factor:.3g}x" if self.factor != 1 else ""
         return Finding(verdict, f"{self.engine} leads{asked} " + ", ".join(texts))
 
     def _compare(self, mine: Row, theirs: Row, metric: str) -> tuple[bool, float | None]:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -22,12 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from bench.measure import interleaved
+from bench.measure import Measured, interleaved
 from tellwhen import spark as tws
 from tellwhen.workloads import BEGen
 from tellwhen.workloads.base import taken_events
 
-SIZES, SHARDS, EVENTS = (250_000, 500_000), 8, 2_000
+SIZES, SHARDS, EVENTS, EVENTS_ON_SPARK = (250_000, 500_000), 8, 2_000, 200_000
 
 
 class Kind(NamedTuple):
@@ -70,7 +70,8 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
     table = Table(
         "subscriptions", "how many", "ingest, profile, build: core-s / million", "bytes each", "open a shard, s",
-        "shards an event meets", "us / event and shard", "us / event, one index", "noise", "matches",
+        "shards an event meets", "us / event and shard", "us / event, one index", "local: us / event and core",
+        "routed: us / event and core", "noise", "matches",
         title=f"{SHARDS} shards; two cores build, one thread matches",
     )  # fmt: skip
     try:
@@ -103,14 +104,30 @@ def _measure(spark: SparkSession, kind: Kind, size: int, path: Path, table: Tabl
         "shards": lambda: [shard.match(event) for event in events for shard in shards],
     }, 5)  # fmt: skip
     one, each = (found[name].median / EVENTS * 1e6 for name in ("one index", "shards"))
-    noise = max(one.noise for one in found.values())
+    spread = _on_spark(spark, log, path)
+    noise = max(one.noise for one in (*found.values(), *spread.values()))
     matches = whole.count_many(events)["count"].to_numpy().mean()
     cores, met = spark.sparkContext.defaultParallelism, version.shards_per_event
     table.add_row(
         kind.title, f"{size:,}", f"{seconds * cores / size * 1e6:,.0f}", f"{version.bytes / size:,.0f}",
         f"{opened:.3f}", "" if met is None else f"{met:.2f}", f"{each / len(shards):,.1f}", f"{one:,.1f}",
+        *(f"{one.median * cores / EVENTS_ON_SPARK * 1e6:,.0f}" for one in spread.values()),
         f"{noise:.0%}", f"{matches:,.1f}",
     )  # fmt: skip
+
+
+def _on_spark(spark: SparkSession, log: DataFrame, path: Path) -> dict[str, Measured]:
+    """Both plans, on many events: the same ones again and again."""
+    times = EVENTS_ON_SPARK // EVENTS
+    many = spark.range(times).crossJoin(log).select(F.monotonically_increasing_id().alias("event_id"), "attributes")
+    stored = str(path) + "-events"
+    many.repartition(4).write.parquet(stored)
+
+    def drain(plan: Literal["local", "routed"]) -> None:
+        found = tws.match(spark.read.parquet(stored), path, plan=plan)
+        found.write.format("noop").mode("overwrite").save()
+
+    return interleaved({"local": lambda: drain("local"), "routed": lambda: drain("routed")}, 3)
 
 
 if __name__ == "__main__":

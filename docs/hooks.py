@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -71,20 +72,45 @@ def claims(pattern: str) -> str:
     from fnmatch import fnmatch
 
     from bench.registry import EXPERIMENTS
-    from bench.report import finding
-    from bench.results import load
 
-    lines = ["| figure | the paper says | here | measured |", "|---|---|---|---|"]
     names = [name for part in pattern.split(",") for name in EXPERIMENTS if fnmatch(name, part)]
     if not names:
         raise ValueError(f"there is no experiment {pattern}")
+    lines = ["| figure | the paper says | here |", "|---|---|---|"]
     for name in names:
-        one, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
-        found = None if result is None else finding(one, result)
-        here = ("not run", "") if found is None else (f"**{found.verdict}**", found.text)
-        cells = (f"`{name}`", one.says, *here)
+        cells = (f"`{name}`", EXPERIMENTS[name].says, _measured(name))
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+PARTS_SHOWN = 3
+"""A claim of more parts is folded."""
+
+
+def _measured(name: str) -> str:
+    """The verdict and, part by part, what was measured."""
+    from bench.registry import EXPERIMENTS
+    from bench.report import finding
+    from bench.results import load
+
+    one, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
+    if result is None:
+        return "not run"
+    found = finding(one, result)
+    if found.verdict == "not comparable":
+        return f"**not comparable**: {found.text}"
+    parts = [claim.judge(result.rows, one.metric) for claim in one.claims]
+    held = sum(part.verdict == "holds" for part in parts)
+    said = [
+        escape(part.text) if part.verdict == "holds" else f"<em>{part.verdict}</em>: {escape(part.text)}"
+        for part in parts
+    ]
+    why = f"<br>Why: {one.differs}" if found.verdict == "does not hold" and one.differs else ""
+    size = f", at {result.scale:g} of the paper's size" if result.scale < 1 else ""
+    head = f"**{found.verdict}**{size}" if held == len(parts) else f"**{held} of {len(parts)} parts hold**{size}"
+    if len(said) <= PARTS_SHOWN:
+        return f"{head}: {'; '.join(said)}{why}"
+    return f"{head}{why}<details><summary>measured</summary>{'<br>'.join(said)}</details>"
 
 
 def commands() -> str:

@@ -17,35 +17,6 @@ from tellwhen.demo import market, story
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_quickstart():
-    done = subprocess.run([sys.executable, ROOT / "examples" / "quickstart.py"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    for line in ("one event: ['mall-42']", "{'event_id': 0, 'subscription_id': 'mall-42'}", "loaded: ['ops-7']"):
-        assert line in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        pytest.param(
-            "ads",
-            ["4.00  Ad 601 of advertiser 23", "have spent their budgets", "segments HAS ANY ('cars')"],
-            marks=pytest.mark.slow,
-        ),
-        (
-            "alerts",
-            ["refused: lod > 0.9: lod is not declared; did you mean load?", "503 rules", "did you mean hostname?"],
-        ),
-        ("searches", ["listing 101 interests ann, eva", "'count': [1, 1, 1, 2, 1]", "no single value of price"]),
-    ],
-)
-def test_examples(name, lines):
-    done = subprocess.run([sys.executable, ROOT / "examples" / f"{name}.py"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    for line in lines:
-        assert line in done.stdout, done.stdout
-
-
 QUICK_JAVA = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """A Java that starts quickly, and does not optimize what runs once."""
 

@@ -1,0 +1,26 @@
+"""Does every block of code run on the pages about Spark, and print what the page says?"""
+
+import pytest
+
+import blocks
+
+pytestmark = pytest.mark.spark
+
+PAGES = [page for page in blocks.pages() if blocks.meta(page).get("spark") == "true"]
+
+
+def test_there_are_such_pages():
+    assert PAGES
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(blocks.DOCS))) for page in PAGES])
+def test_every_block_of_code(page, spark, tmp_path, monkeypatch):
+    """In the session of all tests: `tws.session` returns it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    try:
+        assert blocks.run(page, tmp_path, {"__name__": "__main__"})
+    finally:
+        for query in spark.streams.active:
+            query.stop()
+        spark.catalog.clearCache()
