@@ -26,6 +26,7 @@ from tellwhen.lang.ast import Expr
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.read import Given
+from tellwhen.lang.terms import is_lacking
 from tellwhen.lang.values import flatten
 from tellwhen.matching import GivenEvents, Matching, checked_payload, checked_threads
 from tellwhen.memory_limit import MemoryLimit
@@ -576,7 +577,7 @@ class Index(Mapping[Id, Expr]):
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
         used = self._contents.state.attributes.by_name.copy()
-        found = {a.shown: " or ".join(sorted(a.families)) for a in used.values()}
+        found = {a.shown: " or ".join(sorted(a.families)) for a in used.values() if not is_lacking(a.name)}
         return found | self._schema.types
 
     def plan(self) -> Plan:

@@ -18,6 +18,10 @@ EVENTS_TO_COUNT = 200
 
 IDS_SHOWN, ATTRIBUTES_SHOWN = 5, 8
 
+MANY_CANDIDATES, CANDIDATES_SHARE, MANY_COMPUTED = 100, 0.25, 200
+"""Candidates of an event, and how large a share of all subscriptions, and different computed values, that are worth a
+warning."""
+
 
 class Part(NamedTuple):
     """Some subscriptions that are found in the same way."""
@@ -65,6 +69,16 @@ class Plan(NamedTuple):
             found.append(
                 f"nearly every event is tested against {_counted(len(self.always))}, since nothing rare must be true "
                 f"for {'it' if len(self.always) == 1 else 'them'}: {few}{more}"
+            )
+        met = self.expected if self.observed is None else self.observed
+        if met is not None and met > max(MANY_CANDIDATES, len(self.always) + self.subscriptions * CANDIDATES_SHARE):
+            found.append(
+                f"an event is tested against about {met:,.0f} of {_counted(self.subscriptions)}: what most wait for is "
+                "true of many events, as an exclusion is; something rarer that must be true would spare them"
+            )
+        if self.computed > MANY_COMPUTED:
+            found.append(
+                f"{self.computed:,} different values are computed of an event that has their parts, each in 1 to 10 us"
             )
         if self.expected is not None and self.observed is not None and self.observed > 2 * self.expected + 10:
             found.append("events are not what the profile says: adapt() chooses again from recent events")

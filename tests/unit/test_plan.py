@@ -101,6 +101,18 @@ def test_a_plan_warns_when_events_have_changed():
     assert plan._replace(observed=12.0).warnings == []
 
 
+def test_many_candidates_and_many_computed_values_are_told():
+    index = tw.Index().add_many({n: f"segments HAS NONE ('s{n}')" for n in range(400)}).rebuild()
+    index.match({"segments": ["a"]})
+    (warning,) = index.plan().warnings
+    assert warning.startswith("an event is tested against about 400 of 400 subscriptions")
+    assert "wait for no string in segments" in str(index.plan())
+    assert index.types == {"segments": "string"}
+    assert index.heaviest(1)[0].predicate == "no string in segments"
+    plan = tw.Index().add_many({n: f"a + {n} < b" for n in range(300)}).plan()
+    assert plan.warnings == ["300 different values are computed of an event that has their parts, each in 1 to 10 us"]
+
+
 @pytest.mark.parametrize("engine", ["counting", "betree", "scan", "cover"])
 def test_every_engine_has_a_plan(engine):
     index = tw.Index(engine).add_many((i, f"a = {i} AND b = {i % 3}") for i in range(300))

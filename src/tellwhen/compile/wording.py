@@ -16,7 +16,7 @@ from tellwhen.compile.dictionary import successor
 from tellwhen.compile.domains import complement
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.lang.literals import constant_text, name_text
-from tellwhen.lang.terms import is_condition
+from tellwhen.lang.terms import is_condition, is_lacking
 
 Intervals = list[tuple[int, int]]
 
@@ -80,7 +80,7 @@ class Wording:
             return f"{name} IS {'NOT ' if is_true else ''}NULL"
         if key.kind == "pattern":
             return f"{'' if is_true else 'NOT '}{name} MATCHES {constant_text(key.pattern)}"
-        if is_condition(key.attribute):
+        if is_condition(key.attribute) or is_lacking(key.attribute):
             return name if is_true else f"NOT {name}"
         return f"{name} = {constant_text(bool(is_true))}"
 

@@ -13,7 +13,7 @@ from typing import Any
 from tellwhen.errors import ExpressionError, ParseError
 from tellwhen.lang import limits
 from tellwhen.lang.functions import FUNCTIONS, moment_of
-from tellwhen.lang.literals import shown_name
+from tellwhen.lang.literals import MARK, shown_name
 from tellwhen.lang.terms import LACKS, Call, Each, Literal, Name, Term, is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_several, members, reduce
 
@@ -156,7 +156,7 @@ def term_of(name: str) -> Term:
     from tellwhen.lang.parser import parse_term
 
     try:
-        return parse_term(shown_name(name))
+        return parse_term(name.lstrip(MARK))
     except ParseError as error:
         raise ExpressionError(
             f"{shown_name(name)} cannot be computed: {error.message}; a function of your own is registered with "

@@ -29,9 +29,16 @@ def name_text(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+LACKING = re.compile(r"lacks\((.*), '(\w+)'\)")
+
+
 def shown_name(name: str) -> str:
-    """The name of an attribute as users know it, without quotes; of a computed one, its term."""
-    return name.lstrip(MARK)
+    """The name of an attribute as users know it, without quotes; of a computed one, its term. What `HAS` needs to know
+    is no term that a user can write, so it is said in words."""
+    text = name.lstrip(MARK)
+    if name[:1] == MARK and (found := LACKING.fullmatch(text)):
+        return f"no {found[2]} in {found[1]}"
+    return text
 
 
 def constant_text(value: Constant) -> str:

@@ -164,6 +164,11 @@ def is_condition(name: str) -> bool:
     return name[:2] == CONDITION
 
 
+def is_lacking(name: str) -> bool:
+    """Does it say that an attribute has no value of a family?"""
+    return is_computed(name) and name.lstrip(MARK).startswith(f"{LACKS}(")
+
+
 def name_of(term: Term) -> str:
     """The name of the attribute that a term is: its own if it is one."""
     if isinstance(term, Name):
