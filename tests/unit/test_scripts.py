@@ -7,6 +7,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +27,7 @@ SAID = {
         "loaded 403 rules",
     ),
     "engines.py": ("all engines find the same", "ms per event"),
-    "percolator.py": ("22 of 25 queries are converted", "500 documents, 22 queries: no answers are different"),
+    "percolator": ("22 of 25 queries are converted", "500 documents, 22 queries: no answers are different"),
     "quickstart.py": ("one event: ['mall-42']", "loaded: ['ops-7']"),
     "searches.py": (
         "listing 101 interests ann: ann-1, ann-2",
@@ -41,7 +42,8 @@ QUICK = {"engines.py": ["--subscriptions", "300", "--events", "20", "--rounds", 
 
 def test_every_script_is_run():
     on_spark = {path.name for path in EXAMPLES.glob("*.py") if "tellwhen import spark" in path.read_text()}
-    assert {path.name for path in EXAMPLES.glob("*.py")} - on_spark == set(SAID)
+    scripts = {path.name for path in EXAMPLES.iterdir() if path.suffix == ".py" or (path / "__main__.py").exists()}
+    assert scripts - on_spark == set(SAID)
     tested = (Path(__file__).parents[1] / "spark" / "test_examples.py").read_text()
     assert all(f'"{name}"' in tested for name in on_spark)
 
@@ -72,11 +74,7 @@ def test_engines_on_files(monkeypatch, capsys, tmp_path):
 @pytest.fixture(scope="module")
 def percolator():
     """The names of the script."""
-    script = type(sys)("percolator")
-    sys.modules["percolator"] = script  # for its dataclasses
-    exec(compile((EXAMPLES / "percolator.py").read_text(), "percolator.py", "exec"), script.__dict__)
-    yield script
-    del sys.modules["percolator"]
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLES / "percolator")))
 
 
 def leaf(rng):
@@ -114,21 +112,26 @@ def query(rng, depth):
     return {"bool": body}
 
 
-def test_random_queries_give_the_same_answers(percolator, monkeypatch):
+@pytest.fixture(scope="module")
+def fields(percolator):
+    return percolator.Fields.of(percolator.PROPERTIES)
+
+
+def test_random_queries_give_the_same_answers(percolator, fields):
     rng = random.Random(5)
     queries = {f"q{n}": query(rng, rng.randint(0, 3)) for n in range(100)}
-    documents = list(percolator.documents(60, rng))
+    documents = list(percolator.listings(60, rng))
     for document in documents:
-        for photo in percolator.listed(document.get("photos")):
+        photos = document.get("photos", [])
+        for photo in photos if isinstance(photos, list) else [photos]:
             if rng.random() < 0.3:
                 del photo[rng.choice(list(photo))]
     hits = [{"_id": name, "_source": {"query": one}} for name, one in queries.items()]
-    done = percolator.convert(percolator.PROPERTIES, hits)
-    assert not done.quarantined
-    index = tw.Index(schema=done.fields.schema())
-    index.add_many({row["id"]: row["expression"] for row in done.subscriptions})
-    monkeypatch.setattr(percolator, "QUERIES", queries)
-    assert percolator.differences(index, done.fields, documents) == []
+    subscriptions, quarantined = percolator.convert(fields, hits)
+    assert not quarantined
+    index = tw.Index(schema=fields.schema())
+    index.add_many({row["id"]: row["expression"] for row in subscriptions})
+    assert percolator.differences(index, fields, queries, documents) == []
 
 
 @pytest.mark.parametrize(
@@ -146,9 +149,9 @@ def test_random_queries_give_the_same_answers(percolator, monkeypatch):
         ({"bool": {}}, "TRUE"),
     ],
 )  # fmt: skip
-def test_a_query_as_an_expression(percolator, given, expression):
-    converter = percolator.Converter(percolator.Fields.of(percolator.PROPERTIES))
-    assert str(converter(given)) == str(tw.parse(expression))
+def test_a_query_as_an_expression(percolator, fields, given, expression):
+    ((row,), _) = percolator.convert(fields, [{"_id": "x", "_source": {"query": given}}])
+    assert row["expression"] == str(tw.parse(expression))
 
 
 @pytest.mark.parametrize(
@@ -162,10 +165,12 @@ def test_a_query_as_an_expression(percolator, given, expression):
         {"regexp": {"city": "a~b"}},
         {"bool": {"should": [{"term": {"rooms": n}} for n in range(20)], "minimum_should_match": 10}},
         {"match_phrase": {"title": {"query": "a b", "slop": 2}}},
+        {"prefix": {"city": {"other": 1}}},
+        ["no query"],
     ],
 )
-def test_what_has_no_expression_is_told(percolator, given):
-    (bad,) = percolator.convert(percolator.PROPERTIES, [{"_id": "x", "_source": {"query": given}}]).quarantined
+def test_what_has_no_expression_is_told(percolator, fields, given):
+    (_, (bad,)) = percolator.convert(fields, [{"_id": "x", "_source": {"query": given}}])
     assert bad["reason"]
 
 
