@@ -280,16 +280,33 @@ def canonical(expression: Expr) -> Any:
 
 def hints(expression: Expr) -> Iterator[str]:
     """Exclusions that events without the attribute do not pass."""
-    waiting = [(expression, False)]
+    waiting: list[tuple[Expr, bool, frozenset[str]]] = [(expression, False, frozenset())]
     while waiting:
-        one, is_negated = waiting.pop()
+        one, is_negated, guarded = waiting.pop()
         if isinstance(one, Not):
-            waiting.append((one.arg, not is_negated))
+            waiting.append((one.arg, not is_negated, guarded))
         elif isinstance(one, And | Or):
-            waiting += [(arg, is_negated) for arg in reversed(one.args)]
-        elif is_negated and type(one) is Predicate and _is_exclusion(one):
+            guarded |= _guarded(one, is_negated)
+            waiting += [(arg, is_negated, guarded) for arg in reversed(one.args)]
+        elif is_negated and type(one) is Predicate and _is_exclusion(one) and one.attribute not in guarded:
             none = predicate_text(Predicate(one.attribute, "HAS NONE", one.constants))
-            yield f"NOT {predicate_text(one)} is undefined without {name_text(one.attribute)}; {none} is true then"
+            said = _cut(f"NOT {predicate_text(one)}"), name_text(one.attribute), _cut(none)
+            yield "{} is undefined without {}; {} is true then".format(*said)
+
+
+HINT_LENGTH = 100
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= HINT_LENGTH else f"{text[: HINT_LENGTH - 5]} ...)"
+
+
+def _guarded(joined: And | Or, is_negated: bool) -> set[str]:
+    """Attributes that may be missing all the same: x IS NULL OR NOT ..., or NOT (x IS NOT NULL AND ...)."""
+    if isinstance(joined, And) != is_negated:
+        return set()
+    asked = "IS NOT NULL" if is_negated else "IS NULL"
+    return {arg.attribute for arg in joined.args if isinstance(arg, Predicate) and arg.operator == asked}
 
 
 def _is_exclusion(predicate: Predicate) -> bool:

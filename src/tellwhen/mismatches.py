@@ -66,6 +66,6 @@ def _example(name: str, families: set[Family], events: Any) -> str | None:
     for event in some:
         value = flatten(event).get(name) if isinstance(event, Mapping) else None
         for member in members(value) if is_present(value) else ():
-            if getattr(reduce(member), "family", None) not in families:
+            if is_present(member) and getattr(reduce(member), "family", None) not in families:
                 return f"{shown(member)} ({type(member).__name__})"
     return None

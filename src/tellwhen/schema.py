@@ -26,6 +26,10 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 
 
+WRITTEN = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
+"""Constants of types that people write in other ways: 2026-01-31 is a subtraction."""
+
+
 class Schema:
     """The declared types of attributes. One that is not declared may have any type or, if the schema is `strict`, not
     be used.
@@ -94,9 +98,10 @@ class Schema:
         declared = self.types.get(predicate.attribute)
         family = predicate.family
         if declared is not None and family is not None and FAMILIES[declared] != family:
+            hint = f"; a {declared} is written {WRITTEN[declared]}" if declared in WRITTEN else ""
             raise SchemaError(
                 f"{predicate_text(predicate)}: {predicate.attribute} is declared {declared}, "
-                f"but {predicate.constants[0]!r} is a {family}"
+                f"but {predicate.constants[0]!r} is a {family}{hint}"
             )
 
     def read(self, attribute: str, value: Any) -> Any:

@@ -43,7 +43,8 @@ class Report(NamedTuple):
     def __str__(self) -> str:
         counts = ", ".join(counted(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
         lines = [f"{one.kind}: {one.id!r}: {one.reason}" for one in self.findings[:SHOWN]]
-        more = [f"... and {len(self.findings) - SHOWN:,} more"] if len(self.findings) > SHOWN else []
+        rest = len(self.findings) - SHOWN
+        more = [f"... and {rest:,} more: all are in findings, and in what --json writes"] if rest > 0 else []
         return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 

@@ -501,3 +501,32 @@ def test_an_address_outside_of_several_networks():
         assert tw.Index().add(1, ~expression).match(event) == ([1] if wanted is False else [])
     with pytest.raises(tw.ParseError, match="is no network of addresses"):
         tw.parse("ip NOT IN CIDR ('10.0.0.0/8', 'ten')")
+
+
+def test_explanations_tell_lists_of_objects_from_objects():
+    event = {"copies": [{"price": 5}], "one": {"price": 3}}
+    assert "copies is a list of objects, ask with copies[price ...]" in str(tw.parse("copies.price < 9").explain(event))
+    assert "one is an object, not a list of objects" in str(tw.parse("one[price < 9]").explain(event))
+    assert str(tw.parse("copies.price < 9").explain({"copies": [1]})).endswith("copies.price is missing")
+
+
+def test_an_exclusion_that_says_what_it_means_of_missing_values_gets_no_hint():
+    report = tw.validate({
+        "a": "NOT (x IS NOT NULL AND x IN (1, 2))",
+        "b": "x IS NULL OR NOT x IN (3)",
+        "c": "x IS NULL AND NOT x = 5",
+        "d": "y IS NULL OR NOT x IN (6)",
+        "long": f"NOT x IN ({', '.join(map(str, range(500)))})",
+    })  # fmt: skip
+    assert [one.id for one in report.of("hint")] == ["c", "d", "long"]
+    assert len(report.of("hint")[-1].reason) < 260
+
+
+def test_a_date_that_is_a_subtraction():
+    with pytest.raises(tw.SchemaError, match=r"a date is written DATE '2026-01-31'"):
+        tw.Index(schema={"day": "date"}).add(1, "day > 2026-01-01")
+
+
+def test_the_example_of_a_wrong_type_is_no_missing_member(caplog):
+    tw.Index().add(1, "genre = 'crime'").match({"genre": ["crime", None, 3]})
+    assert "genre is 3 (int)" in caplog.text

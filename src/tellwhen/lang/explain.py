@@ -11,7 +11,7 @@ from tellwhen.lang.evaluate import value_of
 from tellwhen.lang.format import predicate_text, value_text
 from tellwhen.lang.literals import name_text
 from tellwhen.lang.terms import is_computed
-from tellwhen.lang.values import flatten, is_present
+from tellwhen.lang.values import flatten, is_present, is_several
 
 WORDS = {True: "true", False: "false", None: "undefined"}
 
@@ -58,6 +58,22 @@ def explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
     return _explain(expr, flatten(event))
 
 
+def _said(name: str, event: Mapping[str, Any]) -> str:
+    """What an attribute is; where it is missing, what is there instead: an object for a list, or a list of objects."""
+    value = event.get(name)
+    if is_present(value):
+        return f"{name_text(name)} is {value_text(value)}"
+    if any(known.startswith(f"{name}.") for known in event):
+        return f"{name_text(name)} is an object, not a list of objects"
+    parts = name.split(".")
+    for end in range(1, len(parts)):
+        outer = ".".join(parts[:end])
+        if is_several(inner := event.get(outer)) and any(isinstance(member, Mapping) for member in inner):
+            asked = f"{name_text(outer)}[{'.'.join(parts[end:])} ...]"
+            return f"{name_text(name)} is missing: {name_text(outer)} is a list of objects, ask with {asked}"
+    return f"{name_text(name)} is missing"
+
+
 def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
     parts: tuple[Explanation, ...] = ()
     note = ""
@@ -67,6 +83,5 @@ def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
         parts = (_explain(expr.arg, event),)
     elif isinstance(expr, Predicate):
         names = dict.fromkeys(term_of(expr.attribute).names()) if is_computed(expr.attribute) else [expr.attribute]
-        values = [(name_text(name), event.get(name)) for name in names]
-        note = ", ".join(f"{name} is {value_text(value) if is_present(value) else 'missing'}" for name, value in values)
+        note = ", ".join(_said(name, event) for name in names)
     return Explanation(expr, value_of(expr, event), parts, note)
