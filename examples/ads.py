@@ -4,6 +4,9 @@ The guide to it is docs/howto/ads.md.
 """
 
 import random
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import tellwhen as tw
@@ -12,14 +15,19 @@ CITIES, SEGMENTS = ["Rome", "Oslo", "Lima", "Pune"], ["sports", "travel", "food"
 ADS, VISITORS = 5_000, 2_000
 DAILY_BUDGET = 10.0
 CAP = 3
-"""So many times a visitor sees the same ad."""
+"""How many times a visitor sees the same ad, at most."""
+SPARE = 3
+"""Ads to choose from: another thread may spend the budget of the best one meanwhile."""
+THREADS = 4
 
 Visitor = dict[str, Any]
+Ad = tuple[str, str, float, None, dict[str, Any]]
+"""Id, targeting, bid, no weights, and payload."""
 
 
-def ads(rng: random.Random) -> list[tuple[Any, ...]]:
-    """Id, targeting, bid, no weights, and payload of every ad."""
-    rows: list[tuple[Any, ...]] = []
+def ads(rng: random.Random) -> list[Ad]:
+    """All ads."""
+    rows: list[Ad] = []
     for number in range(ADS):
         low = rng.randint(18, 60)
         cities = ", ".join(f"'{city}'" for city in rng.sample(CITIES, rng.randint(1, 3)))
@@ -42,43 +50,74 @@ def visitors(rng: random.Random) -> list[Visitor]:
 
 
 class Server:
-    """Shows ads, one to a visitor, as long as their budgets last, and none too often to the same person."""
+    """Shows ads, one to a visitor, as long as their budgets last, and none too often to the same person.
 
-    def __init__(self, index: tw.Index) -> None:
+    Several threads may show at once. The index finds the best ads. What was spent and seen is kept here, under a lock:
+    another thread may spend the rest of a budget after the ads were found.
+    """
+
+    def __init__(self, index: tw.Index, rows: list[Ad]) -> None:
         self.index = index
-        self.bids = {ad: index.score(ad) for ad in index}
-        self.spent = dict.fromkeys(index, 0.0)
-        self.seen: dict[tuple[int, Any], int] = {}
-        self.capped: dict[int, set[Any]] = {}
+        self.rows = {row[0]: row for row in rows}  # also of those ads that leave the index
+        self.bids: dict[str, float] = {row[0]: row[2] for row in rows}
+        self.budget = dict.fromkeys(self.rows, DAILY_BUDGET)
+        self.spent = dict.fromkeys(self.rows, 0.0)
+        self.seen: Counter[tuple[int, str]] = Counter()
+        self.capped: dict[int, set[str]] = {}
+        self._ledger = threading.Lock()
 
     def show(self, visitor: Visitor) -> Any:
         """The ad that pays most, of those that this person has not seen too often; None if there is none."""
         person = visitor["person"]
-        capped = self.capped.setdefault(person, set())
-        # At most len(capped) answers are capped: one more than that is enough.
-        for ad, _ in self.index.top_k(visitor, k=1 + len(capped)):
-            if ad not in capped:
-                self._charge(ad, person)
-                return ad
-        return None
+        while True:
+            with self._ledger:
+                capped = set(self.capped.get(person, ()))
+            # At most len(capped) answers are capped: SPARE others are left, or all that match.
+            found = self.index.top_k(visitor, k=SPARE + len(capped))
+            open_to = [ad for ad, _ in found if ad not in capped]
+            if not open_to:
+                return None
+            for ad in open_to:
+                if self._claim(ad, person):
+                    return ad
 
-    def _charge(self, ad: Any, person: int) -> None:
-        self.spent[ad] += self.bids[ad]
-        if self.spent[ad] + self.bids[ad] > DAILY_BUDGET:
-            self.index.discard(ad)
-        self.seen[person, ad] = self.seen.get((person, ad), 0) + 1
-        if self.seen[person, ad] == CAP:
-            self.capped[person].add(ad)
+    def _claim(self, ad: Any, person: int) -> bool:
+        """Pay for showing an ad once; False if another thread has spent the budget, or shown it to the same person."""
+        with self._ledger:
+            if not self._is_paid(ad) or self.seen[person, ad] >= CAP:
+                return False
+            self.spent[ad] += self.bids[ad]
+            if not self._is_paid(ad):
+                self.index.discard(ad)
+            self.seen[person, ad] += 1
+            if self.seen[person, ad] == CAP:
+                self.capped.setdefault(person, set()).add(ad)
+            return True
+
+    def _is_paid(self, ad: str) -> bool:
+        """Does the budget suffice for another time?"""
+        return self.spent[ad] + self.bids[ad] <= self.budget[ad]
+
+    def pay(self, ad: str, amount: float) -> None:
+        """The advertiser pays more: the ad is shown again, if its budget was spent."""
+        with self._ledger:
+            self.budget[ad] += amount
+            if self._is_paid(ad) and ad not in self.index:
+                self.index.add_many([self.rows[ad]])
 
     def pace(self, share_of_day: float) -> None:
         """Lower the scores of the ads that have spent more than their share of the day."""
-        planned = DAILY_BUDGET * share_of_day
-        self.index.set_scores({ad: self.bids[ad] * min(1.0, planned / max(self.spent[ad], 0.01)) for ad in self.index})
+        with self._ledger:
+            planned = {ad: budget * share_of_day for ad, budget in self.budget.items()}
+            share = {ad: min(1.0, planned[ad] / max(spent, 0.01)) for ad, spent in self.spent.items()}
+        # Ads whose budgets are spent are not in the index: their scores are left out.
+        self.index.set_scores({ad: bid * share[ad] for ad, bid in self.bids.items()}, missing="ignore")
 
 
 def main() -> None:
     rng = random.Random(1)
-    index = tw.Index().add_many(ads(rng))
+    rows = ads(rng)
+    index = tw.Index().add_many(rows)
     day = visitors(rng)
 
     visitor = {"age": 33, "city": "Rome", "segments": ["sports", "food"]}
@@ -91,14 +130,19 @@ def main() -> None:
     reached = index.count_many(day, by="subscription").to_pydict()
     print(f"on such a day, an ad may be shown to {max(reached['count'])} of {VISITORS} visitors at most")
 
-    server = Server(index)
+    server = Server(index, rows)
     shown = 0
-    for number, one in enumerate(day):
-        if number % 100 == 0:
-            server.pace((number + 100) / VISITORS)
-        shown += server.show(one) is not None
+    with ThreadPoolExecutor(THREADS) as threads:
+        for begin in range(0, VISITORS, 100):
+            server.pace((begin + 100) / VISITORS)
+            shown += sum(ad is not None for ad in threads.map(server.show, day[begin : begin + 100]))
     money = sum(server.spent.values())
     print(f"{shown} ads shown to {VISITORS} visitors for {money:.2f}; {ADS - len(index)} have spent their budgets")
+    print(f"no ad has spent more than {max(server.spent.values()):.2f} of its {DAILY_BUDGET:.2f}")
+
+    spent = next(ad for ad in server.rows if ad not in index)
+    server.pay(spent, DAILY_BUDGET)
+    print(f"{spent} is paid for again, and {'back' if spent in index else 'not back'} in the index")
 
     late = {"age": 33, "city": "Rome", "segments": ["food"]}
     missed = next(ad for ad in index if not index[ad].evaluate(late))

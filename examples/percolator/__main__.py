@@ -3,17 +3,22 @@
     python examples/percolator                                             a small export that is made up
     python examples/percolator export http://localhost:9200 alerts folder  mapping.json and queries.ndjson
     python examples/percolator convert folder                              subscriptions.jsonl and quarantine.jsonl
+    python examples/percolator answers http://localhost:9200 alerts folder documents.ndjson          answers.ndjson
+    python examples/percolator compare folder folder/answers.ndjson        what is different, and why
 
 The guide to it is docs/howto/percolator.md.
 """
 
 import argparse
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from documents import as_event
-from export import convert, convert_folder, export
+from comparison import compare
+from convert import convert, convert_folder
+from documents import as_event, as_events
+from export import answers, export
 from judge import differences
 from made_up import PROPERTIES, QUERIES, hits, listings
 from mapping import Fields
@@ -24,7 +29,7 @@ import tellwhen as tw
 def demo() -> None:
     """Convert the small export, compare the answers, and show what is different."""
     fields = Fields.of(PROPERTIES)
-    subscriptions, quarantined = convert(fields, hits())
+    subscriptions, quarantined, _ = convert(fields, hits())
     print(f"{len(subscriptions)} of {len(QUERIES)} queries are converted:")
     for row in subscriptions:
         print(f"  {row['id']:<13} {row['expression']}")
@@ -40,7 +45,7 @@ def demo() -> None:
         print(f"  {name} should be {expected} of {document}")
 
     naive = tw.Index().add("not city", "NOT city = 'Rome'")
-    events = [as_event(document, fields) for document in documents]
+    events, _ = as_events(documents, fields)
     right, few = (sum("not city" in one.match(event) for event in events) for one in (index, naive))
     print(f"'not city' matches {right} documents; NOT city = 'Rome' only {few}, being undefined without a city")
 
@@ -48,23 +53,44 @@ def demo() -> None:
     print(index.explain("two of three", as_event({"tags": ["balcony"], "city": "Oslo", "price": 1200}, fields)))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The commands of the script."""
+    found = argparse.ArgumentParser(
         "python examples/percolator", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command")
+    commands = found.add_subparsers(dest="command")
     exporting = commands.add_parser("export", help="write the mapping and the queries of an index to a folder")
-    exporting.add_argument("url")
-    exporting.add_argument("index")
-    exporting.add_argument("folder", type=Path)
-    commands.add_parser("convert", help="convert an exported folder").add_argument("folder", type=Path)
-    given = parser.parse_args(arguments)
-    if given.command == "export":
-        export(given.url, given.index, given.folder)
-    elif given.command == "convert":
-        convert_folder(given.folder)
-    else:
-        demo()
+    converting = commands.add_parser("convert", help="convert an exported folder")
+    answering = commands.add_parser("answers", help="ask Elasticsearch which queries match documents")
+    comparing = commands.add_parser("compare", help="compare the subscriptions with such answers")
+    for command in (exporting, answering):
+        command.add_argument("url")
+        command.add_argument("index")
+    for command in (exporting, converting, answering, comparing):
+        command.add_argument("folder", type=Path)
+    for command in (converting, answering):
+        command.add_argument("--field", default="", help="the percolator field, if there are several")
+    answering.add_argument("documents", type=Path)
+    comparing.add_argument("answers", type=Path)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = parser().parse_args(arguments)
+    try:
+        if given.command == "export":
+            export(given.url, given.index, given.folder)
+        elif given.command == "convert":
+            convert_folder(given.folder, given.field)
+        elif given.command == "answers":
+            answers(given.url, given.index, given.folder, given.documents, given.field)
+        elif given.command == "compare":
+            if compare(given.folder, given.answers):
+                sys.exit(1)
+        else:
+            demo()
+    except ValueError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,41 @@
-"""How do the queries of an index become a file of subscriptions?"""
+"""How do the queries and answers of an index come out of Elasticsearch?
 
+ELASTICSEARCH_API_KEY, or ELASTICSEARCH_USER and ELASTICSEARCH_PASSWORD, are read from the environment.
+"""
+
+import base64
 import json
+import os
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mapping import Fields
-from queries import Converter
+from folder import Rows, chosen_field, read_fields, read_lines
 
-import tellwhen as tw
 
-Rows = list[dict[str, Any]]
+def headers() -> dict[str, str]:
+    """What a request says of itself, and of who asks."""
+    found = {"Content-Type": "application/json"}
+    if key := os.environ.get("ELASTICSEARCH_API_KEY"):
+        found["Authorization"] = f"ApiKey {key}"
+    elif user := os.environ.get("ELASTICSEARCH_USER"):
+        both = f"{user}:{os.environ.get('ELASTICSEARCH_PASSWORD', '')}"
+        found["Authorization"] = f"Basic {base64.b64encode(both.encode()).decode()}"
+    return found
 
 
 def ask(url: str, body: dict[str, Any] | None = None) -> Any:
     """What Elasticsearch answers."""
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(asked) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers())) as answer:
         return json.load(answer)
 
 
-def pages(url: str, index: str) -> Iterator[Rows]:
-    """All documents of an index, a thousand at a time, by the scroll API."""
-    page = ask(f"{url}/{index}/_search?scroll=5m", {"size": 1000, "sort": ["_doc"], "query": {"match_all": {}}})
+def pages(url: str, index: str, query: dict[str, Any], source: bool = True) -> Iterator[Rows]:
+    """All hits of a query, a thousand at a time, by the scroll API."""
+    asked = {"size": 1000, "sort": ["_doc"], "query": query, "_source": source}
+    page = ask(f"{url}/{index}/_search?scroll=5m", asked)
     while hits := page["hits"]["hits"]:
         yield hits
         page = ask(f"{url}/_search/scroll", {"scroll": "5m", "scroll_id": page["_scroll_id"]})
@@ -37,40 +48,18 @@ def export(url: str, index: str, folder: Path) -> None:
     (folder / "mapping.json").write_text(json.dumps(ask(f"{url}/{index}/_mapping")))
     count = 0
     with (folder / "queries.ndjson").open("w") as file:
-        for hits in pages(url, index):
+        for hits in pages(url, index, {"match_all": {}}):
             file.writelines(json.dumps({"_id": hit["_id"], "_source": hit["_source"]}) + "\n" for hit in hits)
             count += len(hits)
             print(f"\r{count:,} queries", end="")
     print()
 
 
-def convert(fields: Fields, hits: Iterable[dict[str, Any]]) -> tuple[Rows, Rows]:
-    """Subscriptions, and the queries that are none, each with the reason.
-
-    What else a document has beside its query becomes the payload.
-    """
-    (name,) = [path for path, kind in fields.types.items() if kind == "percolator"]
-    subscriptions, quarantined = [], []
-    for hit in hits:
-        payload = {key: one for key, one in hit["_source"].items() if key != name}
-        try:
-            expression = str(Converter(fields)(hit["_source"][name]))
-            subscriptions.append({"id": hit["_id"], "expression": expression, "payload": payload})
-        except Exception as error:  # whatever is wrong with a query, the others are converted
-            reason = str(error) if isinstance(error, ValueError | tw.TellwhenError) else repr(error)
-            quarantined.append({"id": hit["_id"], "query": hit["_source"].get(name), "reason": reason})
-    return subscriptions, quarantined
-
-
-def convert_folder(folder: Path) -> None:
-    """Convert what `export` has written."""
-    (mapping,) = json.loads((folder / "mapping.json").read_text()).values()
-    fields = Fields.of(mapping["mappings"]["properties"])
-    with (folder / "queries.ndjson").open() as lines:
-        subscriptions, quarantined = convert(fields, map(json.loads, lines))
-    for name, rows in (("subscriptions", subscriptions), ("quarantine", quarantined)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "schema.json").write_text(json.dumps(fields.schema().types, indent=1))
-    print(f"{len(subscriptions):,} converted, {len(quarantined):,} in quarantine; next:")
-    print(f"  tellwhen validate {folder}/subscriptions.jsonl --schema {folder}/schema.json --strict")
-    print(f"  tellwhen build {folder}/subscriptions.jsonl --schema {folder}/schema.json --strict -o {folder}/index")
+def answers(url: str, index: str, folder: Path, documents: Path, name: str = "") -> None:
+    """Write which queries match each document."""
+    field = chosen_field(read_fields(folder), name)
+    with (folder / "answers.ndjson").open("w") as file:
+        for _, document in read_lines(documents):
+            query = {"percolate": {"field": field, "document": document}}
+            ids = [hit["_id"] for hits in pages(url.rstrip("/"), index, query, source=False) for hit in hits]
+            file.write(json.dumps({"document": document, "ids": ids}) + "\n")

@@ -8,7 +8,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from documents import as_event
-from mapping import Fields, listed, words
+from judged import asked, indexed, places
+from mapping import Fields
+from values import listed, words
 
 import tellwhen as tw
 
@@ -46,13 +48,29 @@ class Judge:
             case "ids":
                 return self.document["_id"] in body["values"]
             case "exists":
-                return bool(self.found(body["field"]))
+                inner = [
+                    path
+                    for path in self.fields.types
+                    if path.startswith(f"{body['field']}.") and body["field"] not in self.fields.types
+                ]
+                return any(self.found(path) for path in inner or [body["field"]])
             case "nested":
-                inner = (Judge(self.fields, one, f"{body['path']}.") for one in self.found(body["path"]))
-                return any(judge(body["query"]) for judge in inner)
+                some = found_values(self.document, self.names(body["path"]))
+                return any(Judge(self.fields, one, f"{body['path']}.")(body["query"]) for one in some)
             case "bool":
                 return self.is_bool(body)
+            case "dis_max":
+                return any(map(self, body["queries"]))
+            case "constant_score" | "boosting" | "function_score":
+                return self(body.get("filter") or body.get("positive") or body["query"])
+            case "multi_match":
+                leaf = "match_phrase" if body.get("type") == "phrase" else "match"
+                options = {key: one for key, one in body.items() if key not in ("fields", "type")}
+                return any(self({leaf: {name.split("^")[0]: options}}) for name in body["fields"])
+            case "geo_bounding_box":
+                return self.is_in_box(*next(iter(body.items())))
         name, given = next(iter(body.items()))
+        name = self.fields.aliases.get(name, name)
         if kind.startswith("match"):
             return self.is_text(kind, name, given if isinstance(given, dict) else {"query": given})
         return any(LEAVES[kind](value, given, self.fields.types[name]) for value in self.terms(name))
@@ -65,22 +83,40 @@ class Judge:
         return all(self(query) for query in needed) and sum(should) >= least and not excluded
 
     def is_text(self, kind: str, name: str, given: Any) -> bool:
-        asked, there = words(given["query"]), self.terms(name)
+        if self.fields.types[name] != "text":
+            return self({"term": {name: given["query"]}})
+        asked_words, there = words(str(given["query"])), self.terms(name)
+        if not asked_words:
+            return False
         if kind == "match_phrase":
-            texts = [words(text) for text in self.found(name)]
-            return any(text[at : at + len(asked)] == asked for text in texts for at in range(len(text)))
-        return (all if given.get("operator") == "and" else any)(word in there for word in asked)
+            texts = [words(str(text)) for text in self.found(name)]
+            size = len(asked_words)
+            return any(text[at : at + size] == asked_words for text in texts for at in range(len(text)))
+        return (all if given.get("operator") == "and" else any)(word in there for word in asked_words)
+
+    def is_in_box(self, name: str, box: Any) -> bool:
+        (top, left), (bottom, right) = (places(box[corner])[0] for corner in ("top_left", "bottom_right"))
+        there = places(self.document.get(name))
+        width = (right - left) % 360  # a box may cross the date line
+        return any(bottom <= lat <= top and (lon - left) % 360 <= width for lat, lon in there)
+
+    def names(self, path: str) -> list[str]:
+        return path.removeprefix(self.path).split(".")
 
     def found(self, name: str) -> list[Any]:
-        """The values of a field, or of the one that it is a copy of."""
+        """The values of a field, or of the one that it is a copy of. Those of other nested objects are not there."""
+        inside = [one for one in self.fields.nested if name.startswith(f"{one}.") or name == one]
+        if max(inside, key=len, default="") != self.path[:-1]:
+            return []
         base = next((one for one, copies in self.fields.copies.items() if name in copies), name)
-        return found_values(self.document, base.removeprefix(self.path).split("."))
+        return found_values(self.document, self.names(self.fields.aliases.get(base, base)))
 
     def terms(self, name: str) -> list[Any]:
         """What is indexed of a field."""
-        if self.fields.types[name] == "text":
-            return [word for text in self.found(name) for word in words(text)]
-        return [ends(value, self.fields.types[name])[0] for value in self.found(name)]
+        kind = self.fields.types[name]
+        if kind == "text":
+            return [word for text in self.found(name) for word in words(str(text))]
+        return [indexed(value, kind) for value in self.found(name)]
 
 
 def found_values(given: Any, names: list[str]) -> list[Any]:
@@ -92,16 +128,8 @@ def found_values(given: Any, names: list[str]) -> list[Any]:
     return found_values(given.get(names[0]), names[1:]) if isinstance(given, dict) else []
 
 
-def ends(given: Any, kind: str) -> tuple[Any, Any]:
-    """The least and the greatest that a value stands for: of a date, all that its text leaves open."""
-    if kind != "date":
-        return given, given
-    text = given.removesuffix("Z")
-    return text + "0000-01-01T00:00:00.000"[len(text) :], text + "9999-12-31T23:59:59.999"[len(text) :]
-
-
 def is_term(value: Any, given: Any, kind: str) -> bool:
-    low, high = ends(given, kind)
+    low, high = asked(given, kind)
     return bool(low <= value <= high)
 
 
@@ -112,7 +140,12 @@ def is_between(value: Any, given: Any, kind: str) -> bool:
         "lt": lambda low, high: value < low,
         "lte": lambda low, high: value <= high,
     }
-    return all(tests[key](*ends(one, kind)) for key, one in given.items())
+    other_names = {
+        "from": "gte" if given.get("include_lower", True) else "gt",
+        "to": "lte" if given.get("include_upper", True) else "lt",
+    }
+    bounds = {other_names.get(key, key): one for key, one in given.items() if one is not None}
+    return all(tests[key](*asked(one, kind)) for key, one in bounds.items() if key in tests)
 
 
 LEAVES: dict[str, Callable[[Any, Any, str], bool]] = {

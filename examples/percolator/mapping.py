@@ -1,72 +1,112 @@
-"""What are the fields of an index, and what do they make of a value?"""
+"""What are the fields of an index, and which attributes do they become?"""
 
 from __future__ import annotations
 
-import datetime as dt
-import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tellwhen as tw
 
-INTEGERS, FLOATS = {"byte", "short", "integer", "long"}, {"half_float", "float", "double", "scaled_float"}
-TYPES = {"boolean": "bool", "date": "timestamp", **dict.fromkeys(INTEGERS, "int"), **dict.fromkeys(FLOATS, "float")}
+INTEGERS = {"byte", "short", "integer", "long", "unsigned_long"}
+FLOATS = {"half_float", "float", "double", "scaled_float"}
+DATES = {"date", "date_nanos"}
+TYPES = {
+    "boolean": "bool",
+    "ip": "string",
+    "keyword": "string",
+    "text": "string",
+    "geo_point": "float",
+    **dict.fromkeys(INTEGERS, "int"),
+    **dict.fromkeys(FLOATS, "float"),
+    **dict.fromkeys(DATES, "timestamp"),
+}
+"""The types that are converted, and what they are in a schema."""
+
+SAME = {"match_only_text": "text", "wildcard": "keyword"}
+ISO_FORMATS = {
+    "strict_date_optional_time", "date_optional_time", "strict_date_optional_time_nanos", "epoch_millis",
+    "strict_date", "date", "yyyy-MM-dd", "strict_date_time", "date_time", "strict_date_time_no_millis",
+}  # fmt: skip
+LOOKED_AT = (
+    "analyzer", "search_analyzer", "normalizer", "null_value", "copy_to", "scaling_factor", "ignore_above",
+    "ignore_malformed",
+)  # fmt: skip
+"""What a field of a mapping may have, and neither queries nor events get from this script."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a mapping: their types by path, the nested ones, and the multi-fields of each."""
+    """The fields of a mapping: their types by path, and what else a query must know of them."""
 
-    types: dict[str, str]
-    nested: frozenset[str]
-    copies: dict[str, list[str]]
+    types: dict[str, str] = field(default_factory=dict)
+    nested: frozenset[str] = frozenset()
+    also_outside: frozenset[str] = frozenset()
+    """The nested ones that are found without a nested query, too."""
+    copies: dict[str, list[str]] = field(default_factory=dict)
+    """The multi-fields of each."""
+    aliases: dict[str, str] = field(default_factory=dict)
+    looked_at: dict[str, list[str]] = field(default_factory=dict)
+    """What should be looked at by a person."""
 
     @classmethod
     def of(cls, properties: dict[str, Any]) -> Fields:
         """Read the `properties` of a mapping."""
         found = dict(defined(properties))
+        nested = {path: one for path, one in found.items() if one.get("type") == "nested"}
+        doubts = {path: [f"{name} {one[name]}" for name in LOOKED_AT if name in one] for path, one in found.items()}
         return cls(
-            {path: field["type"] for path, field in found.items() if "properties" not in field},
-            frozenset(path for path, field in found.items() if field.get("type") == "nested"),
-            {path: [f"{path}.{copy}" for copy in field.get("fields", ())] for path, field in found.items()},
+            {path: type_of(one) for path, one in found.items() if is_leaf(one)},
+            frozenset(nested),
+            frozenset(
+                path for path, one in nested.items() if one.get("include_in_parent") or one.get("include_in_root")
+            ),
+            {path: [f"{path}.{copy}" for copy in one["fields"]] for path, one in found.items() if one.get("fields")},
+            {path: one["path"] for path, one in found.items() if one.get("type") == "alias"},
+            {path: some for path, some in doubts.items() if some},
         )
+
+    def resolved(self, name: str) -> str:
+        """The path of a field, which may be asked for by an alias."""
+        return self.aliases.get(name, name)
+
+    def nest_of(self, path: str) -> str:
+        """The nested object that a field belongs to; nothing if it is the document."""
+        return max((one for one in self.nested if path.startswith(f"{one}.")), key=len, default="")
+
+    def percolators(self) -> list[str]:
+        """The fields that have queries."""
+        return [path for path, kind in self.types.items() if kind == "percolator"]
 
     def schema(self) -> tw.Schema:
         """The types for an index. It is strict, as a percolator is: an unknown field is an error."""
-        types = {"_id": "string"}
+        found = {"_id": "string"}
         for path, kind in self.types.items():
-            if kind == "text":
-                types[f"{path}_words"] = types[f"{path}_phrase"] = "string"
-            elif kind != "percolator":
-                types[path] = TYPES.get(kind, "string")
-        return tw.Schema(types, strict=True)
+            for suffix in SUFFIXES.get(kind, ("",)) if kind in TYPES else ():
+                found[path + suffix] = TYPES[kind]
+        return tw.Schema(found, strict=True)
+
+
+SUFFIXES = {"text": ("_words", "_phrase"), "geo_point": (".lat", ".lon")}
+"""The attributes of types that have several."""
 
 
 def defined(properties: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """The path and the definition of every object and field."""
-    for name, field in properties.items():
-        yield prefix + name, field
-        yield from defined(field.get("properties") or field.get("fields", {}), f"{prefix}{name}.")
+    for name, one in properties.items():
+        yield prefix + name, one
+        yield from defined(one.get("properties") or one.get("fields") or {}, f"{prefix}{name}.")
 
 
-def words(text: str) -> list[str]:
-    """Nearly what the standard analyzer does. Put your own analyzer here."""
-    return re.findall(r"\w+", text.lower())
+def is_leaf(definition: dict[str, Any]) -> bool:
+    """Not an object, and not another name of a field."""
+    return "properties" not in definition and definition.get("type", "object") not in ("object", "nested", "alias")
 
 
-def as_value(value: Any, kind: str) -> Any:
-    """A value as a field of this type indexes it."""
-    if kind in INTEGERS or kind in FLOATS:
-        return (int if kind in INTEGERS else float)(value)
-    if kind == "boolean":
-        return value if isinstance(value, bool) else {"true": True, "false": False}[value]
-    if kind == "date":
-        return dt.datetime.fromtimestamp(value / 1000, dt.UTC) if isinstance(value, int) else value
-    return json.dumps(value) if isinstance(value, bool | int | float) else value
-
-
-def listed(given: Any) -> list[Any]:
-    """A list of one, several or none."""
-    return given if isinstance(given, list) else [] if given is None else [given]
+def type_of(definition: dict[str, Any]) -> str:
+    """The type of a field. Dates that are not in ISO form have a type of their own, which is not converted."""
+    kind: str = definition["type"]
+    form: str = definition.get("format", "")
+    if kind in DATES and form and not ISO_FORMATS.issuperset(form.split("||")):
+        return f"{kind} with format {form}"
+    return SAME.get(kind, kind)

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 from tellwhen import background
 from tellwhen.compaction import Compaction
 from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.extract import asked_names
 from tellwhen.engines.base import Reader
 from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.ids import Id, Ids, IdType, checked
@@ -68,6 +69,13 @@ class State(NamedTuple):
     def alive(self) -> list[int]:
         """The slots that are not removed."""
         return self.shard.store.alive(self.slots, self.version).tolist()
+
+    def asked(self) -> list[str]:
+        """The names of the attributes that they ask for, in the order they came: the store also knows those of removed
+        ones."""
+        slots = self.shard.store.alive(self.slots, self.version)
+        found = asked_names(self.view.snapshot, slots, self.attributes)
+        return [name for name in list(self.attributes.by_name) if name in found]
 
 
 class Contents:
@@ -127,10 +135,11 @@ class Contents:
     # changing
 
     @contextmanager
-    def changing(self, is_removal: bool = False) -> Iterator[Shard]:
+    def changing(self, is_removal: bool = False, rebuilds: bool = False) -> Iterator[Shard]:
         """One change at a time, published at its end; an iterator that changes the index it feeds is refused.
 
-        A removal is never refused for the memory that it takes.
+        A removal is never refused for the memory that it takes. With `rebuilds`, everything is built again at its end,
+        without what was removed.
         """
         if self._is_waiting:
             time.sleep(HANDOVER_SECONDS)
@@ -145,8 +154,11 @@ class Contents:
                 self._undo = shard, shard.mark()
                 yield shard
                 is_compacted = shard.is_sparse and (len(shard.engines) <= COMPACT_AT_ONCE or not shard.has_texts)
+                is_compacted |= rebuilds and shard.store.removed > 0
                 if is_compacted or (not is_removal and self.limit.is_worth_compacting(shard)):
                     shard = shard.copying()()
+                if rebuilds:
+                    shard.rebuild()
                 if not is_removal:
                     self.limit.refuse_growth(shard, before)
                 self.state = State.of(shard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -15,10 +16,13 @@ import pyarrow.parquet as pq
 from tellwhen.contents import State
 from tellwhen.errors import FormatError, IdError
 from tellwhen.lang.read import StoredText
+from tellwhen.schema import Schema
 from tellwhen.subscriptions import COLUMNS, rows_of
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
 ROWS_AT_ONCE = 65_536
+SCHEMA_KEY = b"tellwhen.schema"
+"""Where a table notes the declared types: without them, text would no longer be read as a date."""
 
 
 def tables(state: State) -> Iterator[pa.Table]:
@@ -42,7 +46,8 @@ def _table(state: State, slots: Any) -> pa.Table:
         pa.array(weights, WEIGHTS),
         pa.array([shard.payloads.text(slot) or None for slot in some], pa.large_string()),
     ]
-    return pa.table(columns, names=list(COLUMNS))
+    noted = json.dumps(shard.store.schema.as_json())
+    return pa.table(columns, names=list(COLUMNS)).replace_schema_metadata({SCHEMA_KEY: noted})
 
 
 def rows(state: State) -> Iterator[tuple[Any, ...]]:
@@ -74,8 +79,8 @@ def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def read_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """The subscriptions in a Parquet file, or in a folder of some."""
+def read_parquet(path: str | os.PathLike[str]) -> tuple[Iterator[Any], Schema]:
+    """The subscriptions in a Parquet file, or in a folder of some; and the schema that was declared for them."""
     try:
         table = pq.read_table(path)
     except FileNotFoundError:
@@ -83,4 +88,11 @@ def read_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{os.fspath(path)} cannot be read as Parquet: {error}") from None
     # What an index has written may be longer than what a user may write.
-    return ((row[0], StoredText(row[1]) if isinstance(row[1], str) else row[1], *row[2:]) for row in rows_of(table))
+    found = ((row[0], StoredText(row[1]) if isinstance(row[1], str) else row[1], *row[2:]) for row in rows_of(table))
+    return found, declared_in(table.schema)
+
+
+def declared_in(schema: pa.Schema) -> Schema:
+    """What an index has noted of the types of attributes; nothing in other tables."""
+    noted = (schema.metadata or {}).get(SCHEMA_KEY)
+    return Schema() if noted is None else Schema.from_json(json.loads(noted))

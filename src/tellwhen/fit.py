@@ -73,25 +73,19 @@ def counted(events: Any, attributes: Attributes, schema: Schema) -> Counts:
     return Counts(found, wrong, count)
 
 
-def fit(counts: Counts, attributes: Attributes) -> Fit:
-    """How events fit the attributes of subscriptions."""
-    missing, unused = missing_in(counts.carried, attributes)
+def fit(counts: Counts, names: Iterable[str]) -> Fit:
+    """How events fit the attributes that subscriptions ask for, by their names."""
+    missing, unused = missing_in(counts.carried, names)
     return Fit(missing, unused, dict(counts.wrong), counts.events)
 
 
-def missing_in(carried: Iterable[str], attributes: Attributes) -> tuple[dict[str, str | None], list[str]]:
+def missing_in(carried: Iterable[str], names: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
     """What subscriptions ask for that is not among what events carry, each with the nearest name of what nobody asks
     for; and all of the latter."""
-    asked = dict.fromkeys(_asked(attributes))
+    asked = dict.fromkeys(part for name in names for part in names_in(name))
     there = dict.fromkeys(carried)
     unused = [name for name in there if name not in asked]
     return {name: _nearest(name, unused) for name in asked if name not in there}, unused
-
-
-def _asked(attributes: Attributes) -> Iterator[str]:
-    """The attributes of events that subscriptions ask for, also as a part of what they compute."""
-    for name in list(attributes.by_name):
-        yield from names_in(name)
 
 
 def carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, overload
 
@@ -62,6 +62,22 @@ _kept = lru_cache(PARSED_MAX)(parse_stored)
 
 def _parsed(text: str) -> Expr:
     return _kept(text) if len(text) < LONG else parse_stored(text)
+
+
+class _Items(ItemsView[Id, Expr]):
+    """Those of a plain mapping would look up id after id, and another thread may remove one meanwhile."""
+
+    _mapping: Index
+
+    def __iter__(self) -> Iterator[tuple[Id, Expr]]:
+        return ((id_, _parsed(text)) for id_, text in self._mapping.texts())
+
+
+class _Values(ValuesView[Expr]):
+    _mapping: Index
+
+    def __iter__(self) -> Iterator[Expr]:
+        return (_parsed(text) for _, text in self._mapping.texts())
 
 
 class Index(Mapping[Id, Expr]):
@@ -167,12 +183,19 @@ class Index(Mapping[Id, Expr]):
         """Change what a subscription is worth. Nothing is built again."""
         return self.set_scores({checked(id): score})
 
-    def set_scores(self, scores: Mapping[Id, float]) -> Index:
-        """Change many scores at once: all of them, or none when an id is unknown. They become visible together."""
+    def set_scores(self, scores: Mapping[Id, float], *, missing: Literal["raise", "ignore"] = "raise") -> Index:
+        """Change many scores at once: all of them, or none when an id is unknown. They become visible together.
+
+        With `missing="ignore"` ids that are not there are left out: another thread may have removed them.
+        """
+        if missing not in ("raise", "ignore"):
+            raise ArgumentError(f"missing is 'raise' or 'ignore', not {shown(missing)}")
         if not isinstance(scores, Mapping):
             raise ScoreError(f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {shown(scores)}")
         with self._contents.whole() as shard:
             self._contents.limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
+            if missing == "ignore":
+                scores = {id_: score for id_, score in scores.items() if checked(id_) in shard.slots}
             shard.rescore(scores)
             self._contents.keep_up()
         return self
@@ -197,9 +220,9 @@ class Index(Mapping[Id, Expr]):
         return self
 
     def rebuild(self) -> Index:
-        """Build the engine's structures again, now. It happens by itself as subscriptions come and go."""
-        with self._contents.changing() as shard:
-            shard.rebuild()
+        """Build everything again, now, without what was removed. It happens by itself as subscriptions come and go."""
+        with self._contents.changing(rebuilds=True):
+            pass  # it is built at the end of the change
         return self
 
     def observe(self, events: Any) -> Index:
@@ -376,7 +399,7 @@ class Index(Mapping[Id, Expr]):
 
     def _look(self, state: State) -> None:
         """Log what subscriptions ask for and recent events lack, if they have something of a similar name instead."""
-        missing, _ = missing_in(self._recent.carried(), state.attributes)
+        missing, _ = missing_in(self._recent.carried(), state.asked())
         for name, near in missing.items():
             if near is not None and name not in self._told:
                 self._told.add(name)
@@ -388,7 +411,7 @@ class Index(Mapping[Id, Expr]):
                 )
 
     def _count(self, mismatches: Mapping[str, int], state: State, events: Any) -> None:
-        self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events))
+        self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events, self._schema))
 
     # ranking
 
@@ -506,8 +529,8 @@ class Index(Mapping[Id, Expr]):
 
         Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
         """
-        attributes = self._contents.state.attributes
-        return fit(counted(events, attributes, self._schema), attributes)
+        state = self._contents.state
+        return fit(counted(events, state.attributes, self._schema), state.asked())
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not: print it to see the tree."""
@@ -534,6 +557,14 @@ class Index(Mapping[Id, Expr]):
             return self[id]
         except (UnknownId, IdError):
             return default
+
+    def items(self) -> ItemsView[Id, Expr]:
+        """All ids with their expressions, of the moment when one begins to go through them."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[Expr]:
+        """All expressions, likewise."""
+        return _Values(self)
 
     def texts(self) -> Iterator[tuple[Id, str]]:
         """All ids with the texts of their expressions, nothing parsed: to list or export millions."""
@@ -576,8 +607,9 @@ class Index(Mapping[Id, Expr]):
         >>> tw.Index(schema={"day": "date"}).add(1, "price < 3 OR code = 7 OR code = 'x'").types
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
-        used = self._contents.state.attributes.by_name.copy()
-        found = {a.shown: " or ".join(sorted(a.families)) for a in used.values() if not is_lacking(a.name)}
+        state = self._contents.state
+        used = [state.attributes.by_name[name] for name in state.asked() if not is_lacking(name)]
+        found = {a.shown: " or ".join(sorted(a.families)) for a in used}
         return found | self._schema.types
 
     def plan(self) -> Plan:
@@ -621,7 +653,7 @@ class Index(Mapping[Id, Expr]):
                 "predicates": len(store.snapshot().predicates.domain),
                 "bytes": shard.bytes(),
                 "mismatches": self._contents.mismatches.as_dict(),
-                "unseen": missing_in(seen, store.attributes)[0] if (seen := self._recent.carried()) else {},
+                "unseen": missing_in(seen, self._contents.state.asked())[0] if (seen := self._recent.carried()) else {},
                 engine.name: shard.engines.stats(),
             }
 
@@ -645,7 +677,8 @@ class Index(Mapping[Id, Expr]):
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
-        """An index of the subscriptions in a Parquet file. All else as in `Index`.
+        """An index of the subscriptions in a Parquet file, with the schema that `to_parquet` noted in it. All else as
+        in `Index`.
 
         To sort faulty ones out: `tw.Index().add_many(pyarrow.parquet.read_table(path), errors="quarantine")`.
         """
@@ -653,7 +686,8 @@ class Index(Mapping[Id, Expr]):
             raise ArgumentError(
                 "from_parquet adds all or none; add_many(pyarrow.parquet.read_table(path)) takes errors="
             )
-        return cls(engine, **given).add_many(exchange.read_parquet(path))
+        rows, declared = exchange.read_parquet(path)
+        return cls(engine, **{"schema": declared, **given}).add_many(rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a directory; a kill on the way leaves what was there before."""

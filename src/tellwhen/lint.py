@@ -14,7 +14,7 @@ from tellwhen.compile.normal_form import translated
 from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
 from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
-from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth
+from tellwhen.lang.ast import MEMBERSHIPS, And, Connective, Expr, Not, Or, Predicate, Truth
 from tellwhen.lang.compute import term_of
 from tellwhen.lang.format import predicate_text
 from tellwhen.lang.functions import FUNCTIONS
@@ -117,7 +117,7 @@ def warnings(expressions: list[Expr], schema: Schema) -> list[list[str]]:
     found = []
     for slot, (expression, groups) in enumerate(zip(expressions, branches, strict=True)):
         covered = [reason for group in groups for reason in compiled.covered(group)]
-        found.append([*_truths(expression), *compiled.warnings(slot), *covered])
+        found.append([*_truths(expression), *compiled.warnings(slot, _lists(expression)), *covered])
     return found
 
 
@@ -139,6 +139,11 @@ def _truths(expression: Expr) -> Iterator[str]:
         is_null = isinstance(one, Truth) and one.value is None
     if is_null:
         yield "a part of it is undefined, whatever the event: NULL, or constants that have no result"
+
+
+def _lists(expression: Expr) -> set[str]:
+    """Attributes that are asked with HAS: they have several values, and what no single one satisfies is meant."""
+    return {one.attribute for one in expression.predicates() if one.operator in MEMBERSHIPS}
 
 
 def _branches(expression: Expr) -> Iterator[list[list[Predicate]]]:
@@ -164,8 +169,8 @@ class _Compiled:
         self._alone = alone
         self._compared = 0
 
-    def warnings(self, slot: int) -> Iterator[str]:
-        """Is it always true, or never?"""
+    def warnings(self, slot: int, lists: set[str]) -> Iterator[str]:
+        """Is it always true, or never? Of the attributes that are `lists`, nothing can be said."""
         subscriptions = self._snapshot.subscriptions
         code = self._code(slot)
         kind = subscriptions.kind[slot]
@@ -174,7 +179,7 @@ class _Compiled:
         elif kind == CONJUNCTION:
             if not len(code):
                 yield "it is always true"
-            elif (name := self._contradiction(code.tolist())) is not None:
+            elif (name := self._contradiction(code.tolist(), lists)) is not None:
                 yield f"no single value of {name_text(name)} makes it true"
         else:
             form = translated(code, ACCEPT, MAX_CONJUNCTIONS)
@@ -183,14 +188,14 @@ class _Compiled:
                 for length in form.lengths.tolist():
                     parts.append(form.predicates[at : at + length].tolist())
                     at += length
-                if all(self._contradiction(part) is not None for part in parts):
+                if all(self._contradiction(part, lists) is not None for part in parts):
                     yield "no single values make it true"
 
     def _code(self, slot: int) -> Any:
         subscriptions = self._snapshot.subscriptions
         return subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
 
-    def _contradiction(self, predicates: list[int]) -> str | None:
+    def _contradiction(self, predicates: list[int], lists: set[str]) -> str | None:
         """An attribute of which no value satisfies all predicates."""
         if len(predicates) < 2:
             return None
@@ -198,7 +203,7 @@ class _Compiled:
         for number in predicates:
             by_domain[int(self._snapshot.predicates.domain[number])].append(number)
         for domain, mine in by_domain.items():
-            if len(mine) > 1:
+            if len(mine) > 1 and self._names[domain] not in lists:
                 sets = [self._intervals(number) for number in mine]
                 if sum(map(len, sets)) <= INTERVALS_MAX and not _intersected(sets):
                     return self._names[domain]

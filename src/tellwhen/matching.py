@@ -14,6 +14,7 @@ import pyarrow.types as pt
 from tellwhen.containers.batches import between
 from tellwhen.contents import State
 from tellwhen.encode.batches import encoded_batches
+from tellwhen.encode.columns import only_map
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import cores, in_threads
@@ -138,9 +139,16 @@ def _kind(one: Any) -> str | None:
 
 def _checked_column(table: pa.Table, name: str) -> pa.ChunkedArray:
     """The column that events are called by."""
-    column = _found(table, name)
+    if only_map(table) is None:
+        column, names = _found(table, name), table.column_names
+    else:  # an event is a map, and so it is not a column but a key
+        entries = table.column(0)
+        column = pc.map_lookup(entries, name, "first")
+        names = sorted({key for one in entries.slice(0, 100).to_pylist() for key, _ in one or ()})
+        if column.null_count == len(column) and len(column):
+            column = None
     if column is None:
-        names = ", ".join(table.column_names[:20]) or "none"
+        names = ", ".join(names[:20]) or "none"
         raise EventError(f"there is no column {name} to call events by; there are {names}")
     if column.null_count:
         position = column.is_null().to_numpy().argmax()

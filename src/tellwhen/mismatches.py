@@ -13,6 +13,7 @@ import pyarrow as pa
 from tellwhen.compile.attributes import Attributes
 from tellwhen.errors import shown
 from tellwhen.lang.values import Family, flatten, is_present, members, reduce
+from tellwhen.schema import Schema
 
 log = logging.getLogger("tellwhen")
 
@@ -45,11 +46,11 @@ class Mismatches:
             return dict(self._counts)
 
 
-def told(name: str, attributes: Attributes, events: Any) -> str:
+def told(name: str, attributes: Attributes, events: Any, schema: Schema) -> str:
     """What is wrong with an attribute of these events, in words."""
     attribute = attributes.by_name.get(name)
     families: set[Family] = set() if attribute is None else attribute.families
-    example = _example(name, families, events)
+    example = _example(name, families, events, schema)
     if families:
         asked = " or a ".join(sorted(families))
         return f"{name} is {example or 'of another type'} in an event, and subscriptions compare it with a {asked}"
@@ -58,7 +59,7 @@ def told(name: str, attributes: Attributes, events: Any) -> str:
     return f"{name} has no value in an event, although all its parts are there"
 
 
-def _example(name: str, families: set[Family], events: Any) -> str | None:
+def _example(name: str, families: set[Family], events: Any, schema: Schema) -> str | None:
     """What an event has there, if some has it."""
     if isinstance(events, pa.Table):
         return f"a column of {events.schema.field(name).type}" if name in events.column_names else None
@@ -66,6 +67,7 @@ def _example(name: str, families: set[Family], events: Any) -> str | None:
     for event in some:
         value = flatten(event).get(name) if isinstance(event, Mapping) else None
         for member in members(value) if is_present(value) else ():
-            if is_present(member) and getattr(reduce(member), "family", None) not in families:
+            read = schema.read(name, member)
+            if is_present(member) and getattr(reduce(read), "family", None) not in families:
                 return f"{shown(member)} ({type(member).__name__})"
     return None

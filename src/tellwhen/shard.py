@@ -15,6 +15,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.extract import asked_names
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.scores import Worth, checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
@@ -35,6 +36,9 @@ from tellwhen.subscriptions import Rejected, as_subscription, read_subscription
 
 COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
+
+COMPUTED_MIN = 64
+"""Compact once so many different values are computed of events, and over half of them for removed slots only."""
 
 
 class ShardMark(NamedTuple):
@@ -62,6 +66,7 @@ class Shard:
         self.expect(profile)
         self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
         self._slots: SlotsById | None = None  # made when first needed: an index that only matches never needs it
+        self._looked_at, self._is_in_vain = 0, False  # see _computes_in_vain
 
     @classmethod
     def empty(cls, engine: str, schema: Schema, profile: Profile | None = None, has_texts: bool = True) -> Shard:
@@ -284,8 +289,18 @@ class Shard:
 
     @property
     def is_sparse(self) -> bool:
-        """Are most slots removed?"""
-        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2)
+        """Are most slots removed, or most of what is computed of events asked for by removed ones only?"""
+        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._computes_in_vain()
+
+    def _computes_in_vain(self) -> bool:
+        """Looked at when there is much to gain, and again when a quarter more is removed: it takes time."""
+        store, removed = self.store, self.store.removed
+        computed = [one.name for some in list(store.attributes.computed.values()) for one in some] if removed else []
+        if len(computed) >= COMPUTED_MIN and removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
+            self._looked_at = removed
+            asked = asked_names(store.snapshot(), store.alive(), store.attributes)
+            self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
+        return self._is_in_vain
 
     def copying(self) -> Callable[[], Shard]:
         """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""

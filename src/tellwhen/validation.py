@@ -29,6 +29,12 @@ class Finding(NamedTuple):
     position: int | None
     reason: str
 
+    @property
+    def called(self) -> str:
+        """Which subscription it is, and where in it; what could not be read has no id."""
+        where = "" if self.position is None else f", position {self.position}"
+        return f"{shown(self.expression) if self.id is None else repr(self.id)}{where}"
+
 
 class Report(NamedTuple):
     """What `validate` returns; print it."""
@@ -42,7 +48,7 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         counts = ", ".join(counted(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
-        lines = [f"{one.kind}: {one.id!r}: {one.reason}" for one in self.findings[:SHOWN]]
+        lines = [f"{one.kind}: {one.called}: {one.reason}" for one in self.findings[:SHOWN]]
         rest = len(self.findings) - SHOWN
         more = [f"... and {rest:,} more: all are in findings, and in what --json writes"] if rest > 0 else []
         return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
@@ -59,7 +65,7 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, again
     >>> import tellwhen as tw
     >>> print(tw.validate({"a": "x > 5 AND x < 3", "b": "x >", "c": "NOT tag IN ('t')", "d": "NOT tag IN ('t')"}))
     4 subscriptions: 1 error, 2 warnings, 2 hints
-    error: 'b': expected a constant or an attribute, found the end of the text
+    error: 'b', position 3: expected a constant or an attribute, found the end of the text
     warning: 'a': no single value of x makes it true
     hint: 'c': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
     warning: 'd': it says the same as 'c'

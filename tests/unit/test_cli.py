@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -231,10 +230,10 @@ def test_the_shell():
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
         (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
-        (["match", "index", "events.jsonl", "--spark", "local", "--count"], "--count are not for --spark"),
+        (["match", "index", "events.jsonl", "--spark", "local", "--count"], "not for --spark: --where"),
         (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "with --spark, say --quarantine"),
         (["validate", "rules.jsonl", "--against", "index", "--spark", "local"], "no --against"),
-        (["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"], "--where is not for --spark"),
+        (["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"], "--where and --quarantine are not"),
         (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),
         (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),
@@ -292,7 +291,101 @@ def test_a_reader_that_goes_away_and_ctrl_c():
     waiting = started("match", "index", "-", stdin=subprocess.PIPE)
     waiting.stdin.write('{"price": 1}\n')
     waiting.stdin.flush()
-    time.sleep(3)  # until it waits for more
+    assert "cheap" in waiting.stdout.readline()  # now it waits for more
     waiting.send_signal(signal.SIGINT)
     _, told = waiting.communicate(timeout=120)
     assert (waiting.returncode, "Traceback" in told) == (130, False)
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "jsonl"])
+def test_no_matches_are_a_table_without_rows(suffix):
+    Path("none.jsonl").write_text("")
+    lines("other.jsonl", [{"price": 99}])
+    for name in ("none.jsonl", "other.jsonl"):
+        for command, columns in (("match", ["event_id", "subscription_id"]), ("top-k", None)):
+            run(command, "index", name, "-o", f"found.{suffix}")
+            if suffix == "parquet":
+                table = pq.read_table("found.parquet")
+                assert (table.num_rows, table.column_names[0]) == (0, "event_id")
+                assert columns is None or table.column_names == columns
+            elif suffix == "arrow":
+                assert pa.ipc.open_file("found.arrow").read_all().num_rows == 0
+            elif suffix == "csv":
+                assert Path("found.csv").read_text().startswith('"event_id"')
+
+
+@pytest.mark.usefixtures("work")
+def test_events_in_csv_are_called_by_a_column():
+    Path("events.csv").write_text("id,price,city,qty\ne1,12,Rome,1\ne2,30,Rome,1\n")
+    assert pairs(rows(run("match", "index", "events.csv", "--event-id", "id").stdout)) == MATCHES[:3]
+    assert "there is no column no to call events by; there are city, id" in told(
+        run("match", "index", "events.csv", "--event-id", "no", code=1)
+    )
+
+
+def told(done):
+    return done.stderr.replace("\n", " ")
+
+
+@pytest.mark.usefixtures("work")
+def test_lines_that_are_no_rows_go_to_the_quarantine():
+    Path("odd.jsonl").write_text(
+        '{"id": "a", "expression": "price < 9"}\nno json\n{"id": 1}\n[1]\n{"id": "b", "expression": "x >"}\n'
+    )
+    found = rows(run("validate", "odd.jsonl", "--json", code=1).stdout)
+    assert [one["kind"] for one in found] == ["error"] * 4
+    assert "5 subscriptions: 4 errors" in run("validate", "odd.jsonl", code=1).stdout
+    run("build", "odd.jsonl", "-o", "built", "--quarantine", "faulty.jsonl")
+    assert list(tw.Index.load("built")) == ["a"]
+    faulty = rows(Path("faulty.jsonl").read_text())
+    assert sorted(one["expression"] for one in faulty) == ["[1]", "no json", "x >", '{"id": 1}']
+    assert any("odd.jsonl, line 2: this is no JSON" in one["reason"] for one in faulty)
+    assert "line 2: this is no JSON" in told(run("build", "odd.jsonl", "-o", "x", code=1))
+    Path("events2.jsonl").write_text('{"price": 1}\nno json\n{"price": 2}\n')
+    done = run("match", "index", "events2.jsonl", "--quarantine", "bad.jsonl")
+    assert pairs(rows(done.stdout)) == [(0, "cheap"), (1, "cheap")]
+    assert "1 faulty event in bad.jsonl" in told(done)
+    assert rows(Path("bad.jsonl").read_text())[0]["expression"] == "no json"
+    assert "every line is one object" in told(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
+
+
+@pytest.mark.usefixtures("work")
+def test_text_that_is_no_utf8():
+    Path("latin.csv").write_bytes("id,expression\na,city = 'K\xf6ln'\n".encode("latin-1"))
+    Path("latin.jsonl").write_bytes('{"id": "a", "expression": "city = \'K\xf6ln\'"}\n'.encode("latin-1"))
+    for name in ("latin.csv", "latin.jsonl"):
+        assert f"{name} is not UTF-8 text" in told(run("build", name, "-o", "x", code=1))
+    assert "latin.csv is not UTF-8 text" in told(run("match", "index", "latin.csv", code=1))
+    Path("rules.csv").write_text("id,expression\na,city = 'Köln'\n", encoding="utf-8-sig")
+    run("build", "rules.csv", "-o", "built")
+    assert dict(tw.Index.load("built").texts()) == {"a": "city = 'Köln'"}
+
+
+@pytest.mark.usefixtures("work")
+def test_what_is_exported_keeps_its_schema():
+    tw.Index(schema={"day": "date"}).add("a", "day > DATE '2026-01-01'").to_parquet("backup.parquet")
+    assert tw.Index.from_parquet("backup.parquet").match({"day": "2026-03-01"}) == ["a"]
+    run("build", "backup.parquet", "-o", "built")
+    run("convert", "built", "again.parquet")
+    run("build", "again.parquet", "-o", "again")
+    assert tw.Index.load("again").match({"day": "2026-03-01"}) == ["a"]
+    lines("text.jsonl", [{"day": "2026-03-01"}])
+    tw.Index().add("a", "day > DATE '2026-01-01'").save("undeclared")
+    assert "text is read as a time where the --schema" in told(run("match", "undeclared", "text.jsonl"))
+
+
+@pytest.mark.usefixtures("work")
+def test_arrow_and_csv_through_pipes():
+    done = CliRunner().invoke(app, ["match", "index", "events.jsonl", "--event-id", "id", "--output-format", "arrow"])
+    assert pairs(pa.ipc.open_stream(done.stdout_bytes).read_all().to_pylist()) == MATCHES
+    assert run("convert", "index", "-", "--output-format", "csv").stdout.startswith('"id","expression"')
+    assert "say --output-format" in told(run("convert", "index", "x.xls", code=1))
+    assert "with --replace the last one counts" in told(run("build", "rules.jsonl", "rules.jsonl", "-o", "x", code=1))
+
+
+@pytest.mark.usefixtures("work")
+def test_an_event_over_several_lines_in_the_shell():
+    said = run("shell", "index", given='{\n  "price": 12\n}\ntop x\n{]\nadd cheap price > 1\nshow cheap\n').stdout
+    for part in ("1 match", "top takes a whole number, not x", "this is no JSON", "price > 1"):
+        assert part in said, said

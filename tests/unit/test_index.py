@@ -617,3 +617,53 @@ def test_options_as_keywords():
             tw.Index("psthash", **options)
     with pytest.raises(tw.EngineError, match="given twice"):
         tw.Index("psthash:access=2", access=3)
+
+
+def test_what_was_computed_for_removed_ones_is_forgotten():
+    index = tw.Index().add_many({n: f"x = {n}" for n in range(200)})
+    index.add_many({f"c{n}": f"fuel * {n} > 5" for n in range(2, 300)})
+    index.remove_many([f"c{n}" for n in range(2, 300)])
+    wait_for(index)
+    assert index.plan().computed == 0
+    assert "fuel" not in "".join(index.types)
+    assert index.match({"x": 7, "fuel": 100}) == [7]
+
+
+def test_rebuild_forgets_what_was_removed():
+    index = tw.Index().add_many({n: f"van = {n} AND a + {n} > 2" for n in range(20)}).add("new", "plate = 1")
+    index.remove_many(range(20))
+    assert index.plan().computed == 20
+    assert list(index.types) == ["plate"]  # even before
+    assert not index.unmatched_attributes([{"plate": 1}])
+    index.rebuild()
+    assert index.plan().computed == 0
+    assert index.match({"plate": 1, "van": 3}) == ["new"]
+    assert index.stats()["attributes"] == 1
+
+
+def wait_for(index):
+    thread = index._contents.upkeep
+    if thread is not None:
+        thread.join(60)
+
+
+def test_scores_of_those_that_are_still_there():
+    index = tw.Index().add("a", "x > 1", score=1).add("b", "x > 1", score=2)
+    with pytest.raises(tw.UnknownId):
+        index.set_scores({"a": 5, "gone": 7})
+    assert index.score("a") == 1
+    assert index.set_scores({"a": 5, "gone": 7}, missing="ignore").top_k({"x": 2}) == [("a", 5.0), ("b", 2.0)]
+    with pytest.raises(tw.ArgumentError, match="'raise' or 'ignore'"):
+        index.set_scores({}, missing="no")
+
+
+def test_items_are_of_one_moment():
+    index = tw.Index().add_many({n: f"x = {n}" for n in range(10)})
+    found = []
+    for id_, expression in index.items():
+        index.discard(9 - id_)
+        found.append((id_, str(expression)))
+    assert found == [(n, f"x = {n}") for n in range(10)]
+    assert len(index) == 0
+    assert [str(one) for one in tw.Index().add(1, "x = 1").values()] == ["x = 1"]
+    assert (1, tw.parse("x = 1")) in tw.Index().add(1, "x = 1").items()

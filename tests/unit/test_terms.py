@@ -530,3 +530,14 @@ def test_a_date_that_is_a_subtraction():
 def test_the_example_of_a_wrong_type_is_no_missing_member(caplog):
     tw.Index().add(1, "genre = 'crime'").match({"genre": ["crime", None, 3]})
     assert "genre is 3 (int)" in caplog.text
+
+
+def test_lists_may_ask_for_what_no_single_value_has():
+    report = tw.validate({"a": "t HAS ALL ('a', 'b') AND t HAS NONE ('c')", "b": "t HAS ANY ('a') AND t HAS ANY ('b')"})
+    assert report.findings == []
+
+
+def test_the_example_of_a_wrong_type_is_the_wrong_one(caplog):
+    index = tw.Index(schema={"due": "date"}).add(1, "due > DATE '2026-01-01'")
+    index.match_many([{"due": "2026-05-02"}, {"due": "soon"}])
+    assert "due is 'soon' (str)" in caplog.text

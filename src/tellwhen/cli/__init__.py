@@ -35,6 +35,20 @@ def main(
     pass  # its docstring would replace the help of `app`
 
 
+for _run in (
+    subscribing.validate,
+    subscribing.build,
+    asking.match,
+    asking.top_k,
+    asking.explain,
+    asking.inspect,
+    shell.shell,
+    subscribing.convert,
+    generating.generate,
+):
+    app.command()(_run)
+
+
 @app.command()
 @command
 def demo() -> None:
@@ -100,17 +114,3 @@ def bench(context: typer.Context) -> None:
     from bench.commands import app as commands
 
     commands(context.args, prog_name="tellwhen bench")
-
-
-for _run in (
-    subscribing.validate,
-    subscribing.build,
-    subscribing.convert,
-    asking.match,
-    asking.top_k,
-    asking.explain,
-    asking.inspect,
-    shell.shell,
-    generating.generate,
-):
-    app.command()(_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +16,12 @@ from rich.table import Table
 import tellwhen as tw
 from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.reading import events as read_events
+from tellwhen.cli.reading import format_of
 from tellwhen.cli.told import command, fail, json_line, out, progress, told
-from tellwhen.cli.writing import write
+from tellwhen.cli.writing import rejected, write
 from tellwhen.errors import counted
 from tellwhen.ids import Id
+from tellwhen.subscriptions import Rejected
 
 IndexPath = Annotated[Path, typer.Argument(help="The directory of an index.")]
 Events = Annotated[
@@ -33,6 +35,9 @@ EventId = Annotated[
 ]
 Where = Annotated[
     list[str] | None, typer.Option("--where", help="name=value of the payloads; values are JSON, or text.")
+]
+EventQuarantine = Annotated[
+    str | None, typer.Option("--quarantine", help="A file for lines that are no JSON; without it, one is an error.")
 ]
 ATTRIBUTES_SHOWN, PREDICATES_SHOWN = 40, 10
 
@@ -53,26 +58,62 @@ def _where(given: list[str] | None) -> dict[str, Any] | None:
 def _tell(index: tw.Index, total: int, found: str) -> None:
     told.print(f"{counted(total, 'event')}, {found}", soft_wrap=True)
     stats = index.stats()
-    for name, wrong in stats["mismatches"].items():
-        told.print(f"{name}: {counted(wrong, 'value')} of a wrong type", soft_wrap=True, markup=False)
-    for name, near in stats["unseen"].items():
-        hint = f"; did you mean {near}?" if near else ""
-        told.print(f"no event that was looked at has {name}{hint}", soft_wrap=True, markup=False)
+    types = index.types
+    lines = [
+        f"{name}: {counted(wrong, 'value')} of a wrong type{TIME_HINT if types.get(name) == 'time' else ''}"
+        for name, wrong in stats["mismatches"].items()
+    ]
+    _some(lines)
+    near = [
+        f"no event that was looked at has {name}{f'; did you mean {other}?' if other else ''}"
+        for name, other in stats["unseen"].items()
+    ]
+    _some(sorted(near, key=lambda line: "mean" not in line))
+
+
+TIME_HINT = "; text is read as a time where the --schema of the index declares a date or a timestamp"
+LINES_SHOWN = 5
+
+
+def _some(lines: list[str]) -> None:
+    for line in lines[:LINES_SHOWN]:
+        told.print(line, soft_wrap=True, markup=False)
+    if len(lines) > LINES_SHOWN:
+        told.print(f"... and {len(lines) - LINES_SHOWN:,} more")
 
 
 class _Reading:
-    """Goes through the events of a file, and counts them."""
+    """Goes through the events of a file, and counts them; faulty ones go to the quarantine, if there is one."""
 
-    def __init__(self, path: str, form: str | None) -> None:
-        self._path, self._form = path, form
+    def __init__(self, path: str, form: str | None, quarantine: str | None) -> None:
+        self._path, self._form, self._quarantine = path, form, quarantine
+        self._faults: list[Rejected] | None = None if quarantine is None else []
         self.total = 0
+        if quarantine is not None:
+            format_of(quarantine, None, "--output-format")
 
     def __iter__(self) -> Iterator[Any]:
         with progress("events") as doing:
-            for some in read_events(self._path, self._form):
+            for some in read_events(self._path, self._form, self._faults):
                 yield some
                 self.total += len(some)
                 doing.advance(len(some))
+        if self._quarantine is not None and self._faults is not None:
+            write([rejected(self._faults)], self._quarantine)
+            told.print(f"{counted(len(self._faults), 'faulty event')} in {self._quarantine}", soft_wrap=True)
+
+    def answered(self, tables: Callable[[Any], Iterable[pa.Table]], numbers: bool) -> Iterator[pa.RecordBatch]:
+        """What is found, in batches: at least one, which may be empty, since a file has columns without rows, too."""
+        schema: pa.Schema | None = None
+        is_empty = True
+        for some in self:
+            for table in tables(some):
+                schema = table.schema
+                for batch in (self.renumbered(table, self.total) if numbers else table).to_batches():
+                    is_empty = False
+                    yield batch
+        if is_empty:
+            yield pa.RecordBatch.from_pylist([], schema or next(iter(tables([]))).schema)
 
     def renumbered(self, table: pa.Table, first: int) -> pa.Table:
         """Event ids that are positions, counted from the first event of the file on."""
@@ -90,6 +131,7 @@ def match(
     count: Annotated[bool, typer.Option("--count", help="Only how many subscriptions each event matches.")] = False,
     form: FormatOption = None,
     output_format: OutFormat = None,
+    quarantine: EventQuarantine = None,
     spark: SparkOption = None,
 ) -> None:
     """Which subscriptions does each event satisfy? Rows of event_id and subscription_id.
@@ -97,26 +139,22 @@ def match(
     Example: tellwhen match index events.jsonl -o matches.parquet
     """
     if spark is not None:
-        if where or payload or count:
-            fail("--where, --payload and --count are not for --spark: join its matches with your own table")
+        if where or payload or count or quarantine:
+            fail("not for --spark: --where, --payload, --count, --quarantine; join its matches with your own table")
         from tellwhen.cli.sparking import EventsFile, Target, match_on_spark
 
         match_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format))
         return
-    opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
+    opened, reading, wanted = tw.Index.load(index), _Reading(events, form, quarantine), _where(where)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for some in reading:
-            if count:
-                tables = [opened.count_many(some, event_id=event_id, where=wanted)]
-            else:
-                named = payload or False
-                found = opened.match_batches(some, event_id=event_id, where=wanted, payload=named)
-                tables = (pa.Table.from_batches([batch]) for batch in found)  # type: ignore[assignment]
-            for table in tables:
-                yield from (table if event_id else reading.renumbered(table, reading.total)).to_batches()
+    def tables(some: Any) -> Iterator[pa.Table]:
+        if count:
+            yield opened.count_many(some, event_id=event_id, where=wanted)
+            return
+        for batch in opened.match_batches(some, event_id=event_id, where=wanted, payload=payload or False):
+            yield pa.Table.from_batches([batch])
 
-    rows = write(batches(), output, output_format)
+    rows = write(reading.answered(tables, event_id is None), output, output_format)
     _tell(opened, reading.total, counted(rows, "count") if count else counted(rows, "match", "matches"))
 
 
@@ -131,6 +169,7 @@ def top_k(
     where: Where = None,
     form: FormatOption = None,
     output_format: OutFormat = None,
+    quarantine: EventQuarantine = None,
     spark: SparkOption = None,
 ) -> None:
     """The best k subscriptions of each event: rows of event_id, rank, subscription_id and score.
@@ -138,20 +177,18 @@ def top_k(
     Example: tellwhen top-k index events.jsonl -k 5
     """
     if spark is not None:
-        if where:
-            fail("--where is not for --spark: join its answers with your own table")
+        if where or quarantine:
+            fail("--where and --quarantine are not for --spark: join its answers with your own table")
         from tellwhen.cli.sparking import EventsFile, Target, top_k_on_spark
 
         top_k_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format), k, relaxed)
         return
-    opened, reading, wanted = tw.Index.load(index), _Reading(events, form), _where(where)
+    opened, reading, wanted = tw.Index.load(index), _Reading(events, form, quarantine), _where(where)
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for some in reading:
-            table = opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)
-            yield from (table if event_id else reading.renumbered(table, reading.total)).to_batches()
+    def tables(some: Any) -> list[pa.Table]:
+        return [opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)]
 
-    rows = write(batches(), output, output_format)
+    rows = write(reading.answered(tables, event_id is None), output, output_format)
     _tell(opened, reading.total, counted(rows, "row"))
 
 
@@ -160,7 +197,7 @@ def one_event(text: str) -> dict[str, Any]:
     if text == "-":
         text = sys.stdin.read()
     elif text.startswith("@"):
-        text = Path(text[1:]).read_text()
+        text = Path(text[1:]).read_text(encoding="utf-8", errors="replace")
     try:
         event = json.loads(text)
     except ValueError as error:
@@ -225,7 +262,7 @@ def inspect(
         return
     sizes = Table("", "", title=str(opened), show_header=False)
     for name, value in stats["bytes"].items():
-        sizes.add_row(name, f"{value / 1e6:,.1f} MB")
+        sizes.add_row(name, f"{value / 1e6:,.1f} MB" if value >= 1e6 else f"{value / 1e3:,.1f} KB")
     for name in ("attributes", "domains", "predicates"):
         sizes.add_row(name, f"{stats[name]:,}")
     out.print(sizes)

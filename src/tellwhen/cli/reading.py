@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,8 +19,10 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from tellwhen.errors import EventError, ExpressionError, FormatError, shown
-from tellwhen.subscriptions import COLUMNS, rows_of
+from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, shown
+from tellwhen.exchange import declared_in
+from tellwhen.schema import Schema
+from tellwhen.subscriptions import COLUMNS, Rejected, rows_of
 
 Format = Literal["jsonl", "csv", "parquet", "arrow", "text"]
 
@@ -32,27 +35,34 @@ EVENTS_AT_ONCE = 16_384
 BLOCK_BYTES = 1 << 22
 
 
-def format_of(path: str, given: str | None = None) -> Format:
+def format_of(path: str, given: str | None = None, option: str = "--format") -> Format:
     """How a file is written, by its name unless it is said."""
+    known = {suffix: kind for suffix, kind in SUFFIXES.items() if option == "--format" or kind != "text"}
     if given is not None:
-        if given not in SUFFIXES.values():
-            raise FormatError(f"there is no format {given}; there are {', '.join(dict.fromkeys(SUFFIXES.values()))}")
+        if given not in known.values():
+            raise FormatError(f"there is no format {given}; there are {', '.join(dict.fromkeys(known.values()))}")
         return given  # type: ignore[return-value]
     if path == "-":
         return "jsonl"
     suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise FormatError(f"{path}: its name does not tell the format; say --format, or name it {', '.join(SUFFIXES)}")
-    return SUFFIXES[suffix]
+    if suffix not in known:
+        raise FormatError(f"{path}: its name does not tell the format; say {option}, or name it {', '.join(known)}")
+    return known[suffix]
 
 
 @contextmanager
 def _lines(path: str) -> Iterator[IO[str]]:
-    if path == "-":
-        yield sys.stdin
-    else:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            yield file
+    """The lines of a text, which is UTF-8 whatever the locale says."""
+    try:
+        if path == "-":
+            text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+            yield text
+            text.detach()  # the standard input is not ours to close
+        else:
+            with Path(path).open(encoding="utf-8-sig", newline="") as file:
+                yield file
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path} is not UTF-8 text: {error.reason}; save it as UTF-8") from None
 
 
 def _tables(path: str, kind: Format) -> Iterator[pa.Table]:
@@ -86,7 +96,22 @@ def _arrow(source: Any) -> Iterator[pa.Table]:
 # subscriptions
 
 
-def subscriptions(path: str, given: str | None = None) -> Iterator[Any]:
+def declared(files: list[str], given: str | None = None) -> Schema:
+    """The types that an export has noted; the first file that has some counts."""
+    for path in files:
+        if path == "-" or format_of(path, given) not in ("parquet", "arrow"):
+            continue
+        for table in islice(_tables(path, format_of(path, given)), 1):
+            if (found := declared_in(table.schema)).types:
+                return found
+    return Schema()
+
+
+Faults = list[Rejected] | None
+"""Where lines go that are no subscriptions; without it, the first one is an error."""
+
+
+def subscriptions(path: str, given: str | None = None, faults: Faults = None) -> Iterator[Any]:
     """Rows for `add_many`."""
     kind = format_of(path, given)
     if kind in ("parquet", "arrow"):
@@ -99,7 +124,7 @@ def subscriptions(path: str, given: str | None = None) -> Iterator[Any]:
         elif kind == "text":
             yield from ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
         else:
-            yield from _json_subscriptions(path, lines)
+            yield from _json_subscriptions(path, lines, faults)
 
 
 def _csv_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
@@ -114,14 +139,20 @@ def _csv_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
         yield row["id"], row["expression"], score, weights, row.get("payload") or None
 
 
-def _json_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
+def _json_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        row = _object(path, number, line)
-        missing = [name for name in COLUMNS[:2] if name not in row]
-        if missing:
-            raise ExpressionError(f"{path}, line {number}: a subscription has an id and an expression, not only {row}")
+        try:
+            row = _object(path, number, line)
+            if any(name not in row for name in COLUMNS[:2]):
+                told = f"a subscription has an id and an expression, not only {shown(row)}"
+                raise ExpressionError(f"{path}, line {number}: {told}")
+        except TellwhenError as error:
+            if faults is None:
+                raise
+            faults.append(Rejected(None, line.strip(), None, str(error)))
+            continue
         yield tuple(row.get(name) for name in COLUMNS)
 
 
@@ -135,7 +166,8 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise EventError(f"{path}, line {number}: this is no JSON: {error}") from None
+        hint = "; every line is one object: `jq -c` writes them so" if str(line).strip(" b'\\n\r") in ("{", "[") else ""
+        raise EventError(f"{path}, line {number}: this is no JSON: {error}{hint}") from None
     if not isinstance(found, dict):
         raise EventError(f"{path}, line {number}: this is no JSON object: {shown(found)}")
     return found
@@ -144,7 +176,7 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
 # events
 
 
-def events(path: str, given: str | None = None) -> Iterator[list[dict[str, Any]] | pa.Table]:
+def events(path: str, given: str | None = None, faults: Faults = None) -> Iterator[list[dict[str, Any]] | pa.Table]:
     """Events, some at a time: in tables, or as dicts."""
     kind = format_of(path, given)
     if kind == "text":
@@ -153,16 +185,16 @@ def events(path: str, given: str | None = None) -> Iterator[list[dict[str, Any]]
         yield from _tables(path, kind)
         return
     if kind == "jsonl":
-        yield from _json_events(path)
+        yield from _json_events(path, faults)
         return
     with _lines(path) as lines:
         yield from _csv_events(lines)
 
 
-def _json_events(path: str) -> Iterator[list[dict[str, Any]] | pa.Table]:
+def _json_events(path: str, faults: Faults) -> Iterator[list[dict[str, Any]] | pa.Table]:
     number = 1
     for block in _blocks(path):
-        yield _columns(block) or _objects(path, number, block)
+        yield _columns(block) or _objects(path, number, block, faults)
         number += block.count(b"\n")
 
 
@@ -212,9 +244,17 @@ EXACT = 1 << 53
 """Integers up to here are doubles, too."""
 
 
-def _objects(path: str, first: int, block: bytes) -> list[dict[str, Any]]:
-    numbered = enumerate(block.split(b"\n"), first)
-    return [_object(path, number, line) for number, line in numbered if line.strip()]
+def _objects(path: str, first: int, block: bytes, faults: Faults) -> list[dict[str, Any]]:
+    found = []
+    for number, line in enumerate(block.split(b"\n"), first):
+        if line.strip():
+            try:
+                found.append(_object(path, number, line))
+            except EventError as error:
+                if faults is None:
+                    raise
+                faults.append(Rejected(None, line.decode(errors="replace").strip(), None, str(error)))
+    return found
 
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())

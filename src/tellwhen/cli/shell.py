@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import tellwhen as tw
@@ -15,7 +17,7 @@ HELP = """paste an event as JSON to see what it matches; then
   why ID          why the subscription matches it, or why not
   top [K]         the best K, with their scores
   show ID         the expression of a subscription
-  add ID EXPR     add a subscription, for this session only
+  add ID EXPR     add a subscription, or replace one, for this session only
   find NAME       subscriptions that mention an attribute
   help, quit"""
 
@@ -30,16 +32,42 @@ def shell(index: IndexPath) -> None:
     """
     session = Session(tw.Index.load(index))
     told.print(f"{session.index}; help tells what to ask", markup=False)
+    with suppress(ImportError):
+        import readline  # noqa: F401  lines can be edited and come back with the arrow keys
     while True:
         try:
-            line = input("> ").strip()
-        except (EOFError, KeyboardInterrupt):
+            line = _asked()
+        except EOFError:
             told.print()
             return
+        except KeyboardInterrupt:  # only the line is given up
+            told.print()
+            continue
         if line in ("quit", "exit"):
             return
         if line:
             out.print(session.answer(line), markup=False, soft_wrap=True)
+
+
+def _asked() -> str:
+    """What is typed: a line, or an event that goes over several."""
+    is_seen = sys.stdin.isatty()
+    line = input("> " if is_seen else "").strip()
+    while line.startswith("{") and not _is_whole(line):
+        try:
+            line += "\n" + input("  " if is_seen else "")
+        except EOFError:
+            break
+    return line
+
+
+def _is_whole(text: str) -> bool:
+    """Is it JSON, or so broken that more of it would not help?"""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos < len(text.rstrip())
+    return True
 
 
 class Session:
@@ -85,7 +113,9 @@ class Session:
     def _top(self, k: str) -> str:
         if self.event is None:
             return "paste an event first"
-        best = self.index.top_k(self.event, int(k) if k.isdecimal() else 10)
+        if k and not k.isdecimal():
+            return f"top takes a whole number, not {k}"
+        best = self.index.top_k(self.event, int(k or 10))
         return "\n".join(f"  {score:g}  {id_}: {self.index[id_]}" for id_, score in best) or "nothing matches"
 
     def _show(self, id_: str) -> str:
@@ -93,7 +123,7 @@ class Session:
 
     def _add(self, rest: str) -> str:
         id_, _, expression = rest.partition(" ")
-        self.index.add(id_, expression)
+        self.index.add(id_, expression, replace=True)
         return f"{counted(len(self.index), 'subscription')}"
 
     def _find(self, name: str) -> str:

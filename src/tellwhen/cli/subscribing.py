@@ -12,12 +12,13 @@ import typer
 
 import tellwhen as tw
 from tellwhen.cli.options import JsonOption, SparkOption
+from tellwhen.cli.reading import declared, format_of, subscriptions
 from tellwhen.cli.reading import events as read_events
-from tellwhen.cli.reading import format_of, subscriptions
 from tellwhen.cli.told import FAILED, Doing, command, fail, json_line, out, progress, told
-from tellwhen.cli.writing import write
+from tellwhen.cli.writing import rejected, write
 from tellwhen.errors import counted
 from tellwhen.subscriptions import Rejected
+from tellwhen.validation import Finding
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
 FormatOption = Annotated[
@@ -38,10 +39,10 @@ def _schema(file: Path | None, strict: bool) -> tw.Schema:
         fail(f"{file}: {error}")
 
 
-def _all(files: list[str], form: str | None, doing: Doing) -> Iterator[Any]:
+def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected] | None = None) -> Iterator[Any]:
     """The subscriptions of all files; afterwards, they are indexed."""
     for file in files:
-        for row in subscriptions(file, form):
+        for row in subscriptions(file, form, faults):
             doing.advance(1)
             yield row
     doing.now("indexing")
@@ -73,7 +74,10 @@ def validate(
     index = None if against is None else tw.Index.load(against)
     types = None if index is not None and schema is None and not strict else _schema(schema, strict)
     with progress("subscriptions") as doing:
-        report = tw.validate(_all(files, form, doing), types, lint=lint, against=index)
+        faults: list[Rejected] = []
+        report = tw.validate(_all(files, form, doing, faults), types, lint=lint, against=index)
+        unread = [Finding("error", *one) for one in faults]
+        report = tw.Report(report.subscriptions + len(unread), unread + report.findings)
     _told(report, as_json)
 
 
@@ -108,8 +112,8 @@ def build(
     Example: tellwhen build rules.jsonl more.csv -o index --quarantine faulty.jsonl
     """
     if quarantine is not None:
-        format_of(quarantine)
-    types = _schema(schema, strict)
+        format_of(quarantine, None, "--output-format")
+    types = declared(files, form) if schema is None and not strict else _schema(schema, strict)
     if spark is not None:
         if replace or quarantine is None:
             fail("with --spark, say --quarantine for faulty subscriptions, and for all but one of an id; not --replace")
@@ -119,7 +123,7 @@ def build(
     else:
         built, faulty = _built(files, output, engine, types, observe, form, replace, quarantine is not None)
     if quarantine is not None:
-        write([_rejected(faulty)], quarantine)
+        write([rejected(faulty)], quarantine)
     if as_json:
         json_line({"subscriptions": built, "quarantined": len(faulty), "index": str(output)})
     else:
@@ -135,9 +139,13 @@ def _built(
     index, faulty = tw.Index(engine, schema), []
     with progress("subscriptions") as doing:
         if has_quarantine:
-            faulty = index.add_many(_all(files, form, doing), replace=replace, errors="quarantine")
+            faults: list[Rejected] = []
+            faulty = index.add_many(_all(files, form, doing, faults), replace=replace, errors="quarantine") + faults
         else:
-            index.add_many(_all(files, form, doing), replace=replace)
+            try:
+                index.add_many(_all(files, form, doing), replace=replace)
+            except tw.DuplicateId as error:
+                fail(f"{str(error).partition(';')[0]}; with --replace the last one counts")
         if observe is not None:
             doing.now("looking at events")
             for some in read_events(observe):
@@ -149,20 +157,12 @@ def _built(
     return len(index), faulty
 
 
-def _rejected(faulty: list[Rejected]) -> pa.RecordBatch:
-    fields = [("id", pa.string()), ("expression", pa.string()), ("position", pa.int64()), ("reason", pa.string())]
-    columns = zip(*faulty, strict=True) if faulty else [[], [], [], []]
-    texts = [[one if one is None or (isinstance(one, int) and name == "position") else str(one) for one in column]
-             for (name, _), column in zip(fields, columns, strict=True)]  # fmt: skip
-    arrays = [pa.array(column, kind) for (_, kind), column in zip(fields, texts, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
-
-
 @command
 def convert(
     source: Annotated[str, typer.Argument(help="A file of subscriptions, or the directory of an index.")],
     target: Annotated[str, typer.Argument(help="A file: .jsonl, .csv, .parquet or .arrow.")],
     form: FormatOption = None,
+    output_format: Annotated[str | None, typer.Option("--output-format", help="Of the target, if it is -.")] = None,
 ) -> None:
     """Write subscriptions in another format: those of a file, or of an index.
 
@@ -172,10 +172,10 @@ def convert(
         index = tw.Index.load(source)
     else:
         with progress("subscriptions") as doing:
-            index = tw.Index().add_many(_all([source], form, doing))
+            index = tw.Index(schema=declared([source], form)).add_many(_all([source], form, doing))
     table = index.to_arrow()
-    if format_of(target) == "csv":  # which has no maps
+    if format_of(target, output_format, "--output-format") == "csv":  # which has no maps
         weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]
         table = table.set_column(3, "weights", pa.array(weights, pa.string()))
-    count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target)
+    count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target, output_format)
     told.print(f"{counted(count, 'subscription')} in {target}", soft_wrap=True)

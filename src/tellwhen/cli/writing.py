@@ -13,14 +13,14 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from tellwhen.cli.reading import format_of
-from tellwhen.errors import FormatError
+from tellwhen.subscriptions import Rejected
 
 
 def write(batches: Iterable[pa.RecordBatch], path: str, given: str | None = None) -> int:
     """Write the batches, whole or not at all; returns the number of rows."""
-    kind = format_of(path, given)
+    kind = format_of(path, given, "--output-format")
     if path == "-":
-        return _to_stream(batches, sys.stdout.buffer, kind)
+        return _to_stream(batches, sys.stdout.buffer, kind, is_pipe=True)
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
@@ -32,9 +32,7 @@ def write(batches: Iterable[pa.RecordBatch], path: str, given: str | None = None
     return count
 
 
-def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str) -> int:
-    if kind == "text":
-        raise FormatError("results are written as JSON lines, CSV, Parquet or Arrow")
+def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str, is_pipe: bool = False) -> int:
     count, writer = 0, None
     for batch in batches:
         count += batch.num_rows
@@ -42,7 +40,7 @@ def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str) -> int:
             file.write(_json_lines(batch))
             continue
         if writer is None:
-            writer = _writer(file, kind, batch.schema)
+            writer = _writer(file, kind, batch.schema, is_pipe)
         writer.write_batch(batch)
     if writer is not None:
         writer.close()
@@ -50,10 +48,12 @@ def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str) -> int:
     return count
 
 
-def _writer(file: Any, kind: str, schema: pa.Schema) -> Any:
+def _writer(file: Any, kind: str, schema: pa.Schema, is_pipe: bool) -> Any:
     if kind == "csv":
         return pc.CSVWriter(file, schema)
-    return pq.ParquetWriter(file, schema) if kind == "parquet" else pa.ipc.new_file(file, schema)
+    if kind == "parquet":
+        return pq.ParquetWriter(file, schema)
+    return pa.ipc.new_stream(file, schema) if is_pipe else pa.ipc.new_file(file, schema)
 
 
 def _json_lines(batch: pa.RecordBatch) -> bytes:
@@ -68,3 +68,13 @@ def _dumping(kind: pa.DataType) -> Callable[[Any], str]:
     if pa.types.is_map(kind):
         return lambda value: json.dumps(None if value is None else dict(value))
     return json.dumps
+
+
+def rejected(faulty: list[Rejected]) -> pa.RecordBatch:
+    """Faulty rows with the reasons, to be mended and given again."""
+    fields = [("id", pa.string()), ("expression", pa.string()), ("position", pa.int64()), ("reason", pa.string())]
+    columns = zip(*faulty, strict=True) if faulty else [[], [], [], []]
+    texts = [[one if one is None or (isinstance(one, int) and name == "position") else str(one) for one in column]
+             for (name, _), column in zip(fields, columns, strict=True)]  # fmt: skip
+    arrays = [pa.array(column, kind) for (_, kind), column in zip(fields, texts, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tellwhen.compile.attributes import Attributes
 from tellwhen.containers.csr import gather
 from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, U8, Predicates, Snapshot
 
@@ -45,6 +46,12 @@ def tested(snapshot: Snapshot, slots: I32) -> I32:
     start, which = gather(subscriptions.start, slots)
     code = subscriptions.code[which]
     return code[names_predicate(subscriptions.kind[slots], start, code)]
+
+
+def asked_names(snapshot: Snapshot, slots: I32, attributes: Attributes) -> set[str]:
+    """The names of the attributes that some slots ask for."""
+    domains = np.unique(snapshot.predicates.domain[np.unique(tested(snapshot, slots))])
+    return {attributes.domains[domain].attribute for domain in domains.tolist()}
 
 
 def names_predicate(kind: U8, start: I64, code: I32) -> NDArray[np.bool_]:

@@ -68,7 +68,8 @@ def _said(name: str, event: Mapping[str, Any]) -> str:
     parts = name.split(".")
     for end in range(1, len(parts)):
         outer = ".".join(parts[:end])
-        if is_several(inner := event.get(outer)) and any(isinstance(member, Mapping) for member in inner):
+        inner: Any = event.get(outer)
+        if is_several(inner) and any(isinstance(member, Mapping) for member in inner):
             asked = f"{name_text(outer)}[{'.'.join(parts[end:])} ...]"
             return f"{name_text(name)} is missing: {name_text(outer)} is a list of objects, ask with {asked}"
     return f"{name_text(name)} is missing"

@@ -46,7 +46,7 @@ def unmatched_attributes(
     for row in sorted(total):
         by_kind[row.kind][row.name] = row.total
     counts = Counts(by_kind[CARRIED], by_kind[WRONG], by_kind[EVENTS].total())
-    return fit(counts, read_dictionary(root / found.dictionary, verify=False))
+    return fit(counts, read_dictionary(root / found.dictionary, verify=False).by_name)
 
 
 class _Counting(Worker):

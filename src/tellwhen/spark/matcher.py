@@ -102,7 +102,7 @@ class Query:
     def _tell_missing(self, root: Path, fields: DataType) -> None:
         """Log what subscriptions ask for, if no column is called so, but one that nobody asks for nearly so."""
         assert isinstance(fields, StructType)
-        asked = read_dictionary(root / self.version.dictionary, verify=False)
+        asked = read_dictionary(root / self.version.dictionary, verify=False).by_name
         for name, near in missing_in(column_names(fields), asked)[0].items():
             if near is not None:
                 log.warning(
