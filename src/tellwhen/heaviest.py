@@ -11,6 +11,9 @@ from tellwhen.compile.wording import Wording
 from tellwhen.engines.shared.selectivity import chances
 from tellwhen.shard import Shard
 
+DIGITS = 3
+"""Of the share of the events: it is an estimate."""
+
 
 class Heavy(NamedTuple):
     """A predicate, how many times subscriptions ask for it, and the share of the events that satisfy it."""
@@ -36,7 +39,7 @@ def heaviest(shard: Shard, count: int) -> list[Heavy]:
         Heavy(
             wording.predicate(snapshot.predicates, number),
             int(asked[number]),
-            None if marginals is None else float(share[number]),
+            None if marginals is None else round(float(share[number]), DIGITS),
         )
         for number in order
         if asked[number]

@@ -632,7 +632,7 @@ class Index(Mapping[Id, Expr]):
         >>> index.heaviest(1)
         [Heavy(predicate='y > 2.5', subscriptions=3, events=None)]
         >>> index.observe([{"x": 1}, {"x": 1}, {"y": 2}]).heaviest(1)
-        [Heavy(predicate='x = 1', subscriptions=2, events=0.66...)]
+        [Heavy(predicate='x = 1', subscriptions=2, events=0.667)]
         """
         with self._contents.whole() as shard:
             return heaviest(shard, count)

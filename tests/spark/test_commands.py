@@ -1,5 +1,6 @@
 """Do the commands do the same on Spark?"""
 
+import csv
 import json
 
 import pyarrow.parquet as pq
@@ -8,6 +9,8 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from tellwhen.cli import app
+from tellwhen.warehouse.commits import rollback
+from tellwhen.warehouse.leases import pin
 
 pytestmark = pytest.mark.spark
 
@@ -57,3 +60,63 @@ def test_validate_and_top_k(tmp_path, monkeypatch):
     assert here.exit_code == there.exit_code == 0, there.exception
     assert sorted(here.stdout.splitlines()) == sorted(there.stdout.splitlines())
     assert len(here.stdout.splitlines()) == 70
+
+
+MESSY = [
+    {"t": 1, "amount": 2000, "tags": ["vpn"], "merchant": {"name": "ACME"}},
+    {"t": 2, "amount": "n/a", "merchant": "ACME", "Amount": 7},
+    {"t": 3, "amount": 3000.5, "city": 'say "hi"'},
+    {"t": 4, "amount": None, "tags": []},
+]
+
+
+@pytest.mark.usefixtures("spark")
+def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = [
+        ("big", "amount > 1000"), ("vpn", "tags HAS ANY ('vpn')"), ("acme", "merchant.name = 'ACME'"),
+        ("text", "merchant = 'ACME'"), ("hi", "city = 'say \"hi\"'"), ("none", "amount IS NULL"),
+        ("two", '"two words" = 1'),
+        ("lines", "amount > 1000\nAND t < 3"),
+    ]  # fmt: skip
+    with open("rules.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("id", "expression"), *rules])
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, MESSY)) + "\n\n")
+    cells = [("t", "amount", "tags", "city", "two words"), (1, 2000, "vpn", "", 1), (2, "n/a", "", 'say "hi"', "")]
+    with open("events.csv", "w", newline="") as file:
+        csv.writer(file).writerows(cells)
+
+    def run(*arguments, code=0):
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == code, (done.output, done.exception)
+        return done
+
+    run("build", "rules.csv", "-o", "here")
+    run("build", "rules.csv", "-o", "there", "--quarantine", "faulty.jsonl", "--spark", "local[2]")
+    assert dict(tw.Index.load("there").texts()) == dict(rules) == dict(tw.Index.load("here").texts())
+    for name in ("events.jsonl", "events.csv"):
+        here = run("match", "here", name, "--event-id", "t").stdout.splitlines()
+        there = run("match", "there", name, "--event-id", "t", "--spark", "local[2]")
+        assert sorted(there.stdout.splitlines()) == sorted(here)
+        assert f"{len(here)} rows" in there.stderr
+        assert len(here) > 3
+    assert "of a wrong type" in there.stderr
+    for arguments, message in (
+        (["match", "there", "nothing.jsonl"], "nothing.jsonl: No such file"),
+        (["match", "there", "events.csv", "--event-id", "no"], "there is no column no"),
+        (["match", "there", "events.jsonl", "--event-id", "no"], "there is no column no"),
+        (["match", "there", "events.jsonl", "-o", "rules.csv"], "rules.csv exists"),
+        (["validate", "nothing.csv"], "nothing.csv: No such file"),
+    ):
+        assert message in run(*arguments, "--spark", "local[2]", code=1).stderr.replace("\n", " ")
+
+
+def test_a_folder_that_is_no_index_stays_as_it_is(tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(tw.FormatError, match="there is no index"):
+        rollback(tmp_path / "mine", 1)
+    with pytest.raises(tw.FormatError, match="there is no index"):
+        pin(tmp_path / "mine", "query-1", 0)
+    assert list((tmp_path / "mine").iterdir()) == []
+    with pytest.raises(tw.FormatError, match="there is no index"):
+        rollback(tmp_path / "nothing", 1)

@@ -21,6 +21,7 @@ from tellwhen.cli.told import command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import rejected, write
 from tellwhen.errors import counted
 from tellwhen.ids import Id
+from tellwhen.lang.literals import IS_NAME
 from tellwhen.subscriptions import Rejected
 
 IndexPath = Annotated[Path, typer.Argument(help="The directory of an index.")]
@@ -267,11 +268,14 @@ def inspect(
         sizes.add_row(name, f"{stats[name]:,}")
     out.print(sizes)
     types = Table("attribute", "type")
-    for name, kind in list(opened.types.items())[:ATTRIBUTES_SHOWN]:
+    given = {name: kind for name, kind in opened.types.items() if IS_NAME(name)}
+    for name, kind in list(given.items())[:ATTRIBUTES_SHOWN]:
         types.add_row(escape(name), kind)
     out.print(types)
-    if len(opened.types) > ATTRIBUTES_SHOWN:
-        out.print(f"... and {len(opened.types) - ATTRIBUTES_SHOWN:,} more attributes")
+    more = len(given) - ATTRIBUTES_SHOWN, len(opened.types) - len(given)
+    for count, what in zip(more, ("more", "that are computed, or written in quotes"), strict=True):
+        if count > 0:
+            out.print(f"... and {count:,} {what}")
     predicates = Table("heaviest predicates", "subscriptions", "events")
     predicates.columns[1].justify = predicates.columns[2].justify = "right"
     for predicate, count, share in heavy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
@@ -9,15 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tellwhen.cli.reading import format_of
-from tellwhen.cli.told import Doing, progress, told
+from tellwhen.cli.told import Doing, fail, progress, told
 from tellwhen.cli.writing import write
-from tellwhen.errors import FormatError
+from tellwhen.errors import FormatError, counted
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected
 from tellwhen.validation import Finding, Report
+from tellwhen.warehouse.versions import read_version
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+ATTRIBUTES, EVENT_ID = "_attributes", "event_id"
 
 
 class EventsFile(NamedTuple):
@@ -34,43 +38,126 @@ class Target(NamedTuple):
     path: str
     form: str | None
 
+    def check(self) -> None:
+        """Raises an error for what Spark cannot write."""
+        if self.path == "-":
+            return
+        kind = format_of(self.path, self.form, "--output-format")
+        if kind not in ("parquet", "csv", "jsonl"):
+            raise FormatError(f"Spark writes JSON lines, CSV and Parquet, not {kind}")
+        if Path(self.path).exists():
+            raise FormatError(f"{self.path} exists; Spark writes a new folder of files")
+
 
 @contextmanager
-def _session(master: str) -> Iterator[tuple[SparkSession, Doing]]:
+def _session(master: str, files: list[str], form: str | None) -> Iterator[tuple[SparkSession, Doing]]:
+    """A session, once it is clear that the files can be read: to start Spark takes a while."""
+    for file in files:
+        _address(file, form)
+    from pyspark.errors import PySparkException
+
     from tellwhen import spark as tws
     from tellwhen.spark.watching import watched
 
-    with progress("starting Spark") as doing:
-        spark = tws.session("tellwhen", master)
-        with watched(spark, lambda done, total: doing.note(f"{done} of {total} tasks")):
-            yield spark, doing
+    log = logging.getLogger("tellwhen.spark")
+    before = log.level
+    log.setLevel(logging.WARNING)  # what is told of events and of changes
+    try:
+        with progress("starting Spark") as doing:
+            spark = tws.session("tellwhen", master)
+            with watched(spark, lambda done, total: doing.note(f"{done} of {total} tasks")):
+                yield spark, doing
+    except PySparkException as error:
+        fail(f"Spark: {str(error).partition(chr(10))[0]}")
+    finally:
+        log.setLevel(before)
 
 
-def _read(spark: SparkSession, path: str, form: str | None) -> DataFrame:
-    kind = format_of(path, form)
+def _address(path: str, form: str | None) -> str:
+    """How Spark finds a file."""
     if path == "-":
         raise FormatError("Spark reads files, not the standard input")
-    address = Path(path).absolute().as_uri() if "://" not in path else path
-    if kind == "jsonl":
-        return spark.read.json(address)
-    if kind == "csv":
-        return spark.read.csv(address, header=True)
-    if kind == "parquet":
-        return spark.read.parquet(address)
-    raise FormatError(f"{path}: Spark reads JSON lines, CSV and Parquet")
+    if format_of(path, form) not in ("jsonl", "csv", "parquet"):
+        raise FormatError(f"{path}: Spark reads JSON lines, CSV and Parquet")
+    if "://" in path:
+        return path
+    if set(path) & set("*?[{"):  # which as_uri would hide
+        return f"file:{Path(path).absolute()}"
+    if not Path(path).exists():
+        raise FormatError(f"{path}: No such file or directory")
+    return Path(path).absolute().as_uri()
+
+
+CSV = {"header": True, "quote": '"', "escape": '"', "multiLine": True}
 
 
 def _raw(spark: SparkSession, files: list[str], form: str | None) -> DataFrame:
     """The subscriptions of all files."""
-    frames = [_read(spark, file, form) for file in files]
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+    def read(path: str) -> DataFrame:
+        kind, address = format_of(path, form), _address(path, form)
+        if kind == "csv":
+            return spark.read.csv(address, **CSV)  # type: ignore[arg-type]
+        return spark.read.json(address) if kind == "jsonl" else spark.read.parquet(address)
+
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), map(read, files))
+
+
+def _events(spark: SparkSession, events: EventsFile) -> tuple[DataFrame, str | list[str]]:
+    """A DataFrame with a column `event_id`, and where the attributes are.
+
+    JSON stays text, and the cells of a CSV file are a map of text: Spark would give a column one type, and one odd
+    value would change all others.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    kind, address = format_of(events.path, events.form), _address(events.path, events.form)
+    name = events.event_id
+    if kind == "jsonl":
+        frame = spark.read.text(address).where(F.trim("value") != "").withColumnRenamed("value", ATTRIBUTES)
+        id_ = None if name is None else _member(frame, name)
+    elif kind == "csv":
+        cells = spark.read.csv(address, **CSV)  # type: ignore[arg-type]
+        if name is not None and name not in cells.columns:
+            raise FormatError(f"there is no column {name} to call events by; there are {', '.join(cells.columns)}")
+        pairs = [one for column in cells.columns for one in (F.lit(column), F.col(f"`{column}`"))]
+        filled = F.map_filter(F.create_map(*pairs), lambda _, value: value.isNotNull() & (value != ""))
+        frame = cells.select(filled.alias(ATTRIBUTES))
+        id_ = None if name is None else F.col(ATTRIBUTES)[name]
+    else:
+        frame = spark.read.parquet(address)
+        columns = list(frame.columns)
+        if name is not None:
+            return frame.withColumnRenamed(name, EVENT_ID), [column for column in columns if column != name]
+        return frame.withColumn(EVENT_ID, _numbered()), columns
+    return frame.withColumn(EVENT_ID, _numbered() if id_ is None else id_), ATTRIBUTES
+
+
+def _numbered() -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    told.print("events are numbered by Spark: pass --event-id to call them by an attribute")
+    return F.monotonically_increasing_id()
+
+
+def _member(frame: DataFrame, name: str) -> Column:
+    """A member of JSON objects: an integer where all are, else text."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    path = "$" + "".join(f"['{part}']" for part in name.split("."))
+    member = F.try_variant_get(F.try_parse_json(F.col(ATTRIBUTES)), path, "variant")
+    kinds = {row[0] for row in frame.select(F.schema_of_variant(member)).distinct().collect()}
+    if kinds <= {None, "VOID"}:
+        raise FormatError(f"there is no column {name} to call events by")
+    found = F.get_json_object(ATTRIBUTES, path)
+    return found.cast("long") if kinds == {"BIGINT"} else found
 
 
 def validate_on_spark(master: str, files: list[str], schema: Schema, form: str | None) -> Report:
     """What `ingest` puts into quarantine, as errors."""
     from tellwhen import spark as tws
 
-    with _session(master) as (spark, doing):
+    with _session(master, files, form) as (spark, doing):
         doing.now("checking")
         subs, quarantined = tws.ingest(_raw(spark, files, form), schema=schema)
         faulty = [Finding("error", *one) for one in _rejected(quarantined)]
@@ -83,13 +170,14 @@ def build_on_spark(
     """Ingest and build; returns the number of subscriptions, and the faulty ones."""
     from tellwhen import spark as tws
 
-    with _session(master) as (spark, doing):
+    with _session(master, files, form) as (spark, doing):
         doing.now("checking")
         subs, quarantined = tws.ingest(_raw(spark, files, form), schema=schema, engine=engine)
         profile = None
         if observe is not None:
             doing.now("looking at events")
-            profile = tws.profile(subs, _read(spark, observe, None), attributes=None)
+            frame, attributes = _events(spark, EventsFile(observe, None, None))
+            profile = tws.profile(subs, frame.drop(EVENT_ID), attributes=attributes)
         doing.now("building the index")
         version = tws.build(subs, output, profile=profile, engine=engine)
         return version.subscriptions, _rejected(quarantined)
@@ -103,35 +191,40 @@ def match_on_spark(master: str, index: Path, events: EventsFile, target: Target)
     """Match, and write what is found."""
     from tellwhen import spark as tws
 
-    _answer(master, events, target, lambda frame, **named: tws.match(frame, index, **named))
+    _answer(master, index, events, target, tws.match)
 
 
 def top_k_on_spark(master: str, index: Path, events: EventsFile, target: Target, k: int, relaxed: bool) -> None:
     """Rank, and write what is found."""
     from tellwhen import spark as tws
 
-    _answer(master, events, target, lambda frame, **named: tws.top_k(frame, index, k, relaxed=relaxed, **named))
+    def ranked(frame: DataFrame, path: Path, **named: Any) -> DataFrame:
+        return tws.top_k(frame, path, k, relaxed=relaxed, **named)
+
+    _answer(master, index, events, target, ranked)
 
 
-def _answer(master: str, events: EventsFile, target: Target, ask: Callable[..., DataFrame]) -> None:
+def _answer(master: str, index: Path, events: EventsFile, target: Target, ask: Callable[..., DataFrame]) -> None:
     """Write what is found: a folder of files, or all of it to the standard output."""
+    from pyspark.sql import Observation
     from pyspark.sql import functions as F  # noqa: N812
 
-    with _session(master) as (spark, doing):
+    read_version(index)
+    target.check()
+    with _session(master, [events.path], events.form) as (spark, doing):
         doing.now("matching")
-        frame: Any = _read(spark, events.path, events.form)
-        name = events.event_id or "event_id"
-        if events.event_id is None:
-            frame = frame.withColumn(name, F.monotonically_increasing_id())
-            told.print("events are numbered by Spark: pass --event-id to call them by an attribute")
-        attributes = [column for column in frame.columns if column != name]
-        found = ask(frame, event_id=name, attributes=attributes).withColumnRenamed(name, "event_id")  # as in process
+        frame, attributes = _events(spark, events)
+        wrong, rows = Observation("wrong"), Observation("rows")
+        found = ask(frame, index, event_id=EVENT_ID, attributes=attributes, observe=wrong)
+        found = found.observe(rows, F.count(F.lit(1)).alias("count"))
         if target.path == "-":
             batches = found.toArrow().to_batches()
         else:
-            kind = format_of(*target)
-            if kind not in ("parquet", "csv", "jsonl"):
-                raise FormatError(f"Spark writes JSON lines, CSV and Parquet, not {kind}")
-            getattr(found.write, {"jsonl": "json"}.get(kind, kind))(Path(target.path).absolute().as_uri())
-            return
-    write(batches, *target)
+            kind = format_of(target.path, target.form, "--output-format")
+            writer = found.write.option("header", True) if kind == "csv" else found.write
+            getattr(writer, {"jsonl": "json"}.get(kind, kind))(Path(target.path).absolute().as_uri())
+    if target.path == "-":
+        write(batches, *target)
+    told.print(counted(rows.get["count"], "row"))
+    if wrong.get["undefined"]:
+        told.print(f"{counted(wrong.get['undefined'], 'value')} of a wrong type, or events that are no JSON object")

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import ArrayType, DataType, IntegerType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StructField, StructType
 
 from tellwhen.errors import TellwhenError
 from tellwhen.fit import missing_in
@@ -102,7 +102,9 @@ class Query:
     def _tell_missing(self, root: Path, fields: DataType) -> None:
         """Log what subscriptions ask for, if no column is called so, but one that nobody asks for nearly so."""
         assert isinstance(fields, StructType)
-        asked = read_dictionary(root / self.version.dictionary, verify=False).by_name
+        maps = tuple(f"{field.name}." for field in fields.fields if isinstance(field.dataType, MapType))
+        known = read_dictionary(root / self.version.dictionary, verify=False).by_name
+        asked = [name for name in known if not name.startswith(maps)]  # a map may have any key
         for name, near in missing_in(column_names(fields), asked)[0].items():
             if near is not None:
                 log.warning(

@@ -114,6 +114,7 @@ def rollback(path: str | os.PathLike[str], version: int) -> Version:
     if not isinstance(version, int):
         raise FormatError(f"a version is a number, not {shown(version)}")
     root = located(path)
+    current(root)  # an error where there is no index, before a lock is made in somebody else's folder
     with _locked(root / "lock"):
         found = read_version(root, version)
         write_checked(root / CURRENT, {"version": version}, FORMAT)

@@ -43,9 +43,10 @@ def pin(root: Path, query: str, batch: int) -> int:
     """
     file = root / "pins" / query / f"{batch:012d}"
     if not file.exists():
+        version = current(root)  # before anything is written: there may be no index here
         file.parent.mkdir(parents=True, exist_ok=True)
         aside = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
-        aside.write_text(str(current(root)))
+        aside.write_text(str(version))
         try:
             os.link(aside, file)
         except FileExistsError:
