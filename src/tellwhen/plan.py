@@ -17,8 +17,8 @@ EVENTS_TO_COUNT = 200
 """Typical events on which the candidates are counted."""
 
 IDS_SHOWN, ATTRIBUTES_SHOWN = 5, 8
-PENDING = "are pending"
-"""How a part begins that every event is tested against for a while."""
+PENDING, WAITING = "are pending", "wait for"
+"""How parts begin: those that every event is tested against for a while, and those that few events look at."""
 
 MANY_CANDIDATES, CANDIDATES_SHARE, MANY_COMPUTED = 100, 0.25, 200
 """Candidates of an event, and how large a share of all subscriptions, and different computed values, that are worth a
@@ -74,7 +74,8 @@ class Plan(NamedTuple):
             )
         met = self.expected if self.observed is None else self.observed
         known = len(self.always) + sum(part.subscriptions for part in self.parts if part.how.startswith(PENDING))
-        if met is not None and met - known > max(MANY_CANDIDATES, self.subscriptions * CANDIDATES_SHARE):
+        waits = any(part.how.startswith(WAITING) for part in self.parts)  # other engines look at many by design
+        if waits and met is not None and met - known > max(MANY_CANDIDATES, self.subscriptions * CANDIDATES_SHARE):
             found.append(
                 f"an event is tested against about {met:,.0f} of {_counted(self.subscriptions)}: what most wait for is "
                 "true of many events, as an exclusion is; something rarer that must be true would spare them"
