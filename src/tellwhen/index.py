@@ -23,10 +23,11 @@ from tellwhen.heaviest import Heavy, heaviest
 from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
+from tellwhen.lang.compute import names_in
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.read import Given
-from tellwhen.lang.terms import is_lacking
+from tellwhen.lang.terms import is_computed, is_lacking
 from tellwhen.lang.values import flatten
 from tellwhen.matching import GivenEvents, Matching, checked_payload, checked_threads
 from tellwhen.memory_limit import MemoryLimit
@@ -611,6 +612,12 @@ class Index(Mapping[Id, Expr]):
         used = [state.attributes.by_name[name] for name in state.asked() if not is_lacking(name)]
         found = {a.shown: " or ".join(sorted(a.families)) for a in used}
         return found | self._schema.types
+
+    @property
+    def computed_from(self) -> set[str]:
+        """The attributes of events of which something is computed."""
+        names = filter(is_computed, self._contents.state.asked())
+        return {part for name in names for part in names_in(name)}
 
     def plan(self) -> Plan:
         """What the engine has chosen for how many subscriptions, and what it costs: print it.

@@ -389,3 +389,86 @@ def test_an_event_over_several_lines_in_the_shell():
     said = run("shell", "index", given='{\n  "price": 12\n}\ntop x\n{]\nadd cheap price > 1\nshow cheap\n').stdout
     for part in ("1 match", "top takes a whole number, not x", "this is no JSON", "price > 1"):
         assert part in said, said
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"x": 1}, {"x": 3000000000}, {"x": 0.5}],
+        [{"o": {"x": 7}}, {"o": {"x": 0.5}}],
+        [{"y": [None, None]}, {"y": []}],
+        [{"z": [{"a": None}]}, {"z": [{"a": [None]}]}],
+        [{"x": 1, "deep": json.loads("[" * 300 + "]" * 300)}],
+        [{"x": 1, "deep": json.loads('{"a":' * 300 + "1" + "}" * 300)}],
+    ],
+    ids=["fraction", "nested", "nulls", "null members", "deep lists", "deep objects"],
+)
+def test_one_event_does_not_change_another(events):
+    texts = ["CAST(x AS string) = '1'", "x * x > 0", "length(y) = 2", "CAST(o.x AS string) = '7'", "x = 1", "y IS NULL"]
+    index = tw.Index().add_many(dict(enumerate(texts)))
+    index.save("odd")
+    lines("odd.jsonl", events)
+    wanted = sorted((n, id_) for n, event in enumerate(events) for id_ in index.match(event))
+    assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == wanted
+
+
+@pytest.mark.usefixtures("work")
+def test_ids_of_events_do_not_depend_on_others(monkeypatch):
+    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", 64)
+    found = [{"id": f"e{n}", "price": 1, "note": n if n % 7 else "seven"} for n in range(40)]
+    lines("mixed.jsonl", found)
+    for suffix in ("parquet", "arrow"):
+        run("match", "index", "mixed.jsonl", "--event-id", "id", "-o", f"m.{suffix}")
+    table = pq.read_table("m.parquet")
+    assert sorted(table["event_id"].to_pylist()) == sorted(event["id"] for event in found)
+    assert pa.ipc.open_file("m.arrow").read_all().num_rows == 40
+    lines("numbers.jsonl", [{"id": 1, "price": 1}, {"id": 2.5, "price": 1}])
+    assert "not of one type" in told(run("match", "index", "numbers.jsonl", "--event-id", "id", code=1))
+
+
+@pytest.mark.usefixtures("work")
+def test_what_is_written_replaces_nothing_else():
+    Path("target.jsonl").write_text("old")
+    Path("target.jsonl").chmod(0o600)
+    Path("link.jsonl").symlink_to("target.jsonl")
+    run("match", "index", "events.jsonl", "-o", "link.jsonl")
+    assert Path("link.jsonl").is_symlink()
+    assert len(rows(Path("target.jsonl").read_text())) == 4
+    assert Path("target.jsonl").stat().st_mode & 0o777 == 0o600
+    os.mkfifo("pipe.jsonl")
+    reader = subprocess.Popen(["cat", "pipe.jsonl"], stdout=subprocess.PIPE, text=True)
+    run("match", "index", "events.jsonl", "-o", "pipe.jsonl")
+    assert len(reader.communicate(timeout=60)[0].splitlines()) == 4
+    for arguments in (
+        ["match", "index", "events.jsonl", "-o", "events.jsonl"],
+        ["build", "rules.jsonl", "-o", "x", "--quarantine", "rules.jsonl"],
+    ):
+        assert "would be written over" in told(run(*arguments, code=1))
+    assert "No such file" in told(run("build", "rules.jsonl", "-o", "x", "--quarantine", "no/where.jsonl", code=1))
+    assert not os.path.exists("x")
+    assert "no --payload" in told(run("match", "index", "events.jsonl", "--count", "--payload", "a", code=1))
+
+
+@pytest.mark.usefixtures("work")
+def test_csv_with_more_or_the_same_columns():
+    Path("more.csv").write_text("id,expression\n7,price > 5,000\n8,price > 6\n")
+    assert "line 2: there are more cells than columns" in told(run("build", "more.csv", "-o", "x", code=1))
+    run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
+    assert dict(tw.Index.load("built").texts()) == {"8": "price > 6"}
+    Path("twice.csv").write_text("price,price\n1,2\n")
+    assert "twice.csv has two columns price" in told(run("match", "index", "twice.csv", code=1))
+    Path("long.csv").write_text("id,expression\nlong,city = '" + "x" * 200_000 + "'\n")
+    assert "at most 65536 characters" in run("validate", "long.csv", code=1).stdout
+
+
+@pytest.mark.usefixtures("work")
+def test_odd_ids_and_deep_events_are_told():
+    for id_ in ("--5", "9" * 5000, "-"):
+        assert "there is no subscription" in told(run("explain", "index", "--", id_, "{}", code=1))
+    deep = '{"a":' * 200_000 + "1" + "}" * 200_000
+    Path("deep.json").write_text(deep)
+    assert "an event is a JSON object" in told(run("explain", "index", "cheap", "@deep.json", code=1))
+    Path("deep.jsonl").write_text(deep + "\n")
+    assert "deep.jsonl, line 1" in told(run("match", "index", "deep.jsonl", code=1))
+    assert "top takes" in run("shell", "index", given=f'{{"price": 1}}\ntop {"1" * 5000}\nwhy --5\n').stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.reading import format_of
 from tellwhen.cli.told import command, fail, json_line, out, progress, told
-from tellwhen.cli.writing import rejected, write
+from tellwhen.cli.writing import refuse_same, rejected, write
 from tellwhen.errors import counted
 from tellwhen.ids import Id
 from tellwhen.lang.literals import IS_NAME
@@ -50,10 +51,11 @@ def _where(given: list[str] | None) -> dict[str, Any] | None:
         if not sign:
             fail(f"--where takes name=value, not {one}")
         try:
-            found[name] = json.loads(text)
-        except ValueError:
-            found[name] = text
-    return found or None
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = text
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()} or None
 
 
 def _tell(index: tw.Index, total: int, found: str) -> None:
@@ -83,11 +85,16 @@ def _some(lines: list[str]) -> None:
         told.print(f"... and {len(lines) - LINES_SHOWN:,} more")
 
 
+def _exact(index: tw.Index, event_id: str | None) -> set[str]:
+    """Columns whose integers must stay integers beside fractions: 1 is not written like 1.0."""
+    return {name.partition(".")[0] for name in index.computed_from | {event_id or ""}}
+
+
 class _Reading:
     """Goes through the events of a file, and counts them; faulty ones go to the quarantine, if there is one."""
 
-    def __init__(self, path: str, form: str | None, quarantine: str | None) -> None:
-        self._path, self._form, self._quarantine = path, form, quarantine
+    def __init__(self, path: str, form: str | None, quarantine: str | None, exact: set[str]) -> None:
+        self._path, self._form, self._quarantine, self._exact = path, form, quarantine, exact
         self._faults: list[Rejected] | None = None if quarantine is None else []
         self.total = 0
         if quarantine is not None:
@@ -95,7 +102,7 @@ class _Reading:
 
     def __iter__(self) -> Iterator[Any]:
         with progress("events") as doing:
-            for some in read_events(self._path, self._form, self._faults):
+            for some in read_events(self._path, self._form, self._faults, self._exact):
                 yield some
                 self.total += len(some)
                 doing.advance(len(some))
@@ -109,10 +116,12 @@ class _Reading:
         is_empty = True
         for some in self:
             for table in tables(some):
-                schema = table.schema
                 for batch in (self.renumbered(table, self.total) if numbers else table).to_batches():
+                    # Text may be of two types of Arrow, by the form of the events.
+                    schema = batch.schema if is_empty else schema
                     is_empty = False
-                    yield batch
+                    yield batch if batch.schema == schema else batch.cast(schema)
+                schema = table.schema if is_empty else schema
         if is_empty:
             yield pa.RecordBatch.from_pylist([], schema or next(iter(tables([]))).schema)
 
@@ -139,6 +148,8 @@ def match(
 
     Example: tellwhen match index events.jsonl -o matches.parquet
     """
+    if count and payload:
+        fail("--count gives numbers, and no --payload")
     if spark is not None:
         if where or payload or count or quarantine:
             fail("not for --spark: --where, --payload, --count, --quarantine; join its matches with your own table")
@@ -146,7 +157,10 @@ def match(
 
         match_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format))
         return
-    opened, reading, wanted = tw.Index.load(index), _Reading(events, form, quarantine), _where(where)
+    refuse_same(output, events)
+    refuse_same(quarantine, events, output)
+    opened, wanted = tw.Index.load(index), _where(where)
+    reading = _Reading(events, form, quarantine, _exact(opened, event_id))
 
     def tables(some: Any) -> Iterator[pa.Table]:
         if count:
@@ -184,7 +198,10 @@ def top_k(
 
         top_k_on_spark(spark, index, EventsFile(events, form, event_id), Target(output, output_format), k, relaxed)
         return
-    opened, reading, wanted = tw.Index.load(index), _Reading(events, form, quarantine), _where(where)
+    refuse_same(output, events)
+    refuse_same(quarantine, events, output)
+    opened, wanted = tw.Index.load(index), _where(where)
+    reading = _Reading(events, form, quarantine, _exact(opened, event_id))
 
     def tables(some: Any) -> list[pa.Table]:
         return [opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)]
@@ -196,12 +213,12 @@ def top_k(
 def one_event(text: str) -> dict[str, Any]:
     """An event that is given as JSON, in a file (@name), or on the standard input (-)."""
     if text == "-":
-        text = sys.stdin.read()
+        text = sys.stdin.read() if sys.stdin is not None else ""
     elif text.startswith("@"):
         text = Path(text[1:]).read_text(encoding="utf-8", errors="replace")
     try:
         event = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         fail(f"an event is a JSON object, @file or -: {error}")
     if not isinstance(event, dict):
         fail(f"an event is a JSON object, not {text[:60]}")
@@ -212,7 +229,7 @@ def known_id(index: tw.Index, text: str) -> Id:
     """An id of the index as it is given on the command line: a string, or else an integer."""
     if text in index:
         return text
-    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 20 else None
+    number = int(text) if re.fullmatch(r"-?[0-9]{1,19}", text) else None
     return number if number is not None and number in index else text
 
 

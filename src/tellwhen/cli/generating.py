@@ -21,7 +21,7 @@ def generate(
     ],
     subscriptions: Annotated[int, typer.Option(min=0, help="How many subscriptions.")] = 10_000,
     events: Annotated[int, typer.Option(min=0, help="How many events.")] = 1_000,
-    seed: Annotated[int, typer.Option(help="Another seed, other data.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Another seed, other data.")] = 1,
 ) -> None:
     """Make subscriptions and events of a known workload, the same on every machine.
 

@@ -6,8 +6,9 @@ import codecs
 import csv
 import io
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -120,23 +121,50 @@ def subscriptions(path: str, given: str | None = None, faults: Faults = None) ->
         return
     with _lines(path) as lines:
         if kind == "csv":
-            yield from _csv_subscriptions(path, lines)
+            yield from _csv_subscriptions(path, lines, faults)
         elif kind == "text":
             yield from ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
         else:
             yield from _json_subscriptions(path, lines, faults)
 
 
-def _csv_subscriptions(path: str, lines: IO[str]) -> Iterator[Any]:
+csv.field_size_limit(1 << 26)
+
+
+def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file by their head; a row with more cells than the head is faulty."""
     reader = csv.DictReader(lines)
-    _require(path, reader.fieldnames or [])
-    for row in reader:
+    try:
+        names = list(reader.fieldnames or [])
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise FormatError(f"{path} has two columns {twice[0]}")
+        for row in reader:
+            if None in row:
+                told = f"{path}, line {reader.line_num}: there are more cells than columns; quote what has a comma"
+                if faults is None:
+                    raise FormatError(told)
+                faults.append(Rejected(row.get("id"), row.get("expression"), None, told))
+                continue
+            yield row
+    except csv.Error as error:
+        raise FormatError(f"{path}, line {reader.line_num}: {error}") from None
+
+
+def _csv_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:
+    for number, row in enumerate(_cells(path, lines, faults), 1):
+        if number == 1:
+            _require(path, row)
         try:
             score = float(row["score"]) if row.get("score") else None
             weights = json.loads(row["weights"]) if row.get("weights") else None
-        except ValueError as error:
-            raise FormatError(f"{path}, line {reader.line_num}: {error}") from None
-        yield row["id"], row["expression"], score, weights, row.get("payload") or None
+        except (ValueError, RecursionError) as error:
+            told = f"{path}, row {number}: {error}"
+            if faults is None:
+                raise FormatError(told) from None
+            faults.append(Rejected(row["id"], row["expression"], None, told))
+            continue
+        yield row["id"], row["expression"] or "", score, weights, row.get("payload") or None
 
 
 def _json_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:
@@ -176,8 +204,11 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
 # events
 
 
-def events(path: str, given: str | None = None, faults: Faults = None) -> Iterator[list[dict[str, Any]] | pa.Table]:
-    """Events, some at a time: in tables, or as dicts."""
+def events(
+    path: str, given: str | None = None, faults: Faults = None, exact: Container[str] = ()
+) -> Iterator[list[dict[str, Any]] | pa.Table]:
+    """Events, some at a time: in tables, or as dicts. Integers of `exact` attributes stay integers beside fractions:
+    something is computed of them, or events are called by them."""
     kind = format_of(path, given)
     if kind == "text":
         raise FormatError(f"{path}: events are JSON lines, CSV, Parquet or Arrow")
@@ -185,59 +216,69 @@ def events(path: str, given: str | None = None, faults: Faults = None) -> Iterat
         yield from _tables(path, kind)
         return
     if kind == "jsonl":
-        yield from _json_events(path, faults)
+        yield from _json_events(path, faults, exact)
         return
     with _lines(path) as lines:
-        yield from _csv_events(lines)
+        yield from _csv_events(path, lines)
 
 
-def _json_events(path: str, faults: Faults) -> Iterator[list[dict[str, Any]] | pa.Table]:
+def _json_events(path: str, faults: Faults, exact: Container[str]) -> Iterator[list[dict[str, Any]] | pa.Table]:
     number = 1
     for block in _blocks(path):
-        yield _columns(block) or _objects(path, number, block, faults)
+        yield _columns(block, exact) or _objects(path, number, block, faults)
         number += block.count(b"\n")
 
 
 def _blocks(path: str) -> Iterator[bytes]:
     """Whole lines, as they come: a pipe is answered without waiting for its end."""
     with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
-        rest, before = b"", codecs.BOM_UTF8
+        before: list[bytes] = []  # of a line that is not whole yet
+        is_first = True
         while chunk := file.read1(BLOCK_BYTES):  # type: ignore[union-attr]
-            chunk, before = (rest + chunk).removeprefix(before), b""
+            if is_first:
+                chunk, is_first = chunk.removeprefix(codecs.BOM_UTF8), False
             end = chunk.rfind(b"\n") + 1
-            rest = chunk[end:]
             if end:
-                yield chunk[:end]
-        if rest:
+                yield b"".join([*before, chunk[:end]])
+                before = []
+            before.append(chunk[end:])
+        if rest := b"".join(before):
             yield rest
 
 
-def _columns(block: bytes) -> pa.Table | None:
+def _columns(block: bytes, exact: Container[str]) -> pa.Table | None:
     """The events as a table, by Arrow, in a tenth of the time; None if any value would become another one."""
     try:
         block.decode()  # which Arrow does not check
+        if DEEP(block):  # Arrow calls itself for every level
+            return None
         table = pj.read_json(pa.BufferReader(block), READ_WHOLE)
-    except (UnicodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        lines = len([line for line in block.split(b"\n") if line.strip()])
+        is_plain = lines == table.num_rows and not any("." in name for name in table.column_names)
+        kept = (_is_kept(table.column(name), name in exact) for name in table.column_names)
+        return table if is_plain and all(kept) else None
+    except (UnicodeError, RecursionError, pa.ArrowException):
         return None
-    lines = len([line for line in block.split(b"\n") if line.strip()])
-    is_plain = lines == table.num_rows and not any("." in name for name in table.column_names)
-    return table if is_plain and all(map(_is_kept, table.columns)) else None
 
 
 READ_WHOLE = pj.ReadOptions(block_size=1 << 30)
+DEEP = re.compile(rb"(?:[\[{]\s*){32}|(?:\{\s*\"[^\"]{0,99}\"\s*:\s*){32}").search
 
 
-def _is_kept(column: pa.ChunkedArray) -> bool:
-    """Does Arrow take the values as they are? Not text that looks like a time, nor large integers beside fractions."""
+def _is_kept(column: pa.ChunkedArray, is_exact: bool, is_inside: bool = False) -> bool:
+    """Does Arrow take the values as they are? Not text that looks like a time, nor large integers beside fractions, nor
+    any, where it must be exact. Of lists with nothing but nulls it makes an invalid array."""
     kind = column.type
     if pt.is_list(kind):
-        return _is_kept(pc.list_flatten(column))
+        return not pt.is_null(kind.value_type) and _is_kept(pc.list_flatten(column), is_exact, True)
     if pt.is_struct(kind):
-        return all(_is_kept(pc.struct_field(column, n)) for n in range(kind.num_fields))
+        return all(_is_kept(pc.struct_field(column, n), is_exact, is_inside) for n in range(kind.num_fields))
     if pt.is_floating(kind):
         largest = pc.max(pc.abs(column)).as_py()
-        return largest is None or largest < EXACT
-    return pt.is_integer(kind) or pt.is_string(kind) or pt.is_boolean(kind) or pt.is_null(kind)
+        has_whole = is_exact and pc.any(pc.equal(column, pc.floor(column))).as_py()
+        return largest is None or (largest < EXACT and not has_whole)
+    is_scalar = pt.is_integer(kind) or pt.is_string(kind) or pt.is_boolean(kind)
+    return is_scalar or (pt.is_null(kind) and not is_inside)
 
 
 EXACT = 1 << 53
@@ -260,9 +301,9 @@ def _objects(path: str, first: int, block: bytes, faults: Faults) -> list[dict[s
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 
 
-def _csv_events(lines: IO[str]) -> Iterator[pa.Table]:
+def _csv_events(path: str, lines: IO[str]) -> Iterator[pa.Table]:
     """As maps of text, which is read as what subscriptions compare it with; an empty cell is no value."""
-    reader = csv.DictReader(lines)
+    reader = _cells(path, lines)
     while block := list(islice(reader, EVENTS_AT_ONCE)):
         rows = [[(name, text) for name, text in row.items() if name and text not in ("", None)] for row in block]
         yield pa.table({"event": pa.array(rows, TEXT_MAP)})

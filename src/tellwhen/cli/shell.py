@@ -67,6 +67,8 @@ def _is_whole(text: str) -> bool:
         json.loads(text)
     except json.JSONDecodeError as error:
         return error.pos < len(text.rstrip())
+    except RecursionError:
+        return True
     return True
 
 
@@ -90,7 +92,7 @@ class Session:
             if word not in known:
                 return f"{word} is no event, and nothing that can be asked\n{HELP}"
             return known[word](rest.strip())
-        except TellwhenError as error:
+        except (TellwhenError, RecursionError) as error:
             return str(error)
 
     def _event(self, line: str) -> str:
@@ -113,7 +115,7 @@ class Session:
     def _top(self, k: str) -> str:
         if self.event is None:
             return "paste an event first"
-        if k and not k.isdecimal():
+        if k and not (k.isdecimal() and len(k) < 10):
             return f"top takes a whole number, not {k}"
         best = self.index.top_k(self.event, int(k or 10))
         return "\n".join(f"  {score:g}  {id_}: {self.index[id_]}" for id_, score in best) or "nothing matches"

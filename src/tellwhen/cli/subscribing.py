@@ -15,7 +15,7 @@ from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.reading import declared, format_of, subscriptions
 from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.told import FAILED, Doing, command, fail, json_line, out, progress, told
-from tellwhen.cli.writing import rejected, write
+from tellwhen.cli.writing import refuse_same, rejected, write
 from tellwhen.errors import counted
 from tellwhen.subscriptions import Rejected
 from tellwhen.validation import Finding
@@ -35,7 +35,7 @@ def _schema(file: Path | None, strict: bool) -> tw.Schema:
         return tw.Schema()
     try:
         return tw.Schema(json.loads(file.read_text()), strict=strict)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         fail(f"{file}: {error}")
 
 
@@ -113,6 +113,9 @@ def build(
     """
     if quarantine is not None:
         format_of(quarantine, None, "--output-format")
+        refuse_same(quarantine, *files)
+        if not Path(quarantine).resolve().parent.is_dir():
+            fail(f"{quarantine}: No such file or directory")
     types = declared(files, form) if schema is None and not strict else _schema(schema, strict)
     if spark is not None:
         if replace or quarantine is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -25,8 +26,15 @@ FAILED, STOPPED, CLOSED = 1, 130, 141
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-out = Console(highlight=False)
-told = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """As for whatever else is printed: not rich's own exit code."""
+        raise BrokenPipeError
+
+
+out = _Console(highlight=False)
+told = _Console(stderr=True, highlight=False)
 """For people: results go to the standard output, all else here."""
 
 
@@ -39,6 +47,9 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         log = logging.getLogger("tellwhen")
         before = log.level
         log.setLevel(logging.ERROR)
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+                stream.reconfigure(encoding="utf-8")  # whatever the locale is: trees are drawn with lines
         try:
             return run(*given, **named)
         except TellwhenError as error:

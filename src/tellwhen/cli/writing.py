@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from tellwhen.cli.reading import format_of
+from tellwhen.errors import FormatError
 from tellwhen.subscriptions import Rejected
 
 
@@ -21,15 +24,30 @@ def write(batches: Iterable[pa.RecordBatch], path: str, given: str | None = None
     kind = format_of(path, given, "--output-format")
     if path == "-":
         return _to_stream(batches, sys.stdout.buffer, kind, is_pipe=True)
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.unfinished")
+    target = Path(path).resolve()  # what a link leads to is written, and not the link replaced
+    if target.exists() and not target.is_file():  # a device or a pipe; a folder is an error
+        with target.open("wb") as file:
+            return _to_stream(batches, file, kind, is_pipe=True)
+    if not target.parent.is_dir():
+        raise FormatError(f"{path}: No such file or directory")
+    unfinished = target.with_name(f".{target.name}-{uuid.uuid4().hex}.unfinished")
     try:
         with unfinished.open("wb") as file:
             count = _to_stream(batches, file, kind)
+        if target.exists():
+            shutil.copymode(target, unfinished)
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
     return count
+
+
+def refuse_same(output: str | None, *inputs: str | Path) -> None:
+    """Raises an error if what is written would replace what is read."""
+    if output is not None and output != "-":
+        for one in inputs:
+            if Path(one).resolve() == Path(output).resolve():
+                raise FormatError(f"{output} is read, and would be written over; choose another name")
 
 
 def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str, is_pipe: bool = False) -> int:
@@ -38,6 +56,8 @@ def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str, is_pipe:
         count += batch.num_rows
         if kind == "jsonl":
             file.write(_json_lines(batch))
+            if is_pipe:
+                file.flush()  # whoever reads a pipe is answered at once
             continue
         if writer is None:
             writer = _writer(file, kind, batch.schema, is_pipe)
@@ -70,11 +90,18 @@ def _dumping(kind: pa.DataType) -> Callable[[Any], str]:
     return json.dumps
 
 
+def _valid(text: str) -> str:
+    """Half a surrogate pair is no reason to lose all others."""
+    return text.encode(errors="replace").decode()
+
+
 def rejected(faulty: list[Rejected]) -> pa.RecordBatch:
     """Faulty rows with the reasons, to be mended and given again."""
     fields = [("id", pa.string()), ("expression", pa.string()), ("position", pa.int64()), ("reason", pa.string())]
     columns = zip(*faulty, strict=True) if faulty else [[], [], [], []]
-    texts = [[one if one is None or (isinstance(one, int) and name == "position") else str(one) for one in column]
-             for (name, _), column in zip(fields, columns, strict=True)]  # fmt: skip
+    texts = [
+        [one if one is None or name == "position" else _valid(str(one)) for one in column]
+        for (name, _), column in zip(fields, columns, strict=True)
+    ]
     arrays = [pa.array(column, kind) for (_, kind), column in zip(fields, texts, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
