@@ -28,7 +28,11 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("name", SAID)
+SLOW = {"fraud.py"}
+"""Its guide tells the same story, and is not slow."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SAID])
 def test_an_example(name, spark, monkeypatch, capsys, tmp_path):
     """In the session of all tests, which it must not stop."""
     monkeypatch.chdir(tmp_path)
