@@ -100,6 +100,7 @@ def test_engines_that_fail_are_reported_and_the_others_measured(tmp_path):
         run(one, tmp_path, Settings(scale=0.02, repeat=2), progress.append, ["scan"])
 
 
+@pytest.mark.slow
 def test_trees_are_checked_as_well(tmp_path):
     """Where the truth does not come from arrays: an engine that is right about a sample only is wrong."""
     found = run(EXPERIMENTS["atree-table4"], tmp_path, QUICK, print, ["test-sampling", "auto"])
@@ -410,6 +411,7 @@ def test_two_checkouts_are_compared_alternately(tmp_path):
     assert compared(new, old)[1][6] == "faster"
 
 
+@pytest.mark.slow
 def test_checkouts_that_cannot_be_compared(tmp_path):
     old, new = checkout(tmp_path / "a", "older", 0.01), checkout(tmp_path / "b", "newer", 0.01, first=1)
     assert compared(old, new) == [("scan", "the matches differ", "", "", "", "", "")]

@@ -201,3 +201,13 @@ def test_plan_tells_where_the_best_are_looked_for():
     assert plan.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
     assert "the best are looked for in 2,500 of at most 9,999, then 7,500 of at most 7,499" in str(plan)
     assert "the best" not in str(settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).plan())
+
+
+def test_pending_ones_are_no_reason_for_a_warning():
+    index = tw.Index().add_many({n: f"van = {n}" for n in range(200)}).add_many({f"w{n}": f"x = {n}" for n in range(9)})
+    index.match({"van": 7})
+    plan = index.plan()
+    assert plan.observed == 209
+    assert plan.warnings == []
+    waiting = plan._replace(parts=[*plan.parts[1:], *plan.parts[:1], type(plan.parts[0])(9, "wait for x")])
+    assert waiting.warnings == []

@@ -150,6 +150,7 @@ def test_patterns_added_while_matching(engine):
     assert index.match({"s": "a needle in a haystack of 149"}) == ["first", "not", 1, 4, 9, 14, 49, 149]
 
 
+@pytest.mark.slow
 def test_looking_while_the_index_is_compacted(engine, monkeypatch):
     set_thresholds(monkeypatch, compact=5)
     index = tw.Index(engine).add("stays", "x = 1")
