@@ -38,7 +38,7 @@ COMPACT_MIN = 4_096
 """Compact once more than 4,096 slots are removed and they are over half of all."""
 
 COMPUTED_MIN = 64
-"""Compact once so many different values are computed of events, and over half of them for removed slots only."""
+"""Compact once 64 different values are computed per event and over half of them serve removed slots only."""
 
 
 class ShardMark(NamedTuple):
@@ -293,13 +293,14 @@ class Shard:
         return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._computes_in_vain()
 
     def _computes_in_vain(self) -> bool:
-        """Looked at when there is much to gain, and again when a quarter more is removed: it takes time."""
-        store, removed = self.store, self.store.removed
-        computed = [one.name for some in list(store.attributes.computed.values()) for one in some] if removed else []
-        if len(computed) >= COMPUTED_MIN and removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
-            self._looked_at = removed
-            asked = asked_names(store.snapshot(), store.alive(), store.attributes)
-            self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
+        """Looked at when some are removed, and again when a quarter more is: every change asks, and it takes time."""
+        store = self.store
+        if store.removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
+            self._looked_at = store.removed
+            computed = [one.name for some in list(store.attributes.computed.values()) for one in some]
+            if len(computed) >= COMPUTED_MIN:
+                asked = asked_names(store.snapshot(), store.alive(), store.attributes)
+                self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
         return self._is_in_vain
 
     def copying(self) -> Callable[[], Shard]:
