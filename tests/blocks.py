@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from typer.testing import CliRunner
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -48,6 +49,19 @@ def meta(page: Path) -> dict[str, str]:
     if not text.startswith("---\n"):
         return {}
     return dict(re.findall(r"^(\w+): *(.*)$", text.split("---\n")[1], re.M))
+
+
+def chosen(spark: bool) -> list[Any]:
+    """Pages that need Spark, or the others, as parameters; those that say `slow: true` are slow."""
+    return [
+        pytest.param(
+            page,
+            id=str(page.relative_to(DOCS)),
+            marks=[pytest.mark.slow] if meta(page).get("slow") == "true" else [],
+        )
+        for page in pages()
+        if (meta(page).get("spark") == "true") == spark
+    ]
 
 
 def blocks(page: Path) -> Iterator[Block]:

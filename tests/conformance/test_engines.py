@@ -18,15 +18,15 @@ ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
 """All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
 
-@every_engine_and_seed(ENGINES, range(6), quick=1)
+@every_engine_and_seed(ENGINES, range(10), quick=1)
 def test_random_subscriptions_and_events(engine, seed):
-    check_engine(engine, seed=seed, rounds=8)
+    check_engine(engine, seed=seed, rounds=5)
 
 
-@every_engine_and_seed(ENGINES, range(50, 52), quick=1)
+@every_engine_and_seed(ENGINES, range(50, 54), quick=1)
 def test_every_change_is_merged_into_the_index(engine, seed, monkeypatch):
     set_thresholds(monkeypatch, pending=0)
-    check_engine(engine, seed=seed, rounds=8)
+    check_engine(engine, seed=seed, rounds=4)
 
 
 @every_engine_and_seed(ENGINES, range(100, 140), quick=0)

@@ -23,8 +23,6 @@ import tellwhen
 from support import every_engine_and_seed
 from tellwhen.checks import accepted, matched_pairs
 
-pytestmark = pytest.mark.every_engine
-
 SEEDS = range(3)
 ROWS, CONDITIONS = 150, 150
 COLUMNS = {

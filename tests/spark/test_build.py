@@ -80,6 +80,7 @@ def test_ingest_refuses_columns_it_cannot_use(spark):
     assert "declared int" in bad.first().reason
 
 
+@pytest.mark.slow
 def test_build_refuses_what_ingest_would(spark, tmp_path):
     for rows, error in [
         ([("a", "x = 1"), ("b", "x =")], tw.ParseError),
@@ -185,6 +186,7 @@ def test_damage_is_found(spark, tmp_path, victim):
         tws.match(events(spark, {"x": "one"}), path).collect()
 
 
+@pytest.mark.slow
 def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
     path = tmp_path / "i"
     tws.build(frame(spark, [("a", "x = 1")]), path)
@@ -206,6 +208,7 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
     assert len(list(path.glob("shard-*"))) == 2
 
 
+@pytest.mark.slow
 def test_a_version_that_a_stream_may_need_stays(spark, tmp_path):
     path = tmp_path / "i"
     tws.build(frame(spark, [("a", "x = 1")]), path)

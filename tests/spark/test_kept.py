@@ -11,6 +11,7 @@ pytestmark = pytest.mark.spark
 RULES = [("a", "x > 1", '{"tenant":7,"tags":["p"]}'), ("b", "y = 'q'", None), ("c", "x + z > 2", '{"tenant":8}')]
 
 
+@pytest.mark.slow
 def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
     raw = spark.createDataFrame([*RULES, ("bad", "x > 2", "[1]")], "id string, expression string, payload string")
     subs, quarantined = tws.ingest(raw)
@@ -38,6 +39,7 @@ def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
         tws.ingest(raw.withColumn("payload", F.lit(1).cast("long")))
 
 
+@pytest.mark.slow
 def test_a_strict_schema(spark, tmp_path):
     raw = spark.createDataFrame([rule[:2] for rule in RULES], "id string, expression string")
     schema = tw.Schema({"x": "int", "y": "string"}, strict=True)
@@ -55,6 +57,7 @@ def test_a_strict_schema(spark, tmp_path):
         tws.build(raw, tmp_path / "j", schema=schema)
 
 
+@pytest.mark.slow
 def test_a_renamed_column_is_told(spark, tmp_path, caplog):
     raw = spark.createDataFrame([("a", "user.age > 1 AND price * 2 < 9")], "id string, expression string")
     tws.build(raw, tmp_path / "i")

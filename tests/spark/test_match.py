@@ -324,6 +324,7 @@ def test_a_nested_field_that_clashes(spark, tmp_path):
         tws.match(events, tmp_path / "i", attributes=None)
 
 
+@pytest.mark.slow
 def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path, monkeypatch):
     """Its version stays; without a lease it goes away, and the query says so."""
     path = tmp_path / "i"

@@ -54,6 +54,7 @@ def test_bytes_that_do_not_belong_to_the_text():
         assert decode(damaged, "a = 1") is None
 
 
+@pytest.mark.slow
 def test_every_stage_reads_what_was_parsed(spark, tmp_path):
     """The parsed form says something else than the text, so the matches tell which of the two was read."""
     rows = [("a", "x = 1", encode(tw.parse("x = 2"), "x = 1")), ("b", "x = 1", None), ("c", "x = 1", b"old")]
@@ -73,6 +74,7 @@ def test_every_stage_reads_what_was_parsed(spark, tmp_path):
     again.unpersist()
 
 
+@pytest.mark.slow
 def test_ingested_subscriptions_are_an_ordinary_data_frame(spark, tmp_path):
     """Filtered, written and read back, united with one that was not ingested, and with another text in it."""
     raw = spark.createDataFrame([(f"s{i}", f"x = {i}") for i in range(4)], "id string, expression string")
@@ -92,6 +94,7 @@ def test_ingested_subscriptions_are_an_ordinary_data_frame(spark, tmp_path):
         tws.build(both.where("id = 's1'"), tmp_path / "i", schema={"x": "string"})
 
 
+@pytest.mark.slow
 def test_nothing_stays_in_the_cache(spark, tmp_path):
     before = cached(spark)
     raw = spark.createDataFrame([("a", "x = 1"), ("b", "x =")], "id string, expression string")

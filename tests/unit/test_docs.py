@@ -4,18 +4,8 @@ import pytest
 
 import blocks
 
-PAGES = {str(page.relative_to(blocks.DOCS)): page for page in blocks.pages()}
 
-
-def chosen(spark):
-    """Pages as parameters; those that say `slow: true` are slow."""
-    for name, page in PAGES.items():
-        meta = blocks.meta(page)
-        if (meta.get("spark") == "true") == spark:
-            yield pytest.param(page, id=name, marks=[pytest.mark.slow] if meta.get("slow") == "true" else [])
-
-
-@pytest.mark.parametrize("page", list(chosen(spark=False)))
+@pytest.mark.parametrize("page", blocks.chosen(spark=False))
 def test_every_block_of_code(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

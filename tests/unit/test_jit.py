@@ -198,6 +198,7 @@ print(other.other(1), sum(other.other.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.slow
 def test_a_changed_function_is_not_run_from_the_cache(tmp_path):
     """Numba alone would: it notices a change of the kernel's own file only."""
     shutil.copytree(ROOT / "src" / "tellwhen", tmp_path / "tellwhen", ignore=shutil.ignore_patterns("__pycache__"))

@@ -177,6 +177,7 @@ def after_kills(target, path, seconds):
         yield tw.Index.load(path)
 
 
+@pytest.mark.slow
 def test_a_kill_while_merging_and_saving_leaves_a_whole_index(tmp_path):
     path = tmp_path / "idx"
     tw.Index("auto", pending=5).add_many((i, f"x >= {i} AND s <> 'word {i}'") for i in range(200)).save(path)

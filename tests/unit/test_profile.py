@@ -311,6 +311,7 @@ def test_a_frequent_event_in_the_sample_does_not_outweigh_the_others(monkeypatch
     assert list(weights.values()) == pytest.approx([9_999 / 99] * 99)
 
 
+@pytest.mark.slow
 def test_wide_events_keep_the_bounds():
     events = [{f"a{i + k}": k for k in range(200)} for i in range(340)]
     assert len(Profile.of_events(events).sample()) == sampling.VALUES_SAMPLED // 200
@@ -363,6 +364,7 @@ def test_many_values_keep_the_bounds():
             assert exact < 0.125 + (0.25 if low <= 7 else 0) + 0.1
 
 
+@pytest.mark.slow
 def test_many_attributes_keep_little_of_each():
     draw = random.Random(1)
     events = [{f"a{draw.randrange(20_000)}": draw.random() for _ in range(20)} for _ in range(8_000)]

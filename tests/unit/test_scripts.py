@@ -49,7 +49,7 @@ def test_every_script_is_run():
     assert all(f'"{name}"' in tested for name in on_spark)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", [pytest.param("ads.py", marks=pytest.mark.slow), *(SAID.keys() - {"ads.py"})])
 def test_an_example(name, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name, *QUICK.get(name, [])])

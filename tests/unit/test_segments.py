@@ -402,6 +402,7 @@ def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
     assert sizes(settled(index.add("next", "x = 1"))) == [13]
 
 
+@pytest.mark.slow
 def test_an_id_is_found_while_another_thread_replaces_and_removes(monkeypatch):
     set_thresholds(monkeypatch, compact=50)
     monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)

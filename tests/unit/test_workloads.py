@@ -156,7 +156,13 @@ def test_other_parameters_are_the_same_everywhere_too(name):
     assert checksum(OTHERS[name].subscriptions(1), OTHERS[name].events(1)) == OTHER_CHECKSUMS[name]
 
 
-@pytest.mark.parametrize("name", sorted(WORKLOADS))
+HEAVY = ("abegen", "clauses", "flights", "groups", "keywords", "products", "targeting")
+"""Workloads that take the longest to make."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in HEAVY else name for name in sorted(WORKLOADS)]
+)
 def test_every_workload_is_the_same_everywhere_and_readable(name):
     work = SMALL[name]
     assert type(work) is WORKLOADS[name]
