@@ -28,6 +28,7 @@ from tellwhen.errors import (
 )
 from tellwhen.index import Index
 from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, function, parse
+from tellwhen.persistence.directory import saved_note
 from tellwhen.profile import Profile
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import Rejected
@@ -68,5 +69,6 @@ __all__ = [
     "function",
     "list_engines",
     "parse",
+    "saved_note",
     "validate",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
+from bisect import bisect_right
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, overload
@@ -567,11 +568,23 @@ class Index(Mapping[Id, Expr]):
         """All expressions, likewise."""
         return _Values(self)
 
-    def texts(self) -> Iterator[tuple[Id, str]]:
-        """All ids with the texts of their expressions, nothing parsed: to list or export millions."""
+    def text(self, id: Id) -> str:
+        """The text of an expression, as it was given."""
+        shard, slot = self._contents.located(id)
+        return shard.texts[slot]
+
+    def texts(self, *, after: Id | None = None) -> Iterator[tuple[Id, str]]:
+        """All ids with the texts of their expressions, nothing parsed: to list or export millions. They come in the
+        order they were added, those behind the id `after` if it is given."""
         state = self._contents.state
-        for slot in state.alive():
-            yield state.ids[slot], state.shard.texts[slot]
+        alive = state.alive()
+        begin = 0
+        if after is not None:
+            slot = self._contents.slots(state.shard).get(checked(after))
+            if slot is None:
+                raise UnknownId(f"there is no subscription {after!r}, to go on behind")
+            begin = bisect_right(alive, slot)
+        return ((state.ids[slot], state.shard.texts[slot]) for slot in alive[begin:])
 
     def mentioning(self, attribute: str | None = None, *, constant: Any = ANYTHING) -> list[Id]:
         """The ids of the subscriptions that mention an attribute, or compare something with a constant, or both.
@@ -696,11 +709,15 @@ class Index(Mapping[Id, Expr]):
         rows, declared = exchange.read_parquet(path)
         return cls(engine, **{"schema": declared, **given}).add_many(rows)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a directory; a kill on the way leaves what was there before."""
+    def save(self, path: str | os.PathLike[str], *, note: Any = None) -> None:
+        """Write the index to a directory; a kill on the way leaves what was there before.
+
+        A `note` is JSON of your own about this state of the index, such as how far a queue of changes was read. It is
+        saved with it at once; `saved_note(path)` returns it.
+        """
         with self._contents.whole() as shard:
             arrays, meta = shard.parts()
-            directory.save(path, arrays, meta)
+            directory.save(path, arrays, meta | {"note": note})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:

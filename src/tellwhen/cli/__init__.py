@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from tellwhen.cli import asking, generating, shell, subscribing
+from tellwhen.cli import asking, generating, serving, shell, subscribing
 from tellwhen.cli.told import command, fail
 
 app = typer.Typer(
@@ -45,8 +45,10 @@ for _run in (
     shell.shell,
     subscribing.convert,
     generating.generate,
+    serving.serve,
 ):
     app.command()(_run)
+app.add_typer(serving.keys, name="keys")
 
 
 @app.command()

@@ -28,7 +28,7 @@ SchemaOption = Annotated[Path | None, typer.Option("--schema", help='A JSON file
 StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse attributes that the schema does not declare.")]
 
 
-def _schema(file: Path | None, strict: bool) -> tw.Schema:
+def declared_schema(file: Path | None, strict: bool) -> tw.Schema:
     if file is None:
         if strict:
             fail("--strict needs a --schema")
@@ -68,11 +68,11 @@ def validate(
             fail("with --spark, errors are looked for, and nothing else: no --against, no --no-lint")
         from tellwhen.cli.sparking import validate_on_spark
 
-        report = validate_on_spark(spark, files, _schema(schema, strict), form)
+        report = validate_on_spark(spark, files, declared_schema(schema, strict), form)
         _told(report, as_json)
         return
     index = None if against is None else tw.Index.load(against)
-    types = None if index is not None and schema is None and not strict else _schema(schema, strict)
+    types = None if index is not None and schema is None and not strict else declared_schema(schema, strict)
     with progress("subscriptions") as doing:
         faults: list[Rejected] = []
         report = tw.validate(_all(files, form, doing, faults), types, lint=lint, against=index)
@@ -116,7 +116,7 @@ def build(
         refuse_same(quarantine, *files)
         if not Path(quarantine).resolve().parent.is_dir():
             fail(f"{quarantine}: No such file or directory")
-    types = declared(files, form) if schema is None and not strict else _schema(schema, strict)
+    types = declared(files, form) if schema is None and not strict else declared_schema(schema, strict)
     if spark is not None:
         if replace or quarantine is None:
             fail("with --spark, say --quarantine for faulty subscriptions, and for all but one of an id; not --replace")

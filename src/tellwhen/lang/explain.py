@@ -38,15 +38,19 @@ class Explanation(NamedTuple):
         width = min(max(width, 30), 72)
         return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
 
-    def _lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+    @property
+    def label(self) -> str:
+        """The expression without its parts."""
         expr = self.expression
-        label = (
+        return (
             expr.keyword if isinstance(expr, Connective)
             else "NOT" if isinstance(expr, Not)
             else predicate_text(expr) if isinstance(expr, Predicate)
             else str(expr)
         )  # fmt: skip
-        lines = [(self.value, branch + label, self.note)]
+
+    def _lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+        lines = [(self.value, branch + self.label, self.note)]
         for i, part in enumerate(self.parts):
             last = i == len(self.parts) - 1
             lines += part._lines(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))

@@ -116,6 +116,11 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, d
                 raise FormatError(f"{error.filename} is missing; the index in {root} is incomplete") from None
 
 
+def saved_note(path: str | os.PathLike[str]) -> Any:
+    """The note that `Index.save` was given; None if it was given none."""
+    return _read_manifest(Path(path))["meta"].get("note")
+
+
 def _read_manifest(root: Path) -> dict[str, Any]:
     try:
         return read_checked(root / MANIFEST, FORMAT)

@@ -1,0 +1,195 @@
+"""Events in, matches out: what the routes about events and expressions answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+from tellwhen.errors import TellwhenError, UnknownId
+from tellwhen.index import Index
+from tellwhen.lang.explain import Explanation
+from tellwhen.lang.read import read
+from tellwhen.service import models
+from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
+from tellwhen.service.settings import Limits
+from tellwhen.service.tenants import Tenant
+from tellwhen.validation import validate
+
+EXAMPLES_MAX = 10
+LOOK_EVERY = 1_000
+"""Subscriptions that are looked through before the time is looked at."""
+
+
+def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
+    """The ids of what an event matches, and how long it took."""
+    begin = time.perf_counter()
+    ids = index.match(asked.event, where=asked.where)
+    return ids, time.perf_counter() - begin
+
+
+def published(tenant: Tenant, event: dict[str, Any], ids: list[Any]) -> None:
+    """An event is counted, remembered, and told to those who listen. Only the thread of the loop does this."""
+    index, metrics = tenant.index, tenant.metrics
+    metrics.events.inc()
+    metrics.matches.inc(len(ids))
+    tenant.recent.append(event)
+    tenant.live.tell(event, ids, lambda id_: payload_of(index, id_))
+
+
+def answered(index: Index, asked: models.Publish, ids: list[Any], limits: Limits) -> dict[str, Any]:
+    """What is answered: at most so many of the ids, with their payloads if they are wanted."""
+    most = limits.results if asked.limit is None else min(asked.limit, limits.results)
+    shown: list[Any] = ids[:most]
+    if asked.payload:
+        shown = [{"id": id_, "payload": payload_of(index, id_)} for id_ in shown]
+    return {"count": len(ids), "matches": shown, "truncated": len(ids) > most}
+
+
+def payload_of(index: Index, id_: Any) -> dict[str, Any]:
+    try:
+        return index.payload(id_)
+    except UnknownId:  # removed since
+        return {}
+
+
+def matched_many(index: Index, asked: models.PublishMany, limits: Limits, ends: float) -> list[list[Any]]:
+    """What each of many events matches."""
+    if len(asked.events) > limits.events:
+        raise TooLarge(f"a request has at most {limits.events:,} events, not {len(asked.events):,}")
+    found: list[list[Any]] = [[] for _ in asked.events]
+    count = 0
+    for batch in index.match_batches(asked.events, where=asked.where):
+        count += len(batch)
+        if count > limits.results:
+            raise TooLarge(f"there are more than {limits.results:,} matches; send fewer events at once")
+        if time.monotonic() > ends:
+            raise TooSlow("matching takes too long; send fewer events at once")
+        for event, id_ in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+            found[event].append(id_)
+    return found
+
+
+def best(index: Index, asked: models.TopK) -> list[dict[str, Any]]:
+    found = index.top_k(asked.event, asked.k, relaxed=asked.relaxed, weights=asked.weights, where=asked.where)
+    return [{"id": id_, "score": _finite(score)} for id_, score in found]
+
+
+def _finite(score: float) -> float | None:
+    """JSON has no infinity."""
+    return score if isfinite(score) else None
+
+
+def stats(tenant: Tenant) -> dict[str, Any]:
+    """What there is to say of a tenant."""
+    index, metrics = tenant.index, tenant.metrics
+    return {
+        "subscriptions": len(index),
+        "events": metrics.events._value.get(),
+        "matches": metrics.matches._value.get(),
+        "latency": metrics.latency(),
+        "plan": str(index.plan()),
+        "heaviest": [one._asdict() for one in index.heaviest(10)],
+        "listeners": len(tenant.live),
+        "lost": tenant.live.lost,
+        "bytes": index.stats()["bytes"],
+        "mismatches": index.stats()["mismatches"],
+        "journal_bytes": tenant.kept.journal_bytes,
+        "failure": tenant.kept.failure,
+    }
+
+
+# expressions
+
+
+def checked_expression(expression: Any, limits: Limits) -> Any:
+    """An expression of limited size, still as it was given."""
+    if isinstance(expression, str) and len(expression) > limits.expression:
+        raise TooLarge(f"an expression has at most {limits.expression:,} characters, not {len(expression):,}")
+    return expression
+
+
+def explained(index: Index, asked: models.Explain, limits: Limits) -> dict[str, Any]:
+    if (asked.id is None) == (asked.expression is None):
+        raise MalformedRequest("explain takes an id, or an expression")
+    if asked.id is not None:
+        found = index.explain(asked.id, asked.event)
+    else:
+        one = Index(schema=index.schema).add(0, checked_expression(asked.expression, limits))
+        found = one.explain(0, asked.event)
+    return {"value": found.value, "tree": _reason(found), "text": str(found)}
+
+
+def _reason(found: Explanation) -> dict[str, Any]:
+    parts = [_reason(part) for part in found.parts]
+    return {"label": found.label, "value": found.value, "note": found.note, "parts": parts}
+
+
+def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
+    """Is it an expression, and is it probably meant?"""
+    try:
+        expr, _ = read(checked_expression(expression, limits))
+        index.schema.check(expr)
+        one = Index(schema=index.schema).add(0, expression)
+    except TellwhenError as error:
+        told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
+        return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
+    hints = [finding.reason for finding in validate({0: expression}, index.schema).findings]
+    return {"ok": True, "error": None, "hints": hints, "attributes": list(one.types), "text": str(one[0])}
+
+
+def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
+    """How many recent events would have matched?"""
+    one = Index(schema=tenant.index.schema).add(0, checked_expression(expression, limits))
+    events = list(tenant.recent)
+    found = one.match_many(events).column("event_id").to_pylist() if events else []
+    examples = [events[number] for number in sorted(found)[-EXAMPLES_MAX:]]
+    return {"events": len(events), "matches": len(found), "examples": examples}
+
+
+# subscriptions
+
+
+def shown(index: Index, id_: Any) -> dict[str, Any]:
+    """One subscription."""
+    return {
+        "id": id_,
+        "expression": index.text(id_),
+        "score": _finite(index.score(id_)),
+        "weights": index.weights(id_),
+        "payload": index.payload(id_),
+    }
+
+
+def page(
+    index: Index, after: Any, limit: int, text: str | None, mentions: str | None, constant: Any, ends: float
+) -> dict[str, Any]:
+    """Some subscriptions, in the order they were added."""
+    found = islice(_found(index, after, text, mentions, constant, ends), limit + 1)
+    rows = []
+    for id_ in found:
+        try:
+            rows.append(shown(index, id_))
+        except UnknownId:  # removed since
+            continue
+    more = len(rows) > limit
+    return {"subscriptions": rows[:limit], "next": rows[limit - 1]["id"] if more else None}
+
+
+def _found(
+    index: Index, after: Any, text: str | None, mentions: str | None, constant: Any, ends: float
+) -> Iterator[Any]:
+    wanted = None if text is None else text.casefold()
+    named = None
+    if mentions is not None or constant is not None:
+        given = {} if constant is None else {"constant": constant}
+        named = set(index.mentioning(mentions, **given))
+    for number, (id_, said) in enumerate(index.texts(after=after)):
+        if number % LOOK_EVERY == 0 and time.monotonic() > ends:
+            raise TooSlow("the search takes too long; ask for an attribute that they mention")
+        if named is not None and id_ not in named:
+            continue
+        if wanted is None or wanted in said.casefold() or wanted in str(id_).casefold():
+            yield id_

@@ -1,0 +1,188 @@
+"""How is an index kept so that nothing accepted is lost? A snapshot, and a journal of what came after it.
+
+    folder/index/        the snapshot: a saved index, whose note is the number of the last change in it
+    folder/log-<number>  the journal
+
+A change is written to the journal and synced, then applied, then answered. One thread does it, for all changes that
+wait at once. What is refused when it is applied (an expression that cannot be parsed, an unknown id) is named in the
+journal as refused; after a kill before that, it is refused again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tellwhen.errors import TellwhenError
+from tellwhen.index import Index
+from tellwhen.persistence.directory import MANIFEST, saved_note
+from tellwhen.service.changes import Change, apply, groups, joined, size, written
+from tellwhen.service.errors import StorageError
+from tellwhen.service.journal import Journal
+
+log = logging.getLogger("tellwhen")
+
+TOGETHER_MAX = 1_000
+"""Changes in one frame."""
+TOGETHER_BYTES = 8 << 20
+
+SNAPSHOT_CHANGES = 20_000
+SNAPSHOT_BYTES = 64 << 20
+"""So many changes, or so long a journal, and a snapshot is made: opening must not take long."""
+
+
+class Waiting(NamedTuple):
+    """A change, and whom to tell."""
+
+    change: Change
+    body: bytes
+    done: Callable[[Any], None]
+
+
+class DurableIndex:
+    """An index in a folder. Any thread may `submit` changes and read `index`."""
+
+    def __init__(self, folder: Path, make: Callable[[], Index] = Index, memory_limit: int | None = None) -> None:
+        """Open what is there, or begin with what `make` gives."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._snapshot = folder / "index"
+        if (self._snapshot / MANIFEST).exists():
+            self.index = Index.load(self._snapshot, memory_limit=memory_limit)
+            self._kept = int(saved_note(self._snapshot)["change"])
+        else:
+            shutil.rmtree(self._snapshot, ignore_errors=True)
+            self.index, self._kept = make(), 0
+            self.index.save(self._snapshot, note={"change": 0})
+        self._journal = Journal(folder, first=self._kept + 1)
+        self.replayed = 0
+        self._replay()
+        self._since = self.replayed  # changes since the snapshot
+        self.snapshot_time = time.time()
+        self.failure: str | None = None
+        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name=f"tellwhen-{folder.name}", daemon=True)
+        self._thread.start()
+
+    # asking
+
+    @property
+    def journal_bytes(self) -> int:
+        return self._journal.bytes
+
+    def submit(self, change: Change, done: Callable[[Any], None]) -> None:
+        """`done` gets the result, or the error, from another thread, when the change is on disk and visible."""
+        self._queue.put(Waiting(change, written(change), done))
+
+    def close(self) -> None:
+        """Finish what waits, and make a snapshot."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._queue.put(None)
+            self._thread.join()
+            if self._since and self.failure is None:
+                self._save()
+            self._journal.close()
+
+    # replaying
+
+    def _replay(self) -> None:
+        records = [(number, json.loads(body)) for number, body in self._journal.records(self._kept)]
+        refused = {number for _, change in records if change["do"] == "refuse" for number in change["numbers"]}
+        good = [change for number, change in records if number not in refused and change["do"] != "refuse"]
+        for group in groups(good):
+            self.replayed += sum(map(size, group))
+            try:
+                apply(self.index, joined(group))
+            except TellwhenError:
+                for change in group:
+                    self._again(change)
+
+    def _again(self, change: Change) -> None:
+        try:
+            apply(self.index, change)
+        except TellwhenError as error:
+            log.warning("tellwhen: a change that was never acknowledged is refused again: %s", error)
+
+    # writing
+
+    def _run(self) -> None:
+        while (together := self._next()) is not None:
+            try:
+                self._write(together)
+            except Exception as error:  # the thread must go on: the others would wait for ever
+                log.exception("tellwhen: changes failed")
+                for one in together:
+                    one.done(error)
+
+    def _next(self) -> list[Waiting] | None:
+        """All that wait, up to a limit; None at the end."""
+        first = self._queue.get()
+        if first is None:
+            return None
+        together, length = [first], len(first.body)
+        while len(together) < TOGETHER_MAX and length < TOGETHER_BYTES:
+            try:
+                one = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if one is None:
+                self._queue.put(None)
+                break
+            together.append(one)
+            length += len(one.body)
+        return together
+
+    def _write(self, together: list[Waiting]) -> None:
+        if self.failure is not None:
+            return self._tell(together, StorageError(self.failure))
+        try:
+            first = self._journal.append([one.body for one in together])
+        except OSError as error:
+            return self._tell(together, StorageError(f"the change cannot be written: {error.strerror or error}"))
+        results = [self._applied(one.change) for one in together]
+        refused = [first + place for place, result in enumerate(results) if isinstance(result, Exception)]
+        if refused:
+            self._note_refused(refused)
+        for one, result in zip(together, results, strict=True):
+            one.done(result)
+        self._since += sum(size(one.change) for one in together)
+        if self._since >= SNAPSHOT_CHANGES or self._journal.bytes >= SNAPSHOT_BYTES:
+            self._save()
+        return None
+
+    def _applied(self, change: Change) -> Any:
+        try:
+            return apply(self.index, change)
+        except (TellwhenError, MemoryError, RecursionError) as error:
+            return error
+
+    def _note_refused(self, numbers: list[int]) -> None:
+        try:
+            # Not synced: if it is lost, the change is refused again.
+            self._journal.append([written({"do": "refuse", "numbers": numbers})], sync=False)
+        except OSError as error:
+            self.failure = f"the journal cannot be written: {error.strerror or error}; restart the service"
+
+    @staticmethod
+    def _tell(together: list[Waiting], error: Exception) -> None:
+        for one in together:
+            one.done(error)
+
+    def _save(self) -> None:
+        try:
+            self.index.save(self._snapshot, note={"change": self._journal.last})
+            self._journal.rotate()
+        except (OSError, TellwhenError) as error:
+            log.warning("tellwhen: no snapshot of %s: %s; the journal is kept", self._folder, error)
+        else:
+            self.snapshot_time = time.time()
+        self._since = 0  # after a failure, it is tried again when as many changes have come

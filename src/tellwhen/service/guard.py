@@ -1,0 +1,177 @@
+"""Who is let in, and with how much? It stands before everything else, and knows nothing of subscriptions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from tellwhen.service.errors import HostRefused, KeyRefused, RoleMissing, ServiceError, TooLarge, TooMany, TooSlow
+from tellwhen.service.keys import EVERYBODY, Key, Keys
+from tellwhen.service.settings import Limits
+from tellwhen.service.tenants import Tenants
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
+"""Paths that need no key; the files of the console do not either."""
+
+HERE = ("localhost", "127.0.0.1", "[::1]", "testserver")
+"""What a request may call this host where there are no keys: a page on the web, whose name was made to lead here, would
+call it by that name."""
+
+SAFE = {b"content-security-policy": b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'"}
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    *SAFE.items(),
+]
+
+
+def role_for(method: str, path: str) -> str:
+    """Which role does a request need?"""
+    if path.startswith("/v1/publish"):
+        return "publish"
+    if path.startswith(("/v1/subscriptions", "/v1/scores")) and method not in ("GET", "HEAD"):
+        return "manage"
+    return "read"
+
+
+class Bucket:
+    """So many requests per second, and one second's worth at once."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self._left = max(1.0, rate)
+        self._at = time.monotonic()
+
+    def take(self) -> float:
+        """0 if it may pass, or in how many seconds it may."""
+        now = time.monotonic()
+        self._left = min(max(1.0, self.rate), self._left + (now - self._at) * self.rate)
+        self._at = now
+        if self._left >= 1:
+            self._left -= 1
+            return 0.0
+        return (1 - self._left) / self.rate
+
+
+class Guard:
+    """Checks requests, and passes them on with their tenant."""
+
+    def __init__(self, app: Any, keys: Keys, tenants: Callable[[], Tenants], limits: Limits) -> None:
+        self._app, self._keys, self._tenants, self._limits = app, keys, tenants, limits
+        self._buckets: dict[str, Bucket] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        status = 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        try:
+            self._let_in(scope)
+            await self._app(scope, self._limited(scope, receive), sending)
+        except ServiceError as error:
+            await refuse(error, sending)
+        finally:
+            if (tenant := scope["state"].get("tenant")) is not None:
+                route = scope.get("route")
+                tenant.metrics.requests.labels(getattr(route, "path", "none"), str(status)).inc()
+        return None
+
+    def _let_in(self, scope: Scope) -> None:
+        state = scope.setdefault("state", {})
+        path, headers = scope["path"], dict(scope["headers"])
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._limits.body:
+            raise TooLarge(f"a request has at most {self._limits.body:,} bytes, not {int(length):,}")
+        if not self._keys.is_in_use:
+            _check_host(headers)
+        if path in OPEN or path.startswith("/console/"):
+            return
+        key = self._key(headers)
+        if (role := role_for(scope["method"], path)) not in key.roles:
+            raise RoleMissing(f"this needs the role {role}; the key {key.name} has {', '.join(key.roles)}")
+        self._slow_down(key)
+        state["key"], state["tenant"] = key, self._tenants().get(key.tenant)
+
+    def _key(self, headers: dict[bytes, bytes]) -> Key:
+        if not self._keys.is_in_use:
+            return EVERYBODY
+        scheme, _, given = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer" or not given:
+            raise KeyRefused("send a key: Authorization: Bearer <key>")
+        key = self._keys.of(given.strip())
+        if key is None:
+            raise KeyRefused("this key is not known")
+        return key
+
+    def _slow_down(self, key: Key) -> None:
+        rate = key.rate or self._limits.rate
+        if rate is None:
+            return
+        bucket = self._buckets.get(key.name)
+        if bucket is None or bucket.rate != rate:
+            bucket = self._buckets[key.name] = Bucket(rate)
+        if (seconds := bucket.take()) > 0:
+            error = TooMany(f"{rate:g} requests per second are allowed; wait {seconds:.2f} seconds")
+            error.headers = ((b"retry-after", str(max(1, round(seconds))).encode()),)
+            raise error
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        """A body of limited size, in limited time."""
+        left, ends, is_whole = self._limits.body, time.monotonic() + self._limits.seconds, False
+
+        async def limited() -> Message:
+            nonlocal left, is_whole
+            if is_whole:
+                return await receive()  # for its end
+            try:
+                async with asyncio.timeout(ends - time.monotonic()):
+                    message = await receive()
+            except TimeoutError:
+                raise TooSlow(f"the request did not arrive within {self._limits.seconds:g} seconds") from None
+            if message["type"] == "http.request":
+                left -= len(message.get("body", b""))
+                is_whole = not message.get("more_body", False)
+                if left < 0:
+                    raise TooLarge(f"a request has at most {self._limits.body:,} bytes")
+            return message
+
+        return limited
+
+
+def _check_host(headers: dict[bytes, bytes]) -> None:
+    host = headers.get(b"host", b"").decode("latin-1").rsplit(":", 1)[0].lower()
+    origin = headers.get(b"origin", b"").decode("latin-1").split("//")[-1].rsplit(":", 1)[0].lower()
+    if host not in HERE or (origin and origin not in HERE):
+        raise HostRefused("without keys, only programs and pages of this machine are answered")
+
+
+async def refuse(error: ServiceError, send: Send) -> None:
+    """Answer with an error."""
+    body = json.dumps({"error": type(error).__name__, "message": str(error)}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *error.headers,
+    ]
+    if isinstance(error, KeyRefused):
+        headers.append((b"www-authenticate", b"Bearer"))
+    if isinstance(error, TooLarge | TooSlow):
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

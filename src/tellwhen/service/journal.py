@@ -1,0 +1,177 @@
+"""Which changes were accepted since the last snapshot? A write-ahead log.
+
+    log-<number of the first record>
+        frame   magic, length, checksum, number of the first record, records (JSON), one per line
+        frame   ...
+
+A frame is written and synced at once: all changes that waited meanwhile share it (group commit). The next frame is
+written only when this one is on disk. So a faulty frame with nothing behind it was being written when the machine went
+down, and nobody was told that its changes are kept: it is cut off, and kept aside. A faulty frame *before* a good one
+is damage, and nothing is opened then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tellwhen.errors import FormatError
+
+log = logging.getLogger("tellwhen")
+
+MAGIC = b"\x89tw\n"
+HEAD = struct.Struct("<4sIIQ")
+"""Magic, length of the records, checksum, number of the first record."""
+NAME = re.compile(r"log-(\d{20})")
+
+
+class Record(NamedTuple):
+    """One change, by its number, as JSON."""
+
+    number: int
+    body: bytes
+
+
+class Journal:
+    """The log files of a folder. One thread writes."""
+
+    def __init__(self, folder: Path, first: int = 1) -> None:
+        """Open what is there; a folder without a log begins with this number."""
+        self._folder = folder
+        self._failure: OSError | None = None
+        files = _files(folder)
+        self._next = first
+        for file in files:
+            self._next = max(self._next, _first_of(file) + _checked(file, is_last=file == files[-1]))
+        self._file = files[-1] if files else folder / f"log-{self._next:020d}"
+        self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self.bytes = os.fstat(self._descriptor).st_size
+        sync_folder(folder)
+
+    @property
+    def last(self) -> int:
+        """The number of the last record."""
+        return self._next - 1
+
+    def records(self, after: int) -> Iterator[Record]:
+        """All records behind this number."""
+        for file in _files(self._folder):
+            for number, body in _frames(file):
+                for offset, line in enumerate(body.split(b"\n")):
+                    if number + offset > after:
+                        yield Record(number + offset, line)
+
+    def append(self, bodies: Sequence[bytes], sync: bool = True) -> int:
+        """Write records and sync them to the disk; returns the number of the first one. Where that fails, nothing is
+        written: an OSError, after which the journal goes on."""
+        if self._failure is not None:
+            raise self._failure
+        payload = b"\n".join(bodies)
+        first = self._next
+        frame = HEAD.pack(MAGIC, len(payload), _checksum(first, payload), first) + payload
+        try:
+            view = memoryview(frame)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+            if sync:
+                os.fdatasync(self._descriptor)
+        except OSError as error:
+            self._cut(error)
+            raise
+        self.bytes += len(frame)
+        self._next += len(bodies)
+        return first
+
+    def _cut(self, error: OSError) -> None:
+        """Take back half a frame. If even that fails, nothing may follow it: opening it again would find damage."""
+        try:
+            os.ftruncate(self._descriptor, self.bytes)
+            os.fsync(self._descriptor)
+        except OSError:
+            self._failure = error
+
+    def rotate(self) -> None:
+        """Begin a new file, and delete the others: a snapshot has what is in them."""
+        file = self._folder / f"log-{self._next:020d}"
+        if file == self._file:
+            return  # nothing is in it
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        sync_folder(self._folder)
+        os.close(self._descriptor)
+        self._file, self._descriptor, self.bytes = file, descriptor, 0
+        for old in _files(self._folder):
+            if old != file:
+                old.unlink()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """What was made or deleted in a folder stays so."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if NAME.fullmatch(path.name))
+
+
+def _first_of(file: Path) -> int:
+    return int(file.name.removeprefix("log-"))
+
+
+def _checksum(first: int, payload: bytes) -> int:
+    return zlib.crc32(payload, zlib.crc32(first.to_bytes(8, "little")))
+
+
+def _frame_at(data: bytes, position: int) -> tuple[int, bytes] | None:
+    """The frame that begins here, if a whole one does: the number of its first record, and its records."""
+    if len(data) - position < HEAD.size:
+        return None
+    magic, length, checksum, first = HEAD.unpack_from(data, position)
+    payload = data[position + HEAD.size : position + HEAD.size + length]
+    if magic != MAGIC or len(payload) < length or checksum != _checksum(first, payload):
+        return None
+    return first, payload
+
+
+def _frames(file: Path) -> Iterator[tuple[int, bytes]]:
+    data, position = file.read_bytes(), 0
+    while (frame := _frame_at(data, position)) is not None:
+        yield frame
+        position += HEAD.size + len(frame[1])
+
+
+def _checked(file: Path, is_last: bool) -> int:
+    """How many records are in its good frames. What was being written last is cut off."""
+    data, end, count = file.read_bytes(), 0, 0
+    while (frame := _frame_at(data, end)) is not None:
+        end += HEAD.size + len(frame[1])
+        count += frame[1].count(b"\n") + 1
+    rest = data[end:]
+    if rest:
+        behind = (found.start() for found in re.finditer(re.escape(MAGIC), rest))
+        if not is_last or any(_frame_at(rest, position) is not None for position in behind):
+            raise FormatError(
+                f"{file} is damaged at byte {end}, and good changes follow; restore the folder from a backup, or move "
+                "the file away to go on without its changes"
+            )
+        aside = file.with_name(f"torn-{file.name}-{end}")
+        aside.write_bytes(rest)
+        with file.open("r+b") as cut:
+            cut.truncate(end)
+            os.fsync(cut.fileno())
+        log.warning(
+            "tellwhen: %s ended with a change that was not completed; %d bytes are now in %s", file, len(rest), aside
+        )
+    return count

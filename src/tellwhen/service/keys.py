@@ -1,0 +1,137 @@
+"""Who may do what? API keys, in a file of which nobody can learn a key.
+
+A key is random, 256 bits long, and shown once. The file has its SHA-256, which is enough for a random key: there is
+nothing to guess. It is read again when it changes, so keys come and go without a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tellwhen.errors import ArgumentError, FormatError, UnknownId, shown
+
+ROLES = ("read", "publish", "manage")
+"""To look and ask; to publish events; to change subscriptions. A key may have several."""
+TENANT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+DEFAULT_TENANT = "default"
+LOOK_AGAIN_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is known of a key."""
+
+    name: str
+    tenant: str
+    roles: tuple[str, ...]
+    digest: str
+    rate: float | None = None
+    """Requests per second; None for what the service allows each key."""
+
+
+EVERYBODY = Key("", DEFAULT_TENANT, ROLES, "")
+"""Where there are no keys."""
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def checked_tenant(tenant: str) -> str:
+    if not TENANT.fullmatch(tenant):
+        raise ArgumentError(
+            f"a tenant is named by lower-case letters, digits, - and _, 63 at most, not {shown(tenant)}"
+        )
+    return tenant
+
+
+class Keys:
+    """The keys in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._read_at = -LOOK_AGAIN_SECONDS
+        self._stamp: tuple[int, int] | None = None
+        self._keys: dict[str, Key] = {}
+        self.is_in_use = file.exists()
+
+    def all(self) -> list[Key]:
+        """All keys, as the file has them now."""
+        now = time.monotonic()
+        if now - self._read_at >= LOOK_AGAIN_SECONDS:
+            self._read_at = now
+            self._look()
+        return list(self._keys.values())
+
+    def _look(self) -> None:
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            self._keys, self._stamp = {}, None  # the last one was removed, not the need for one
+            return
+        self.is_in_use = True
+        if (stamp := (found.st_mtime_ns, found.st_ino)) != self._stamp:
+            self._keys = {key.name: key for key in _read(self._file)}
+            self._stamp = stamp
+
+    def of(self, given: str) -> Key | None:
+        """The key, if it is one. All are compared, in constant time each."""
+        self.all()
+        digest, found = _digest(given), None
+        for key in self._keys.values():
+            if hmac.compare_digest(key.digest, digest):
+                found = key
+        return found
+
+    def add(self, name: str, roles: list[str], tenant: str = DEFAULT_TENANT, rate: float | None = None) -> str:
+        """Make a key; returns it, for the only time."""
+        self._look()
+        if not name or len(name) > 100 or not name.isprintable():
+            raise ArgumentError(f"a key is named by 1 to 100 printable characters, not {shown(name)}")
+        if name in self._keys:
+            raise ArgumentError(f"there is a key of the name {name}; remove it first, or choose another name")
+        unknown = [role for role in roles if role not in ROLES]
+        if unknown or not roles:
+            raise ArgumentError(f"a role is one of {', '.join(ROLES)}, not {', '.join(unknown) or 'nothing'}")
+        if rate is not None and not rate > 0:
+            raise ArgumentError(f"a rate is a number of requests per second above 0, not {rate}")
+        secret = f"tw_{secrets.token_urlsafe(32)}"
+        self._write({**self._keys, name: Key(name, checked_tenant(tenant), tuple(roles), _digest(secret), rate)})
+        return secret
+
+    def remove(self, name: str) -> None:
+        self._look()
+        if name not in self._keys:
+            raise UnknownId(f"there is no key of the name {name}")
+        self._write({other: key for other, key in self._keys.items() if other != name})
+
+    def _write(self, keys: dict[str, Key]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self._file.with_name(f"{self._file.name}.{secrets.token_hex(8)}")
+        try:
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as out:
+                json.dump({"format": 1, "keys": [asdict(key) for key in keys.values()]}, out, indent=1)
+                out.flush()
+                os.fsync(out.fileno())
+            unfinished.replace(self._file)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        self._keys, self._stamp = keys, None
+
+
+def _read(file: Path) -> list[Key]:
+    try:
+        body: Any = json.loads(file.read_bytes())
+        return [Key(**{**one, "roles": tuple(one["roles"])}) for one in body["keys"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FormatError(f"{file} is damaged; restore it, or delete it and make new keys") from None

@@ -1,0 +1,145 @@
+"""Who listens, and what is new for them? Matches, as they are published.
+
+A listener may ask for the subscriptions of one subscriber (the `subscriber` of their payloads), for some ids, and for
+events that satisfy a filter. Filters are expressions, and an index of their own finds which are satisfied.
+
+A listener that reads too slowly loses the oldest of what waits for it, and is told how much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tellwhen.index import Index
+
+WAITING_MAX = 1_000
+"""Messages that wait for one listener."""
+SUBSCRIBER = "subscriber"
+"""The name in a payload that says whose subscription it is."""
+
+
+class Listener:
+    """One who listens. `next` waits for what is new."""
+
+    def __init__(self, subscriber: str | None = None, ids: Iterable[Any] = (), waiting_max: int = WAITING_MAX) -> None:
+        self.subscriber = subscriber
+        self.ids = frozenset(ids)
+        self.lost = 0  # since it was told
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._most = waiting_max
+        self._is_new = asyncio.Event()
+
+    def tell(self, message: dict[str, Any]) -> int:
+        """Something is new; returns how many messages were lost by it."""
+        lost = len(self._waiting) >= self._most
+        if lost:
+            self._waiting.popleft()
+            self.lost += 1
+        self._waiting.append(message)
+        self._is_new.set()
+        return int(lost)
+
+    async def next(self) -> list[dict[str, Any]]:
+        """All messages that wait, as soon as there is one."""
+        await self._is_new.wait()
+        self._is_new.clear()
+        found = list(self._waiting)
+        self._waiting.clear()
+        return found
+
+
+class Live:
+    """The listeners of a tenant. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._filters = Index()
+        self._filtered: dict[int, Listener] = {}
+        # Those without a filter: by subscriber, by id, or neither. An event costs nothing for whom it does not concern.
+        self._of_subscriber: dict[str, set[Listener]] = defaultdict(set)
+        self._of_id: dict[Any, set[Listener]] = defaultdict(set)
+        self._others: set[Listener] = set()
+        self._count = 0
+        self._numbers = 0
+        self.sent = 0
+        self.lost = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def listen(self, listener: Listener, wanted: str | None = None) -> Callable[[], None]:
+        """Begin to listen, to events that satisfy an expression if one is given. What is returned ends it."""
+        leave = self._listen_unfiltered(listener) if wanted is None else self._listen_filtered(listener, wanted)
+        self._count += 1
+
+        def leave_once() -> None:
+            nonlocal leave
+            if leave is not None:
+                leave()
+                leave = None
+                self._count -= 1
+
+        return leave_once
+
+    def _listen_filtered(self, listener: Listener, wanted: str) -> Callable[[], None] | None:
+        self._numbers += 1
+        number = self._numbers
+        self._filters.add(number, wanted)
+        self._filtered[number] = listener
+
+        def leave() -> None:
+            del self._filtered[number]
+            self._filters.remove(number)
+
+        return leave
+
+    def _listen_unfiltered(self, listener: Listener) -> Callable[[], None] | None:
+        if listener.subscriber is not None:
+            places, names = self._of_subscriber, [listener.subscriber]
+        else:
+            places, names = self._of_id, list(listener.ids)
+        for name in names:
+            places[name].add(listener)
+        if not names:
+            self._others.add(listener)
+
+        def leave() -> None:
+            self._others.discard(listener)
+            for name in names:
+                places[name].discard(listener)
+                if not places[name]:
+                    del places[name]
+
+        return leave
+
+    def tell(self, event: Mapping[str, Any], ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> None:
+        """An event was published, and matched these subscriptions."""
+        if not self._count or not ids:
+            return
+        listeners = {*self._others}
+        if self._filtered:
+            listeners |= {self._filtered[number] for number in self._filters.match(event)}  # type: ignore[index]
+        if self._of_id:
+            listeners |= {listener for id_ in ids for listener in self._of_id.get(id_, ())}
+        by_subscriber: dict[str, list[Any]] = {}
+        if self._of_subscriber or any(listener.subscriber is not None for listener in listeners):
+            by_subscriber = _by_subscriber(ids, payload_of)
+            listeners |= {listener for name in by_subscriber for listener in self._of_subscriber.get(name, ())}
+        for listener in listeners:
+            found = ids if listener.subscriber is None else by_subscriber.get(listener.subscriber, [])
+            if listener.ids:
+                found = [id_ for id_ in found if id_ in listener.ids]
+            if found:
+                self.sent += 1
+                self.lost += listener.tell({"event": event, "matches": found})
+
+
+def _by_subscriber(ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for id_ in ids:
+        subscriber = payload_of(id_).get(SUBSCRIBER)
+        if isinstance(subscriber, str | int):
+            found[str(subscriber)].append(id_)  # in an address, all is text
+    return found

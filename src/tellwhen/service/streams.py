@@ -1,0 +1,69 @@
+"""How do live matches reach a listener? As server-sent events, until one of both ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from starlette.responses import Response
+
+from tellwhen.service.live import Listener
+
+HEARTBEAT_SECONDS = 15.0
+"""A comment is sent when nothing else was, so that both notice when the other has gone."""
+
+
+def message(kind: str, data: Any) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+class EventStream(Response):
+    """What a listener is told. A reader that takes nothing for too long is left."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, listener: Listener, leave: Callable[[], None], send_seconds: float) -> None:
+        super().__init__()
+        self._listener, self._leave, self._send_seconds = listener, leave, send_seconds
+        self.raw_headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(receive))
+        news: asyncio.Future[Any] | None = None
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await self._put(send, b": connected\n\n")
+            while not gone.done():
+                if news is None:
+                    news = asyncio.ensure_future(self._listener.next())
+                await asyncio.wait([gone, news], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not news.done():
+                    await self._put(send, b": still here\n\n")
+                    continue
+                chunk = b"".join(message("match", one) for one in news.result())
+                news = None
+                if self._listener.lost:
+                    chunk += message("lost", {"count": self._listener.lost})
+                    self._listener.lost = 0
+                await self._put(send, chunk)
+        except TimeoutError:
+            pass  # it does not read
+        finally:
+            self._leave()
+            gone.cancel()
+            if news is not None:
+                news.cancel()
+            with suppress(Exception):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _put(self, send: Any, body: bytes) -> None:
+        async with asyncio.timeout(self._send_seconds):
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _gone(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,157 @@
+"""What does a tenant have? An index, those who listen, recent events and measurements; tenants share nothing.
+
+An index is kept in a folder of the service (`DurableIndex`), or is a version that Spark built, which is followed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tellwhen.errors import FormatError
+from tellwhen.index import Index
+from tellwhen.persistence.directory import MANIFEST
+from tellwhen.service.changes import Change
+from tellwhen.service.durable import DurableIndex
+from tellwhen.service.errors import ReadOnly
+from tellwhen.service.keys import DEFAULT_TENANT, Keys
+from tellwhen.service.live import Live
+from tellwhen.service.metrics import Metrics
+from tellwhen.service.settings import Limits
+from tellwhen.warehouse.versions import CURRENT, current
+
+log = logging.getLogger("tellwhen")
+
+FOLLOW_SECONDS = 2.0
+
+
+class Followed:
+    """The current version of an index that Spark builds."""
+
+    failure: str | None = None
+    journal_bytes = 0
+
+    def __init__(self, folder: Path, memory_limit: int | None = None) -> None:
+        self._folder, self._memory_limit = folder, memory_limit
+        self.version = current(folder)
+        self.index = Index.load(folder, memory_limit=memory_limit)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="tellwhen-follow", daemon=True)
+        self._thread.start()
+
+    def submit(self, change: Change, done: Callable[[Any], None]) -> None:
+        done(ReadOnly("this service follows an index that Spark builds: change it there, with tellwhen.spark.update"))
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._ended.wait(FOLLOW_SECONDS):
+            try:
+                self._look()
+                self.failure = None
+            except Exception as error:  # the version before is served on
+                if self.failure is None:
+                    log.warning("tellwhen: %s cannot be followed: %s", self._folder, error)
+                self.failure = f"a new version cannot be opened: {error}"
+
+    def _look(self) -> None:
+        found = current(self._folder)
+        if found != self.version:
+            # Opened beside the one that is served, and put in its place at once.
+            self.index, self.version = Index.load(self._folder, memory_limit=self._memory_limit), found
+            log.warning("tellwhen: version %d is served now", found)
+
+
+class Tenant:
+    """What belongs to one."""
+
+    def __init__(self, name: str, kept: DurableIndex | Followed, limits: Limits) -> None:
+        self.name, self.kept = name, kept
+        self.live = Live()
+        self.recent: deque[dict[str, Any]] = deque(maxlen=limits.recent)
+        self.metrics = Metrics(self)
+
+    @property
+    def index(self) -> Index:
+        return self.kept.index
+
+
+class Tenants:
+    """The tenants of a service, which are opened when they are first asked for."""
+
+    def __init__(
+        self,
+        folder: Path,
+        keys: Keys,
+        limits: Limits,
+        make: Callable[[str], Index] = lambda tenant: Index(),
+        memory_limit: int | None = None,
+    ) -> None:
+        self._folder, self._limits, self._make, self._memory_limit = folder, limits, make, memory_limit
+        self._opened: dict[str, Tenant] = {}
+        self._lock = threading.Lock()
+        self._held: int | None = None
+        if not is_version(folder):
+            self._held = _hold(folder)
+        for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
+            self.get(name)
+
+    def get(self, name: str) -> Tenant:
+        found = self._opened.get(name)
+        return found if found is not None else self._open(name)
+
+    def opened(self) -> list[Tenant]:
+        return list(self._opened.values())
+
+    def close(self) -> None:
+        with self._lock:
+            for tenant in self._opened.values():
+                tenant.kept.close()
+            self._opened = {}
+            if self._held is not None:
+                os.close(self._held)
+                self._held = None
+
+    def _open(self, name: str) -> Tenant:
+        with self._lock:
+            if name not in self._opened:
+                kept: DurableIndex | Followed
+                if is_version(self._folder):
+                    kept = Followed(self._folder, self._memory_limit)
+                else:
+                    kept = DurableIndex(self._folder / "tenants" / name, lambda: self._make(name), self._memory_limit)
+                self._opened[name] = Tenant(name, kept, self._limits)
+            return self._opened[name]
+
+
+def is_version(folder: Path) -> bool:
+    """Is it an index that Spark built?"""
+    return (folder / CURRENT).exists()
+
+
+def is_saved_index(folder: Path) -> bool:
+    """Is it an index that one process saved?"""
+    return (folder / MANIFEST).exists()
+
+
+def _hold(folder: Path) -> int:
+    """Two services on one folder would not know of each other's changes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    strange = [path.name for path in folder.iterdir() if path.name not in ("tenants", "keys.json", "lock")]
+    if strange:
+        raise FormatError(f"{folder} has {strange[0]} in it, and is no folder of a service; choose an empty one")
+    held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise FormatError(f"another service runs on {folder}; stop it first") from None
+    return held
