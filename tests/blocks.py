@@ -28,7 +28,17 @@ from typer.testing import CliRunner
 
 DOCS = Path(__file__).parents[1] / "docs"
 FENCE = re.compile(r"^(?P<indent> *)```(?P<head>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```\s*$", re.M | re.S)
-SHOWN_ONLY = ("pip install", "make ", "git ", "tellwhen bench", "tellwhen warm", "python -m bench", "spark-submit")
+SHOWN_ONLY = (
+    "pip install",
+    "make ",
+    "git ",
+    "tellwhen bench",
+    "tellwhen serve",
+    "tellwhen warm",
+    "curl ",
+    "python -m bench",
+    "spark-submit",
+)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -30,8 +30,8 @@ class AsyncClient(Calls):
 
     async def _send(self, call: Call) -> Any:
         try:
-            response = await self._http.request(call.method, call.path, json=call.body, params=dict(call.query))
-        except httpx2.HTTPError as error:
+            response = await self._http.request(call.method, call.path, **call.options)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error) from error
         return answer(call, response)
 
@@ -59,5 +59,5 @@ class AsyncClient(Calls):
                 async for line in response.aiter_lines():
                     if (message := reader.feed(line)) is not None:
                         yield message
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error) from error

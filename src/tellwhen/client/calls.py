@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from tellwhen.errors import ArgumentError, IdError, shown
-from tellwhen.subscriptions import Rejected
+from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, shown
+from tellwhen.subscriptions import Rejected, rows_of
 
 Id = str | int
 FIELDS = ("id", "expression", "score", "weights", "payload")
@@ -22,6 +23,17 @@ class Call(NamedTuple):
     body: Any = None
     query: Mapping[str, Any] = {}
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `httpx2` is given beside the method and the path."""
+        if self.body is None:
+            return {"params": dict(self.query)}
+        try:
+            content = json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ArgumentError(f"only what JSON has can be sent: {error}") from None
+        return {"params": dict(self.query), "content": content, "headers": {"content-type": "application/json"}}
+
 
 def _id_type(id_: Id) -> str:
     if isinstance(id_, bool) or not isinstance(id_, str | int):
@@ -33,11 +45,19 @@ def _one(id_: Id) -> tuple[str, dict[str, str]]:
     """The address of a subscription."""
     if id_ in ("", ".", ".."):
         raise IdError(f"the id {id_!r} cannot stand in an address; add_many and remove_many take it")
-    return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": _id_type(id_)}
+    kind = _id_type(id_)
+    try:
+        return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": kind}
+    except UnicodeEncodeError:
+        raise IdError(f"the id {shown(id_)} holds a lone surrogate") from None
 
 
 def _row(given: Any) -> dict[str, Any]:
     """A subscription, as a mapping of fields or a tuple of an id, an expression, a score, weights and a payload."""
+    if not isinstance(given, Mapping) and not (isinstance(given, tuple | list) and 2 <= len(given) <= len(FIELDS)):
+        raise ExpressionError(
+            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {shown(given)}"
+        )
     named = dict(given) if isinstance(given, Mapping) else dict(zip(FIELDS, given, strict=False))
     found = {name: value for name, value in named.items() if value is not None}
     expression = found.get("expression")
@@ -52,7 +72,10 @@ def _rejected(answer: Any) -> list[Rejected]:
 
 def _event(event: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(event, Mapping):
-        raise ArgumentError(f"an event is a mapping from attributes to values, not {shown(event)}")
+        raise EventError(f"an event is a mapping from attributes to values, not {shown(event)}")
+    strange = next((name for name in event if not isinstance(name, str)), "")
+    if strange != "":
+        raise EventError(f"the name of an attribute is a string, not {shown(strange)}")
     return dict(event)
 
 
@@ -85,8 +108,7 @@ class Calls(Sends):
         They are a mapping from ids to expressions, tuples as `Index.add_many` takes them, or mappings of `id`,
         `expression`, `score`, `weights` and `payload`.
         """
-        rows = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
-        return self._send(_adding(rows, replace, errors, _rejected))
+        return self._send(_adding(rows_of(subscriptions), replace, errors, _rejected))
 
     def set_score(self, id: Id, score: float) -> Any:
         """Change what a subscription is worth."""
@@ -94,6 +116,8 @@ class Calls(Sends):
 
     def set_scores(self, scores: Mapping[Id, float], *, missing: str = "raise") -> Any:
         """Change many scores at once; returns how many."""
+        if not isinstance(scores, Mapping):
+            raise ScoreError(f"set_scores takes a mapping from ids to scores, not {shown(scores)}")
         body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
         return self._send(Call("POST", "/v1/scores", lambda answer: answer["scored"], body))
 
@@ -104,6 +128,8 @@ class Calls(Sends):
 
     def remove_many(self, ids: Iterable[Id], *, missing: str = "raise") -> Any:
         """Remove many, all or none; returns how many."""
+        if isinstance(ids, str) or not isinstance(ids, Iterable):
+            raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
         body = {"ids": list(ids), "missing": missing}
         return self._send(Call("POST", "/v1/subscriptions/remove", lambda answer: answer["removed"], body))
 
@@ -177,7 +203,8 @@ class Calls(Sends):
         limit: int = 50,
     ) -> Any:
         """Some subscriptions, and the id to go on behind as `next`, None at the end."""
-        given = {"text": text, "mentions": mentions, "constant": constant, "after": after, "limit": limit}
+        said = json.dumps(constant) if isinstance(constant, str) else constant  # '5' is text, and 5 a number
+        given = {"text": text, "mentions": mentions, "constant": said, "after": after, "limit": limit}
         query = {name: value for name, value in given.items() if value is not None}
         if after is not None:
             query["id_type"] = _id_type(after)

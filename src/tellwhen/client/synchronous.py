@@ -10,10 +10,16 @@ import httpx2
 from tellwhen.client.calls import Call, Calls, Id, listening
 from tellwhen.client.errors import ServiceError, error_of
 from tellwhen.client.messages import Message, Reader
+from tellwhen.errors import ArgumentError, TellwhenError, shown
 
 
 def options(url: str, key: str | None, timeout: float, given: dict[str, Any]) -> dict[str, Any]:
     """What a client of HTTP is made with."""
+    try:
+        if (httpx2.URL(url).port or 0) > 65_535:
+            raise TypeError("a port is at most 65535")
+    except (httpx2.InvalidURL, TypeError) as error:
+        raise ArgumentError(f"{shown(url)} is no address of a service: {error}") from None
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     return {"base_url": url, "headers": headers, "timeout": timeout, **given}
 
@@ -29,7 +35,9 @@ def answer(call: Call, response: httpx2.Response) -> Any:
     raise error_of(response.status_code, body)
 
 
-def unreachable(error: httpx2.HTTPError) -> ServiceError:
+def unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> TellwhenError:
+    if isinstance(error, httpx2.InvalidURL):  # a text to search for, or an id, that is too long
+        return ArgumentError(f"it cannot stand in an address: {error}")
     return ServiceError(f"the service does not answer: {error or type(error).__name__}", 0, type(error).__name__)
 
 
@@ -54,8 +62,8 @@ class Client(Calls):
 
     def _send(self, call: Call) -> Any:
         try:
-            response = self._http.request(call.method, call.path, json=call.body, params=dict(call.query))
-        except httpx2.HTTPError as error:
+            response = self._http.request(call.method, call.path, **call.options)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error) from error
         return answer(call, response)
 
@@ -80,5 +88,5 @@ class Client(Calls):
                 for line in response.iter_lines():
                     if (message := reader.feed(line)) is not None:
                         yield message
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise unreachable(error) from error

@@ -2,7 +2,7 @@
 
 from tellwhen.service.app import create_app
 from tellwhen.service.keys import Keys
-from tellwhen.service.serving import serve
+from tellwhen.service.serving import running, serve
 from tellwhen.service.settings import Limits
 
-__all__ = ["Keys", "Limits", "create_app", "serve"]
+__all__ = ["Keys", "Limits", "create_app", "running", "serve"]

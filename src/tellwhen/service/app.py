@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ValidationError
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
 import tellwhen as tw
@@ -28,6 +29,22 @@ from tellwhen.service.live import Listener
 from tellwhen.service.settings import Limits
 from tellwhen.service.streams import EventStream
 from tellwhen.service.tenants import Followed, Tenant, Tenants
+
+
+class _Any(Convertor[str]):
+    """The rest of an address as an id. That of Starlette (`path`) knows no line breaks, and loses one at the end: the
+    id beside would be changed."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", _Any())
 
 CONSOLE = Path(__file__).parent / "console"
 THREADS = 4
@@ -47,6 +64,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         421: "Without keys, only this machine is answered.",
         422: "Something in it is wrong; the message says what and where.",
         429: "Too many requests; Retry-After says when.",
+        503: "Files of the service are damaged; its log says more.",
         504: "It took too long.",
         507: "The disk, or the memory, is full.",
     }.items()
@@ -61,20 +79,20 @@ def create_app(
     memory_limit: int | None = None,
     console: bool = True,
 ) -> Any:
-    """The service on a folder, as an ASGI application."""
+    """The service on a folder, as an ASGI application. What it serves is open when this returns, and is closed when the
+    application ends."""
     limits = limits or Limits()
     keys = Keys(folder / "keys.json")
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tellwhen-ask")
-    opened: list[Tenants] = []
+    tenants = Tenants(folder, keys, limits, make, memory_limit)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
-        opened.append(await asyncio.to_thread(Tenants, folder, keys, limits, make, memory_limit))
         try:
             yield
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            await asyncio.to_thread(opened.pop().close)
+            await asyncio.to_thread(tenants.close)
 
     app = FastAPI(
         title="tellwhen",
@@ -87,9 +105,9 @@ def create_app(
     )
     _answer_errors(app)
     service = _Service(limits, pool)
-    _health(app, opened)
+    _events(app, service)  # first: the routes are tried in this order
+    _health(app, tenants)
     _subscriptions(app, service)
-    _events(app, service)
     _expressions(app, service)
     _looking(app, service)
     _listening(app, service)
@@ -100,7 +118,7 @@ def create_app(
         async def home() -> Response:
             return FileResponse(CONSOLE / "index.html")
 
-    return Guard(app, keys, lambda: opened[0], limits)
+    return Guard(app, keys, tenants, limits)
 
 
 class _Service:
@@ -159,7 +177,7 @@ def _tenant(request: Request) -> Tenant:
 
 
 async def _read(request: Request, model: type[Asked]) -> Asked:
-    """A body, read directly: publishing is hot."""
+    """A body. FastAPI would read it slower, and answer what cannot be decoded, or is too large, with less."""
     try:
         return model.model_validate_json(await request.body())
     except ValidationError as error:
@@ -176,8 +194,20 @@ def _told(errors: Any) -> str:
 
 def _body(model: type[BaseModel]) -> dict[str, Any]:
     """What the documentation says of a body that `_read` reads."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    schema = model.model_json_schema()
+    whole = _inlined(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
+
+
+def _inlined(schema: Any, named: dict[str, Any]) -> Any:
+    """A schema without references: these would lead outside of it. (No body holds itself.)"""
+    if isinstance(schema, list):
+        return [_inlined(part, named) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(named[schema["$ref"].rpartition("/")[2]], named)
+    return {name: _inlined(part, named) for name, part in schema.items()}
 
 
 def _json(content: Any, status: int = 200) -> Response:
@@ -211,7 +241,7 @@ def _decoded(headers: Any) -> list[tuple[str, str]]:
     return [(name.decode(), value.decode()) for name, value in headers]
 
 
-def _health(app: FastAPI, opened: list[Tenants]) -> None:
+def _health(app: FastAPI, tenants: Tenants) -> None:
     @app.get("/healthz", tags=["operations"], responses={})
     async def healthy() -> dict[str, str]:
         """The process answers."""
@@ -220,9 +250,7 @@ def _health(app: FastAPI, opened: list[Tenants]) -> None:
     @app.get("/readyz", tags=["operations"], responses={503: {"description": "Something is wrong on disk."}})
     async def ready() -> Response:
         """Indexes are open, and changes can be written."""
-        failures = (
-            [tenant.kept.failure for tenant in opened[0].opened() if tenant.kept.failure] if opened else ["opening"]
-        )
+        failures = [tenant.kept.failure for tenant in tenants.opened() if tenant.kept.failure]
         return _json({"status": failures[0] if failures else "ready"}, 503 if failures else 200)
 
 
@@ -233,9 +261,10 @@ def _subscriptions(app: FastAPI, service: _Service) -> None:
         asking.checked_expression(given.expression, limits)
         return [id_, given.expression, given.score, given.weights, given.payload]
 
-    @app.post("/v1/subscriptions", tags=["subscriptions"])
-    async def add_many(request: Request, given: models.AddMany) -> models.Added:
+    @app.post("/v1/subscriptions", tags=["subscriptions"], openapi_extra=_body(models.AddMany))
+    async def add_many(request: Request) -> models.Added:
         """Add many: all of them or, in quarantine, those that are good."""
+        given = await _read(request, models.AddMany)
         if len(given.subscriptions) > limits.subscriptions:
             raise TooLarge(f"a request has at most {limits.subscriptions:,} subscriptions; send several")
         rows = [row(one, one.id) for one in given.subscriptions]
@@ -244,33 +273,40 @@ def _subscriptions(app: FastAPI, service: _Service) -> None:
         tenant.metrics.rejected.inc(len(result["rejected"]))
         return models.Added(**{**result, "rejected": [one._asdict() for one in result["rejected"]]})
 
-    @app.put("/v1/subscriptions/{id:path}", tags=["subscriptions"], responses={201: {"model": models.Shown}})
-    async def put(
-        request: Request, id: str, given: models.Given, id_type: IdType = "str", replace: bool = True
-    ) -> Response:
+    @app.put(
+        "/v1/subscriptions/{id:any}",
+        tags=["subscriptions"],
+        openapi_extra=_body(models.Given),
+        response_model=models.Shown,
+        responses={201: {"model": models.Shown, "description": "It is new."}},
+    )
+    async def put(request: Request, id: str, id_type: IdType = "str", replace: bool = True) -> Response:
         """Add a subscription, or replace the one of this id."""
+        given = await _read(request, models.Given)
         id_, tenant = _id_of(id, id_type), _tenant(request)
         result = await service.change(tenant, changes.adding([row(given, id_)], replace))
         return _json(asking.shown(tenant.index, id_), 201 if result["added"] else 200)
 
-    @app.get("/v1/subscriptions/{id:path}", tags=["subscriptions"])
+    @app.get("/v1/subscriptions/{id:any}", tags=["subscriptions"])
     async def get(request: Request, id: str, id_type: IdType = "str") -> models.Shown:
         """One subscription."""
         return models.Shown(**asking.shown(_tenant(request).index, _id_of(id, id_type)))
 
-    @app.delete("/v1/subscriptions/{id:path}", tags=["subscriptions"])
+    @app.delete("/v1/subscriptions/{id:any}", tags=["subscriptions"])
     async def remove(request: Request, id: str, id_type: IdType = "str") -> models.Removed:
         """Remove a subscription."""
         return models.Removed(**await service.change(_tenant(request), changes.removing([_id_of(id, id_type)])))
 
-    @app.post("/v1/subscriptions/remove", tags=["subscriptions"])
-    async def remove_many(request: Request, given: models.RemoveMany) -> models.Removed:
+    @app.post("/v1/subscriptions/remove", tags=["subscriptions"], openapi_extra=_body(models.RemoveMany))
+    async def remove_many(request: Request) -> models.Removed:
         """Remove many: all of them or, if one is unknown, none."""
+        given = await _read(request, models.RemoveMany)
         return models.Removed(**await service.change(_tenant(request), changes.removing(given.ids, given.missing)))
 
-    @app.post("/v1/scores", tags=["subscriptions"])
-    async def set_scores(request: Request, given: models.SetScores) -> models.Scored:
+    @app.post("/v1/scores", tags=["subscriptions"], openapi_extra=_body(models.SetScores))
+    async def set_scores(request: Request) -> models.Scored:
         """Change what subscriptions are worth: all of them or, if one is unknown, none."""
+        given = await _read(request, models.SetScores)
         scores = [[one.id, one.score] for one in given.scores]
         return models.Scored(**await service.change(_tenant(request), changes.scoring(scores, given.missing)))
 
@@ -354,22 +390,22 @@ def _events(app: FastAPI, service: _Service) -> None:
 def _expressions(app: FastAPI, service: _Service) -> None:
     limits = service.limits
 
-    @app.post("/v1/explain", tags=["expressions"])
-    async def explain(request: Request, asked: models.Explain) -> models.Explained:
+    @app.post("/v1/explain", tags=["expressions"], openapi_extra=_body(models.Explain))
+    async def explain(request: Request) -> models.Explained:
         """Why does an event match, or why not?"""
-        index = _tenant(request).index
+        asked, index = await _read(request, models.Explain), _tenant(request).index
         return models.Explained(**await service.beside(lambda _: asking.explained(index, asked, limits)))
 
-    @app.post("/v1/validate", tags=["expressions"])
-    async def validate(request: Request, asked: models.Validate) -> models.Validated:
+    @app.post("/v1/validate", tags=["expressions"], openapi_extra=_body(models.Validate))
+    async def validate(request: Request) -> models.Validated:
         """Is it an expression? What is wrong with it, and where; and what is probably not meant."""
-        index = _tenant(request).index
+        asked, index = await _read(request, models.Validate), _tenant(request).index
         return models.Validated(**await service.beside(lambda _: asking.validated(index, asked.expression, limits)))
 
-    @app.post("/v1/dry-run", tags=["expressions"])
-    async def dry_run(request: Request, asked: models.Validate) -> models.DryRun:
+    @app.post("/v1/dry-run", tags=["expressions"], openapi_extra=_body(models.Validate))
+    async def dry_run(request: Request) -> models.DryRun:
         """How many of the events that were published last would it have matched?"""
-        tenant = _tenant(request)
+        asked, tenant = await _read(request, models.Validate), _tenant(request)
         return models.DryRun(**await service.beside(lambda _: asking.tried(tenant, asked.expression, limits)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import suppress
 from math import isfinite
 from typing import Any
 
@@ -85,17 +85,18 @@ def _finite(score: float) -> float | None:
 def stats(tenant: Tenant) -> dict[str, Any]:
     """What there is to say of a tenant."""
     index, metrics = tenant.index, tenant.metrics
+    said = index.stats()
     return {
         "subscriptions": len(index),
-        "events": metrics.events._value.get(),
-        "matches": metrics.matches._value.get(),
+        "events": metrics.total("tellwhen_events_total"),
+        "matches": metrics.total("tellwhen_matches_total"),
         "latency": metrics.latency(),
         "plan": str(index.plan()),
         "heaviest": [one._asdict() for one in index.heaviest(10)],
         "listeners": len(tenant.live),
         "lost": tenant.live.lost,
-        "bytes": index.stats()["bytes"],
-        "mismatches": index.stats()["mismatches"],
+        "bytes": said["bytes"],
+        "mismatches": said["mismatches"],
         "journal_bytes": tenant.kept.journal_bytes,
         "failure": tenant.kept.failure,
     }
@@ -111,14 +112,20 @@ def checked_expression(expression: Any, limits: Limits) -> Any:
     return expression
 
 
+def _alone(index: Index, expression: Any, limits: Limits) -> Index:
+    """An index of one expression. What is wrong with it is said first, without the id that it has there."""
+    expr, _ = read(checked_expression(expression, limits))
+    index.schema.check(expr)
+    return Index(schema=index.schema).add(0, expression)
+
+
 def explained(index: Index, asked: models.Explain, limits: Limits) -> dict[str, Any]:
     if (asked.id is None) == (asked.expression is None):
         raise MalformedRequest("explain takes an id, or an expression")
     if asked.id is not None:
         found = index.explain(asked.id, asked.event)
     else:
-        one = Index(schema=index.schema).add(0, checked_expression(asked.expression, limits))
-        found = one.explain(0, asked.event)
+        found = _alone(index, asked.expression, limits).explain(0, asked.event)
     return {"value": found.value, "tree": _reason(found), "text": str(found)}
 
 
@@ -130,9 +137,7 @@ def _reason(found: Explanation) -> dict[str, Any]:
 def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
     """Is it an expression, and is it probably meant?"""
     try:
-        expr, _ = read(checked_expression(expression, limits))
-        index.schema.check(expr)
-        one = Index(schema=index.schema).add(0, expression)
+        one = _alone(index, expression, limits)
     except TellwhenError as error:
         told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
@@ -142,7 +147,7 @@ def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
 
 def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
     """How many recent events would have matched?"""
-    one = Index(schema=tenant.index.schema).add(0, checked_expression(expression, limits))
+    one = _alone(tenant.index, expression, limits)
     events = list(tenant.recent)
     found = one.match_many(events).column("event_id").to_pylist() if events else []
     examples = [events[number] for number in sorted(found)[-EXAMPLES_MAX:]]
@@ -167,13 +172,12 @@ def page(
     index: Index, after: Any, limit: int, text: str | None, mentions: str | None, constant: Any, ends: float
 ) -> dict[str, Any]:
     """Some subscriptions, in the order they were added."""
-    found = islice(_found(index, after, text, mentions, constant, ends), limit + 1)
-    rows = []
-    for id_ in found:
-        try:
+    rows: list[dict[str, Any]] = []
+    for id_ in _found(index, after, text, mentions, constant, ends):
+        with suppress(UnknownId):  # removed since
             rows.append(shown(index, id_))
-        except UnknownId:  # removed since
-            continue
+        if len(rows) > limit:
+            break
     more = len(rows) > limit
     return {"subscriptions": rows[:limit], "next": rows[limit - 1]["id"] if more else None}
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from tellwhen import errors
 from tellwhen.errors import TellwhenError
 
+CLOSE = ((b"connection", b"close"),)
+"""For answers before the whole body was read: the rest of it is not."""
+
 
 class ServiceError(TellwhenError):
     """Something that is answered with a status."""
@@ -47,6 +50,7 @@ class TooLarge(ServiceError, ValueError):
     """A body, or an answer, above the limit."""
 
     status = 413
+    headers = CLOSE
 
 
 class TooMany(ServiceError):
@@ -59,6 +63,13 @@ class TooSlow(ServiceError, TimeoutError):
     """The request took longer than it may."""
 
     status = 504
+    headers = CLOSE
+
+
+class Unavailable(ServiceError):
+    """Something on disk is damaged; the log says what."""
+
+    status = 503
 
 
 class StorageError(ServiceError, OSError):

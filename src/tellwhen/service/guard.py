@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from math import ceil
 from typing import Any
 
-from tellwhen.service.errors import HostRefused, KeyRefused, RoleMissing, ServiceError, TooLarge, TooMany, TooSlow
+from tellwhen.errors import FormatError
+from tellwhen.service.errors import (
+    HostRefused,
+    KeyRefused,
+    RoleMissing,
+    ServiceError,
+    TooLarge,
+    TooMany,
+    TooSlow,
+    Unavailable,
+)
 from tellwhen.service.keys import EVERYBODY, Key, Keys
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenants
+
+log = logging.getLogger("tellwhen")
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -24,6 +39,8 @@ OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
 HERE = ("localhost", "127.0.0.1", "[::1]", "testserver")
 """What a request may call this host where there are no keys: a page on the web, whose name was made to lead here, would
 call it by that name."""
+
+PORT = re.compile(r":\d+$")
 
 SAFE = {b"content-security-policy": b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'"}
 HEADERS = [
@@ -65,7 +82,7 @@ class Bucket:
 class Guard:
     """Checks requests, and passes them on with their tenant."""
 
-    def __init__(self, app: Any, keys: Keys, tenants: Callable[[], Tenants], limits: Limits) -> None:
+    def __init__(self, app: Any, keys: Keys, tenants: Tenants, limits: Limits) -> None:
         self._app, self._keys, self._tenants, self._limits = app, keys, tenants, limits
         self._buckets: dict[str, Bucket] = {}
 
@@ -82,7 +99,7 @@ class Guard:
             await send(message)
 
         try:
-            self._let_in(scope)
+            self._checked(scope)
             await self._app(scope, self._limited(scope, receive), sending)
         except ServiceError as error:
             await refuse(error, sending)
@@ -92,8 +109,18 @@ class Guard:
                 tenant.metrics.requests.labels(getattr(route, "path", "none"), str(status)).inc()
         return None
 
+    def _checked(self, scope: Scope) -> None:
+        scope.setdefault("state", {})
+        try:
+            self._let_in(scope)
+        except (FormatError, OSError) as error:
+            if isinstance(error, ServiceError):
+                raise
+            log.error("tellwhen: nobody is let in: %s", error)
+            raise Unavailable("the service cannot read its files; its log says more") from None
+
     def _let_in(self, scope: Scope) -> None:
-        state = scope.setdefault("state", {})
+        state = scope["state"]
         path, headers = scope["path"], dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._limits.body:
@@ -106,7 +133,7 @@ class Guard:
         if (role := role_for(scope["method"], path)) not in key.roles:
             raise RoleMissing(f"this needs the role {role}; the key {key.name} has {', '.join(key.roles)}")
         self._slow_down(key)
-        state["key"], state["tenant"] = key, self._tenants().get(key.tenant)
+        state["key"], state["tenant"] = key, self._tenants.get(key.tenant)
 
     def _key(self, headers: dict[bytes, bytes]) -> Key:
         if not self._keys.is_in_use:
@@ -128,7 +155,7 @@ class Guard:
             bucket = self._buckets[key.name] = Bucket(rate)
         if (seconds := bucket.take()) > 0:
             error = TooMany(f"{rate:g} requests per second are allowed; wait {seconds:.2f} seconds")
-            error.headers = ((b"retry-after", str(max(1, round(seconds))).encode()),)
+            error.headers = ((b"retry-after", str(ceil(seconds)).encode()),)
             raise error
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
@@ -155,8 +182,8 @@ class Guard:
 
 
 def _check_host(headers: dict[bytes, bytes]) -> None:
-    host = headers.get(b"host", b"").decode("latin-1").rsplit(":", 1)[0].lower()
-    origin = headers.get(b"origin", b"").decode("latin-1").split("//")[-1].rsplit(":", 1)[0].lower()
+    host = PORT.sub("", headers.get(b"host", b"").decode("latin-1").lower())
+    origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
     if host not in HERE or (origin and origin not in HERE):
         raise HostRefused("without keys, only programs and pages of this machine are answered")
 
@@ -171,7 +198,5 @@ async def refuse(error: ServiceError, send: Send) -> None:
     ]
     if isinstance(error, KeyRefused):
         headers.append((b"www-authenticate", b"Bearer"))
-    if isinstance(error, TooLarge | TooSlow):
-        headers.append((b"connection", b"close"))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -62,15 +62,24 @@ class Keys:
         self._read_at = -LOOK_AGAIN_SECONDS
         self._stamp: tuple[int, int] | None = None
         self._keys: dict[str, Key] = {}
-        self.is_in_use = file.exists()
+        self._is_in_use = file.exists()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Is a key needed? Once there was one, always."""
+        self._look_again()
+        return self._is_in_use
 
     def all(self) -> list[Key]:
         """All keys, as the file has them now."""
+        self._look_again()
+        return list(self._keys.values())
+
+    def _look_again(self) -> None:
         now = time.monotonic()
         if now - self._read_at >= LOOK_AGAIN_SECONDS:
-            self._read_at = now
             self._look()
-        return list(self._keys.values())
+            self._read_at = now  # not after an error: a damaged file lets nobody in
 
     def _look(self) -> None:
         try:
@@ -78,14 +87,14 @@ class Keys:
         except FileNotFoundError:
             self._keys, self._stamp = {}, None  # the last one was removed, not the need for one
             return
-        self.is_in_use = True
+        self._is_in_use = True
         if (stamp := (found.st_mtime_ns, found.st_ino)) != self._stamp:
             self._keys = {key.name: key for key in _read(self._file)}
             self._stamp = stamp
 
     def of(self, given: str) -> Key | None:
         """The key, if it is one. All are compared, in constant time each."""
-        self.all()
+        self._look_again()
         digest, found = _digest(given), None
         for key in self._keys.values():
             if hmac.compare_digest(key.digest, digest):

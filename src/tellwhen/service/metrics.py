@@ -41,6 +41,10 @@ class Metrics:
         """As Prometheus reads it."""
         return generate_latest(self.registry)
 
+    def total(self, name: str) -> int:
+        """What was counted so far."""
+        return int(self.registry.get_sample_value(name) or 0)
+
     def latency(self) -> list[dict[str, float | None]]:
         """How many events took up to how many seconds, and longer than the bound before; None is any longer."""
         found: list[dict[str, float | None]] = []

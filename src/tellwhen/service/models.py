@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
 Id = Annotated[
-    StrictStr | Annotated[StrictInt, Field(ge=-(1 << 63), le=(1 << 63) - 1)],
+    StrictStr | Annotated[StrictInt, Field(ge=-(1 << 63) + 1, le=(1 << 63) - 1)],
     Field(description="A string, or an integer of 64 bits.", examples=["ann-1"]),
 ]
 Expression = Annotated[

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
+import os
+import queue
 import resource
+import socket
+import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,6 @@ from tellwhen.service.app import create_app
 from tellwhen.service.keys import DEFAULT_TENANT
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import is_saved_index
-
-log = logging.getLogger("tellwhen")
 
 SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
@@ -40,7 +41,55 @@ def data_folder(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}-service") if is_saved_index(folder) else folder
 
 
-def serve(
+def serve(folder: Path, *, ready: Callable[[str], None] = lambda address: None, **given: Any) -> None:
+    """Serve until the process is stopped. `ready` is called with the address; all else as in `running`."""
+    config, listening = _prepared(folder, **given)
+    _Server(config, ready).run([listening])
+
+
+def running(folder: str | os.PathLike[str], **given: Any) -> Running:
+    """Start a service in a thread of this process, on any free port: for tests, and to try it out.
+
+    It takes the options of `tellwhen serve`: `host`, `port`, `limits`, `engine`, `schema`, `memory_limit`,
+    `certificate`, `private_key` and `console`.
+    """
+    return Running(*_prepared(Path(folder), **{"port": 0, **given}))
+
+
+class Running:
+    """A service that runs, at its `address`, until it is closed or the end of `with`."""
+
+    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
+        self._listening = listening
+        self._said: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+        self._server = _Server(config, self._said.put)
+        self._thread = threading.Thread(target=self._run, name="tellwhen-service", daemon=True)
+        self._thread.start()
+        address = self._said.get()
+        if isinstance(address, BaseException):
+            raise address
+        self.address = address
+
+    def _run(self) -> None:
+        try:
+            self._server.run([self._listening])
+            self._said.put(OSError("the service did not start; the log says why"))
+        except BaseException as error:
+            self._said.put(error)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop it, and wait until all is on disk."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
+def _prepared(
     folder: Path,
     *,
     host: str = "127.0.0.1",
@@ -52,9 +101,8 @@ def serve(
     certificate: Path | None = None,
     private_key: Path | None = None,
     console: bool = True,
-    ready: Callable[[str], None] = lambda address: None,
-) -> None:
-    """Serve until it is stopped. `ready` is called with the address."""
+) -> tuple[uvicorn.Config, socket.socket]:
+    """All that can go wrong before it runs: nothing is left open then."""
     data = data_folder(folder)
     if not is_loopback(host) and not (data / "keys.json").exists():
         raise ArgumentError(
@@ -63,12 +111,14 @@ def serve(
         )
     if (certificate is None) != (private_key is None):
         raise ArgumentError("TLS needs two files: a certificate and its private key")
-    app = create_app(data, limits, _maker(folder, data, engine, schema, memory_limit), memory_limit, console)
     _raise_open_files()
+    _compile_what_is_hot(engine)
+    with ExitStack() as undone:
+        listening = undone.enter_context(_bound(host, port))
+        app = create_app(data, limits, _maker(folder, data, engine, schema, memory_limit), memory_limit, console)
+        undone.pop_all()
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         log_level="warning",
@@ -79,7 +129,24 @@ def serve(
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         lifespan="on",
     )
-    _Server(config, ready).run()
+    return config, listening
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise ArgumentError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from None
+
+
+def _compile_what_is_hot(engine: str) -> None:
+    """Before it listens: the first request would have to wait for it, and all others with it."""
+    index = Index(engine).add("a", "x = 1 AND y > 2", score=1.0)
+    event = {"x": 1, "y": 3}
+    index.match(event)
+    index.match_many([event])
+    index.top_k(event, 1)
 
 
 class _Server(uvicorn.Server):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from pydantic_core import from_json, to_json
 from starlette.responses import Response
 
 from tellwhen.service.live import Listener
@@ -17,7 +18,15 @@ HEARTBEAT_SECONDS = 15.0
 
 
 def message(kind: str, data: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+    return f"event: {kind}\ndata: {_json(data)}\n\n".encode()
+
+
+def _json(data: Any) -> str:
+    """JSON has no infinity: null is in its place, as in other answers."""
+    try:
+        return json.dumps(data, allow_nan=False)
+    except ValueError:
+        return json.dumps(from_json(to_json(data, inf_nan_mode="null")))
 
 
 class EventStream(Response):

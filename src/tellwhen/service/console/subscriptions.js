@@ -1,0 +1,98 @@
+// Subscriptions: find them, and open one to change it.
+import * as editor from "./editor.js";
+import { typeOf } from "./exact.js";
+import { learnAttributes } from "./expression.js";
+import { $, debounced, element, figure, idNode, short } from "./page.js";
+import { get } from "./service.js";
+
+const PAGE = 20;
+
+let pages = [null]; // where each page begins, up to this one
+let asking = null;
+
+export const view = {
+  start(about, { go }) {
+    editor.start(about, { go, changed: () => Promise.all([find(), learn()]) });
+    const search = () => {
+      pages = [null];
+      return find();
+    };
+    $("search-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      search();
+    });
+    $("search-form").addEventListener("input", debounced(search, 300));
+    $("page-before").addEventListener("click", () => {
+      pages.pop();
+      find();
+    });
+    $("page-next").addEventListener("click", (event) => {
+      pages.push(event.currentTarget.next);
+      find();
+    });
+  },
+  show(given) {
+    find();
+    learn();
+    if (given?.id !== undefined) editor.open(given.id);
+  },
+  hide() {},
+};
+
+async function learn() {
+  const names = Object.keys(await learnAttributes()).slice(0, 1000);
+  $("attribute-names").replaceChildren(...names.map((name) => element("option", { value: name })));
+}
+
+async function find() {
+  asking?.abort();
+  asking = new AbortController();
+  const asked = new URLSearchParams({ limit: PAGE });
+  for (const name of ["text", "mentions", "constant"]) {
+    const value = $(`search-${name}`).value;
+    if (value.trim()) asked.set(name, value);
+  }
+  const isSearch = asked.size > 1;
+  const after = pages.at(-1);
+  if (after !== null) {
+    asked.set("after", after);
+    asked.set("id_type", typeOf(after));
+  }
+  try {
+    const page = await get(`v1/subscriptions?${asked}`, { signal: asking.signal });
+    show(page, isSearch);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    $("search-status").textContent = error.status === 404 ? "What this page began with was removed." : error.message;
+    if (error.status === 404 && pages.length > 1) {
+      pages = [null];
+      await find();
+    }
+  }
+}
+
+function show(page, isSearch) {
+  const number = page.subscriptions.length;
+  const first = (pages.length - 1) * PAGE + 1;
+  $("search-status").textContent = number
+    ? `${isSearch ? "Found" : "Showing"} ${figure(first)} to ${figure(first + number - 1)}${page.next === null ? "" : "; there are more"}.`
+    : isSearch
+      ? "None was found."
+      : "There are no subscriptions yet.";
+  $("found").tBodies[0].replaceChildren(...page.subscriptions.map(row));
+  $("page-number").textContent = number || pages.length > 1 ? `Page ${pages.length}` : "";
+  $("page-before").disabled = pages.length === 1;
+  $("page-next").disabled = page.next === null;
+  $("page-next").next = page.next;
+}
+
+function row(one) {
+  const open = element("button", { type: "button", class: "link", onclick: () => editor.open(one.id) }, idNode(one.id));
+  return element(
+    "tr",
+    { role: "row" }, // on a narrow page it is drawn as something else
+    element("td", { role: "cell" }, open),
+    element("td", { role: "cell" }, element("code", {}, short(one.expression))),
+    element("td", { role: "cell", class: "number" }, one.score === null ? "infinite" : figure(one.score)),
+  );
+}

@@ -1,0 +1,250 @@
+"""Is everything that was acknowledged there after a kill, and nothing half-done?"""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tellwhen as tw
+from tellwhen.errors import FormatError
+from tellwhen.service import durable as durable_module
+from tellwhen.service.changes import adding, removing, scoring
+from tellwhen.service.durable import DurableIndex
+from tellwhen.service.errors import StorageError
+from tellwhen.service.journal import Journal
+from tellwhen.service.keys import Keys
+from tellwhen.service.settings import Limits
+from tellwhen.service.tenants import Tenants
+
+WRITER = Path(__file__).parent / "writer.py"
+
+
+def make(kept, change):
+    """Make a change, and wait for what comes of it."""
+    import queue
+
+    answers = queue.SimpleQueue()
+    kept.submit(change, answers.put)
+    result = answers.get(timeout=30)
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def killed(kept):
+    """Leave it as a kill would: nothing is finished, and no snapshot made."""
+    kept._queue.put(None)
+    kept._thread.join()
+    kept._journal.close()
+
+
+def contents(index):
+    return {id_: (text, index.score(id_), index.payload(id_)) for id_, text in index.texts()}
+
+
+def test_changes_are_there_after_a_kill(tmp_path):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
+    make(kept, scoring([[7, 5.0]]))
+    make(kept, adding([["a", "x > 3", None, None, None]], replace=True))
+    make(kept, adding([["b", "x = 1", None, None, None]]))
+    make(kept, removing(["b"]))
+    known = contents(kept.index)
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert contents(kept.index) == known == {7: ("x > 2", 5.0, {}), "a": ("x > 3", 0.0, {})}
+    assert kept.index.weights(7) == {"x": 0.5}
+    kept.close()
+    kept = DurableIndex(tmp_path)
+    assert kept.replayed == 0  # closed in peace, it made a snapshot
+    assert contents(kept.index) == known
+    kept.close()
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
+def test_any_changes_with_kills_and_snapshots_between(tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 15)
+    kept, known = DurableIndex(tmp_path), {}
+    for _ in range(60):
+        ids = rng.sample(range(12), rng.randint(1, 3))
+        match rng.randrange(6):
+            case 0 | 1 | 2:
+                replace = rng.random() < 0.5
+                rows = [[id_, f"x > {rng.randrange(9)}", float(rng.randrange(5)), None, {"n": id_}] for id_ in ids]
+                if replace or not known.keys() & set(ids):
+                    make(kept, adding(rows, replace))
+                    known |= {id_: (text, score, payload) for id_, text, score, _, payload in rows}
+                else:
+                    with pytest.raises(tw.DuplicateId):
+                        make(kept, adding(rows))
+            case 3:
+                rows = [[id_, rng.choice(["x >", f"x = {id_}"]), None, None, None] for id_ in ids]
+                rejected = make(kept, adding(rows, True, "quarantine"))["rejected"]
+                assert len(rejected) == sum(row[1] == "x >" for row in rows)
+                known |= {id_: (text, 0.0, {}) for id_, text, *_ in rows if text != "x >"}
+            case 4:
+                make(kept, removing(ids, "ignore"))
+                known = {id_: one for id_, one in known.items() if id_ not in ids}
+            case 5:
+                killed(kept)
+                kept = DurableIndex(tmp_path)
+        assert contents(kept.index) == known
+    kept.close()
+    reopened = DurableIndex(tmp_path)
+    assert contents(reopened.index) == known
+    for value in range(10):
+        wanted = {id_ for id_, (text, *_) in known.items() if tw.parse(text).evaluate({"x": value}) is True}
+        assert set(reopened.index.match({"x": value})) == wanted
+    reopened.close()
+
+
+def test_a_change_is_synced_before_it_is_seen_and_answered(tmp_path, monkeypatch):
+    kept, seen = DurableIndex(tmp_path), []
+    real = os.fdatasync
+
+    def sync(descriptor):
+        seen.append(("synced", "a" in kept.index))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    assert seen == [("synced", False)]
+    kept.close()
+
+
+def test_changes_that_wait_are_synced_together(tmp_path, monkeypatch):
+    kept, syncs, answers = DurableIndex(tmp_path), [], []
+    real = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda descriptor: (time.sleep(0.05), syncs.append(1), real(descriptor)))
+    for number in range(200):
+        kept.submit(adding([[number, "x > 1", None, None, None]]), answers.append)
+    kept.close()
+    assert len(answers) == 200
+    assert len(kept.index) == 200
+    assert len(syncs) < 10
+
+
+def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    for change, error in (
+        (adding([["b", "x > 1", None, None, None], ["c", "x >", None, None, None]]), tw.ParseError),
+        (adding([["b", "x > 1", None, None, None], ["a", "x > 2", None, None, None]]), tw.DuplicateId),
+        (removing(["a", "zzz"]), tw.UnknownId),
+        (scoring([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
+    ):
+        with pytest.raises(error):
+            make(kept, change)
+    # The same, killed before the journal says so: what is joined with it is not lost, and nothing of it is half-done.
+    monkeypatch.setattr(kept, "_note_refused", lambda numbers: None)
+    make(kept, adding([["d", "x > 4", None, None, None]]))
+    with pytest.raises(tw.ParseError):
+        make(kept, adding([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == ["a", "d"]
+    assert kept.index.score("a") == 0.0
+    kept.close()
+
+
+def test_a_full_disk_refuses_changes_and_nothing_else(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(StorageError, match="No space left"):
+            make(kept, adding([["b", "x > 1", None, None, None]]))
+        assert kept.index.match({"x": 5}) == ["a"]
+    make(kept, adding([["b", "x > 2", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "b": ("x > 2", 0.0, {})}
+    kept.close()
+
+
+def test_a_file_that_may_not_grow(tmp_path):
+    """A real refusal of the kernel's, not a patched one."""
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kept.journal_bytes + 30, before[1]))
+        with pytest.raises(StorageError):
+            make(kept, adding([["b", "x > 1", None, None, None]]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    make(kept, adding([["c", "x > 1", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == ["a", "c"]
+    kept.close()
+
+
+def test_a_snapshot_that_fails_loses_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 2)
+    kept = DurableIndex(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(tw.Index, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        for number in range(5):
+            make(kept, adding([[number, "x > 1", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert (kept.replayed, sorted(kept.index)) == (5, [0, 1, 2, 3, 4])
+    kept.close()
+
+
+def test_a_kill_between_a_snapshot_and_the_new_journal(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    monkeypatch.setattr(Journal, "rotate", lambda self: None)
+    kept._save()
+    make(kept, removing(["a"]))
+    killed(kept)
+    monkeypatch.undo()
+    kept = DurableIndex(tmp_path)
+    assert (kept.replayed, len(kept.index)) == (1, 0)
+    kept.close()
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    keys = Keys(tmp_path / "keys.json")
+    first = Tenants(tmp_path / "data", keys, Limits())
+    with pytest.raises(FormatError, match="another service runs on"):
+        Tenants(tmp_path / "data", keys, Limits())
+    first.close()
+    Tenants(tmp_path / "data", keys, Limits()).close()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
+    with pytest.raises(FormatError, match=r"has cat\.jpg in it, and is no folder of a service"):
+        Tenants(tmp_path / "photos", keys, Limits())
+    with pytest.raises(OSError, match="nowhere"):  # a file system that cannot be written
+        Tenants(Path("/proc/nowhere"), keys, Limits())
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(200, marks=pytest.mark.slow)])
+def test_nothing_acknowledged_is_lost_by_kills(tmp_path, kills):
+    """A process makes changes, and says which were acknowledged; it is killed at any moment, and starts again."""
+    rng = random.Random(kills)
+    parent = subprocess.Popen(
+        [sys.executable, str(WRITER), str(tmp_path / "data")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    acknowledged = 0
+    for _ in range(kills):
+        print(rng.randrange(0, 150), file=parent.stdin, flush=True)  # milliseconds after the first acknowledged change
+        told = json.loads(parent.stdout.readline())
+        assert told["wrong"] == []
+        acknowledged += told["acknowledged"]
+    parent.stdin.close()
+    assert parent.wait(timeout=30) == 0
+    assert acknowledged > kills

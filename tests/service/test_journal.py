@@ -1,0 +1,165 @@
+"""Does the journal keep what was synced, whatever happens to what was not?"""
+
+import errno
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tellwhen.errors import FormatError
+from tellwhen.service.journal import HEAD, MAGIC, Journal
+
+BODIES = [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+def bodies(folder, after=0):
+    journal = Journal(folder)
+    found = [(record.number, record.body) for record in journal.records(after)]
+    journal.close()
+    return found
+
+
+def log_file(folder):
+    (file,) = folder.glob("log-*")
+    return file
+
+
+def test_what_is_appended_is_read_back(tmp_path):
+    journal = Journal(tmp_path)
+    assert journal.append(BODIES[:2]) == 1
+    assert journal.append(BODIES[2:]) == 3
+    assert journal.last == 3
+    journal.close()
+    assert bodies(tmp_path) == [(1, BODIES[0]), (2, BODIES[1]), (3, BODIES[2])]
+    assert bodies(tmp_path, after=2) == [(3, BODIES[2])]
+
+
+def test_numbers_go_on_after_opening_and_rotating(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append(BODIES)
+    journal.close()
+    journal = Journal(tmp_path)
+    assert journal.append([b"4"]) == 4
+    journal.rotate()
+    assert journal.bytes == 0
+    assert journal.append([b"5"]) == 5
+    journal.close()
+    assert bodies(tmp_path) == [(5, b"5")]
+    assert Journal(tmp_path).last == 5
+
+
+def test_an_empty_journal_keeps_its_place(tmp_path):
+    journal = Journal(tmp_path, first=8)
+    journal.rotate()
+    journal.rotate()
+    journal.close()
+    assert Journal(tmp_path).append([b"8"]) == 8
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.integers().map(lambda n: b"%d" % n), min_size=1, max_size=4), max_size=6))
+def test_any_frames(tmp_path_factory, frames):
+    folder = tmp_path_factory.mktemp("journal")
+    journal = Journal(folder)
+    for frame in frames:
+        journal.append(frame)
+    journal.close()
+    assert [body for _, body in bodies(folder)] == [body for frame in frames for body in frame]
+
+
+def written(folder):
+    """A journal of two frames; returns its bytes, and where the second begins."""
+    journal = Journal(folder)
+    journal.append(BODIES[:1])
+    first = journal.bytes
+    journal.append(BODIES[1:])
+    journal.close()
+    return log_file(folder).read_bytes(), first
+
+
+def test_a_frame_that_was_torn_anywhere_is_cut_off(tmp_path):
+    data, first = written(tmp_path)
+    file = log_file(tmp_path)
+    for end in range(first, len(data)):
+        file.write_bytes(data[:end])
+        journal = Journal(tmp_path)
+        assert [record.body for record in journal.records(0)] == BODIES[:1]
+        journal.append([b"new"])
+        journal.close()
+        assert [body for _, body in bodies(tmp_path)] == [BODIES[0], b"new"]
+        torn = list(tmp_path.glob("torn-*"))
+        assert [one.read_bytes() for one in torn] == ([data[first:end]] if end > first else [])
+        for one in torn:
+            one.unlink()
+
+
+def test_a_page_of_zeros_at_the_end_is_cut_off(tmp_path):
+    data, first = written(tmp_path)
+    log_file(tmp_path).write_bytes(data[:first] + bytes(5_000))
+    assert [body for _, body in bodies(tmp_path)] == BODIES[:1]
+
+
+def test_damage_at_the_end_is_cut_off_and_before_it_is_told(tmp_path):
+    data, first = written(tmp_path)
+    file = log_file(tmp_path)
+    for place in range(first):  # in the first frame, behind which there is a good one
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(FormatError, match="damaged at byte 0, and good changes follow"):
+            Journal(tmp_path)
+    for place in range(first, len(data)):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert [body for _, body in bodies(tmp_path)] == BODIES[:1]
+
+
+def test_a_magic_word_inside_of_half_a_frame_is_no_frame(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append([b"1"])
+    journal.append([MAGIC + bytes(HEAD.size) + b"x" * 50])
+    journal.close()
+    file = log_file(tmp_path)
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [body for _, body in bodies(tmp_path)] == [b"1"]
+
+
+def failing(monkeypatch, name, error, partly=0):
+    """The next call of a function of `os` fails, after it has done a part."""
+    real = getattr(os, name)
+    calls = []
+
+    def fail(descriptor, *given):
+        if not calls:
+            calls.append(name)
+            if partly:
+                real(descriptor, given[0][:partly])
+            raise OSError(error, os.strerror(error))
+        return real(descriptor, *given)
+
+    monkeypatch.setattr(os, name, fail)
+    return calls
+
+
+@pytest.mark.parametrize(("name", "partly"), [("write", 0), ("write", 7), ("fdatasync", 0)])
+def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, name, partly):
+    journal = Journal(tmp_path)
+    journal.append(BODIES[:1])
+    calls = failing(monkeypatch, name, errno.ENOSPC, partly)
+    with pytest.raises(OSError, match="No space left"):
+        journal.append(BODIES[1:2])
+    assert calls
+    assert journal.last == 1
+    journal.append(BODIES[2:])
+    journal.close()
+    assert bodies(tmp_path) == [(1, BODIES[0]), (2, BODIES[2])]
+
+
+def test_nothing_follows_half_a_frame_that_cannot_be_taken_back(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.append(BODIES[:1])
+    failing(monkeypatch, "write", errno.EIO, 7)
+    failing(monkeypatch, "ftruncate", errno.EIO)
+    for _ in range(2):
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            journal.append(BODIES[1:2])
+    journal.close()
+    assert [body for _, body in bodies(tmp_path)] == BODIES[:1]
