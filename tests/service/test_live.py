@@ -73,7 +73,7 @@ def test_who_has_left_hears_nothing():
         told(live, ["a", "b", 7])
         assert is_silent(listener)
     assert len(live) == 0
-    assert not (live._of_id or live._of_subscriber or live._others or live._filtered or live._filters)
+    assert not any([live._of_id, live._of_subscriber, live._others, live._filtered, live._filters])
 
 
 def test_a_slow_reader_loses_the_oldest_and_is_told():

@@ -69,7 +69,7 @@ keys = typer.Typer(no_args_is_help=True, help="Who may use a service: make, list
 def _keys(folder: Path) -> Keys:
     try:
         from tellwhen.service import Keys
-        from tellwhen.service.serving import data_folder
+        from tellwhen.service.tenants import data_folder
     except ImportError as error:
         fail(f"{error.name} is missing: pip install 'tellwhen[service]'")
     return Keys(data_folder(folder) / "keys.json")

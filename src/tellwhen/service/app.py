@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,7 @@ from tellwhen.service.keys import Keys
 from tellwhen.service.live import Listener
 from tellwhen.service.settings import Limits
 from tellwhen.service.streams import EventStream
-from tellwhen.service.tenants import Followed, Tenant, Tenants
+from tellwhen.service.tenants import Followed, Tenant, Tenants, data_folder
 
 
 class _Any(Convertor[str]):
@@ -73,18 +74,20 @@ IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the 
 
 
 def create_app(
-    folder: Path,
+    folder: str | os.PathLike[str],
     limits: Limits | None = None,
-    make: Callable[[str], tw.Index] = lambda tenant: tw.Index(),
+    *,
+    engine: str = "auto",
+    schema: Any = None,
     memory_limit: int | None = None,
     console: bool = True,
 ) -> Any:
     """The service on a folder, as an ASGI application. What it serves is open when this returns, and is closed when the
     application ends."""
-    limits = limits or Limits()
-    keys = Keys(folder / "keys.json")
+    limits, folder = limits or Limits(), Path(folder)
+    keys = Keys(data_folder(folder) / "keys.json")
+    tenants = Tenants(folder, keys, limits, engine, schema, memory_limit)
     pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tellwhen-ask")
-    tenants = Tenants(folder, keys, limits, make, memory_limit)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:

@@ -18,9 +18,8 @@ import uvicorn
 from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
 from tellwhen.service.app import create_app
-from tellwhen.service.keys import DEFAULT_TENANT
 from tellwhen.service.settings import Limits
-from tellwhen.service.tenants import is_saved_index
+from tellwhen.service.tenants import data_folder
 
 SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
@@ -34,11 +33,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def data_folder(folder: Path) -> Path:
-    """Where the service keeps what it serves: a saved index is left as it is, and its copy is kept beside it."""
-    return folder.with_name(f"{folder.name}-service") if is_saved_index(folder) else folder
 
 
 def serve(folder: Path, *, ready: Callable[[str], None] = lambda address: None, **given: Any) -> None:
@@ -115,7 +109,8 @@ def _prepared(
     _compile_what_is_hot(engine)
     with ExitStack() as undone:
         listening = undone.enter_context(_bound(host, port))
-        app = create_app(data, limits, _maker(folder, data, engine, schema, memory_limit), memory_limit, console)
+        made = {"engine": engine, "schema": schema, "memory_limit": memory_limit}
+        app = create_app(folder, limits, console=console, **made)
         undone.pop_all()
     config = uvicorn.Config(
         app,
@@ -162,17 +157,6 @@ class _Server(uvicorn.Server):
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             scheme = "https" if self.config.ssl_certfile else "http"
             self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
-
-
-def _maker(folder: Path, data: Path, engine: str, schema: Any, memory_limit: int | None) -> Callable[[str], Index]:
-    """What the index of a tenant begins with: nothing, or what was saved, for the default tenant."""
-
-    def make(tenant: str) -> Index:
-        if folder != data and tenant == DEFAULT_TENANT:
-            return Index.load(folder, memory_limit=memory_limit)
-        return Index(engine, schema=schema, memory_limit=memory_limit)
-
-    return make
 
 
 def _raise_open_files() -> None:

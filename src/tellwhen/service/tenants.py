@@ -92,17 +92,22 @@ class Tenants:
         folder: Path,
         keys: Keys,
         limits: Limits,
-        make: Callable[[str], Index] = lambda tenant: Index(),
+        engine: str = "auto",
+        schema: Any = None,
         memory_limit: int | None = None,
     ) -> None:
-        self._folder, self._limits, self._make, self._memory_limit = folder, limits, make, memory_limit
+        """On the folder that a user names. A new index has this engine and this schema."""
+        self._folder, self._data, self._limits = folder, data_folder(folder), limits
+        self._engine, self._schema, self._memory_limit = engine, schema, memory_limit
         self._opened: dict[str, Tenant] = {}
         self._lock = threading.Lock()
-        self._held: int | None = None
-        if not is_version(folder):
-            self._held = _hold(folder)
-        for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
-            self.get(name)
+        self._held = None if _is_version(folder) else _hold(self._data)
+        try:
+            for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
+                self.get(name)
+        except BaseException:
+            self.close()
+            raise
 
     def get(self, name: str) -> Tenant:
         found = self._opened.get(name)
@@ -123,23 +128,35 @@ class Tenants:
     def _open(self, name: str) -> Tenant:
         with self._lock:
             if name not in self._opened:
-                kept: DurableIndex | Followed
-                if is_version(self._folder):
-                    kept = Followed(self._folder, self._memory_limit)
-                else:
-                    kept = DurableIndex(self._folder / "tenants" / name, lambda: self._make(name), self._memory_limit)
-                self._opened[name] = Tenant(name, kept, self._limits)
+                self._opened[name] = Tenant(name, self._kept(name), self._limits)
             return self._opened[name]
 
+    def _kept(self, name: str) -> DurableIndex | Followed:
+        if not _is_version(self._folder):
+            return DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
+        if name != DEFAULT_TENANT:
+            raise FormatError(
+                f"the key of the tenant {name} opens nothing: the one index here is of the tenant {DEFAULT_TENANT}"
+            )
+        return Followed(self._folder, self._memory_limit)
 
-def is_version(folder: Path) -> bool:
+    def _first(self, name: str) -> Index:
+        """What the index of a tenant begins with: nothing, or what was saved."""
+        if self._folder != self._data and name == DEFAULT_TENANT:
+            return Index.load(self._folder, memory_limit=self._memory_limit)
+        return Index(self._engine, schema=self._schema, memory_limit=self._memory_limit)
+
+
+def data_folder(folder: Path) -> Path:
+    """Where the service keeps what it serves, and its keys. An index that it was given is left as it is, and what
+    belongs to the service is beside it."""
+    is_given = _is_version(folder) or (folder / MANIFEST).exists()
+    return folder.with_name(f"{folder.name}-service") if is_given else folder
+
+
+def _is_version(folder: Path) -> bool:
     """Is it an index that Spark built?"""
     return (folder / CURRENT).exists()
-
-
-def is_saved_index(folder: Path) -> bool:
-    """Is it an index that one process saved?"""
-    return (folder / MANIFEST).exists()
 
 
 def _hold(folder: Path) -> int:
