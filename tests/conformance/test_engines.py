@@ -34,7 +34,7 @@ def test_many_more_of_them(engine, seed):
     check_engine(engine, seed=seed, rounds=20)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(expressions(), min_size=1, max_size=6), st.lists(EVENTS, min_size=1, max_size=4), st.booleans())
 def test_any_expression_on_any_event(expressions, events, built):
     subscriptions = dict(enumerate(expressions))
@@ -129,4 +129,4 @@ class AnySequence(RuleBasedStateMachine):
 
 
 TestAnySequence = AnySequence.TestCase
-TestAnySequence.settings = settings(max_examples=10, stateful_step_count=20)
+TestAnySequence.settings = settings(max_examples=6, stateful_step_count=20)

@@ -78,7 +78,7 @@ def tables(draw):
     return pa.table(columns)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(tables(), st.integers(0, 10**6), st.booleans())
 def test_wide_tables(table, seed, chunked):
     rng = random.Random(seed)

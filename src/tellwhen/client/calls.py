@@ -234,6 +234,10 @@ def listening(subscriber: Any, ids: Iterable[Id], wanted: str | None) -> Call:
         query["subscriber"] = str(subscriber)
     if wanted is not None:
         query["filter"] = wanted
+    try:
+        str(query).encode()
+    except UnicodeEncodeError:
+        raise ArgumentError("what stands in an address cannot hold a lone surrogate") from None
     return Call("GET", "/v1/live", _whole, query=query)
 
 

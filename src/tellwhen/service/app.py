@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 
 import tellwhen as tw
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import TellwhenError, shown
 from tellwhen.service import asking, changes, models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooMany, TooSlow, status_of
 from tellwhen.service.guard import Guard
@@ -345,10 +346,9 @@ def _id_of(text: str, id_type: str) -> Any:
     """An id in an address, where all is text."""
     if id_type == "str":
         return text
-    try:
-        return int(text)
-    except ValueError:
-        raise MalformedRequest(f"{text!r} is no integer, as id_type=int says") from None
+    if not re.fullmatch(r"-?[0-9]{1,20}", text):
+        raise MalformedRequest(f"{shown(text)} is no integer, as id_type=int says")
+    return int(text)
 
 
 def _events(app: FastAPI, service: _Service) -> None:
@@ -459,6 +459,6 @@ def _listening(app: FastAPI, service: _Service) -> None:
         if len(tenant.live) >= service.limits.listeners:
             raise TooMany(f"at most {service.limits.listeners:,} connections listen")
         if filter is not None:
-            asking.checked_expression(filter, service.limits)
+            asking.alone(tw.Index(), filter, service.limits)
         listener = Listener(subscriber, [_id_of(one, id_type) for one in id or ()])
         return EventStream(listener, tenant.live.listen(listener, filter), service.limits.seconds)

@@ -112,7 +112,7 @@ def checked_expression(expression: Any, limits: Limits) -> Any:
     return expression
 
 
-def _alone(index: Index, expression: Any, limits: Limits) -> Index:
+def alone(index: Index, expression: Any, limits: Limits) -> Index:
     """An index of one expression. What is wrong with it is said first, without the id that it has there."""
     expr, _ = read(checked_expression(expression, limits))
     index.schema.check(expr)
@@ -125,7 +125,7 @@ def explained(index: Index, asked: models.Explain, limits: Limits) -> dict[str, 
     if asked.id is not None:
         found = index.explain(asked.id, asked.event)
     else:
-        found = _alone(index, asked.expression, limits).explain(0, asked.event)
+        found = alone(index, asked.expression, limits).explain(0, asked.event)
     return {"value": found.value, "tree": _reason(found), "text": str(found)}
 
 
@@ -137,7 +137,7 @@ def _reason(found: Explanation) -> dict[str, Any]:
 def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
     """Is it an expression, and is it probably meant?"""
     try:
-        one = _alone(index, expression, limits)
+        one = alone(index, expression, limits)
     except TellwhenError as error:
         told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
@@ -147,7 +147,7 @@ def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
 
 def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
     """How many recent events would have matched?"""
-    one = _alone(tenant.index, expression, limits)
+    one = alone(tenant.index, expression, limits)
     events = list(tenant.recent)
     found = one.match_many(events).column("event_id").to_pylist() if events else []
     examples = [events[number] for number in sorted(found)[-EXAMPLES_MAX:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import logging
 import re
@@ -35,10 +36,6 @@ Send = Callable[[Message], Awaitable[None]]
 
 OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
 """Paths that need no key; the files of the console do not either."""
-
-HERE = ("localhost", "127.0.0.1", "[::1]", "testserver")
-"""What a request may call this host where there are no keys: a page on the web, whose name was made to lead here, would
-call it by that name."""
 
 PORT = re.compile(r":\d+$")
 
@@ -181,10 +178,21 @@ class Guard:
         return limited
 
 
+def is_loopback(host: str) -> bool:
+    """Does this name, or this number, lead to this machine itself, wherever one is?"""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _check_host(headers: dict[bytes, bytes]) -> None:
+    """Where there are no keys: a page on the web whose name was made to lead here would call this host by that name."""
     host = PORT.sub("", headers.get(b"host", b"").decode("latin-1").lower())
     origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
-    if host not in HERE or (origin and origin not in HERE):
+    if not is_loopback(host.strip("[]")) or (origin and not is_loopback(origin.strip("[]"))):
         raise HostRefused("without keys, only programs and pages of this machine are answered")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import queue
 import resource
@@ -18,21 +17,12 @@ import uvicorn
 from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
 from tellwhen.service.app import create_app
+from tellwhen.service.guard import is_loopback
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import data_folder
 
 SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
-
-
-def is_loopback(host: str) -> bool:
-    """Can only this machine reach it?"""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def serve(folder: Path, *, ready: Callable[[str], None] = lambda address: None, **given: Any) -> None:
