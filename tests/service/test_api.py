@@ -11,7 +11,7 @@ import tellwhen as tw
 from served import inside, json_event
 from tellwhen.checks import random_expression
 from tellwhen.service import Limits
-from tellwhen.service.app import QUICK_SECONDS, _Service
+from tellwhen.service.answering import QUICK_SECONDS, Service
 
 IDS = [
     "ann", "a/b", "/", "//x/", "a//b", "it's", '"quoted"', "žluť", "😀", "a b", "a+b", "?x=1&y", "#x",
@@ -379,15 +379,15 @@ def test_weights_are_for_relaxed_ranking(client):
 
 def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch):
     client, index, _, events = twins
-    beside = _Service.beside
+    beside = Service.beside
     asked = []
 
     async def counted(service, run):
         asked.append(run)
         return await beside(service, run)
 
-    monkeypatch.setattr(_Service, "beside", counted)
-    monkeypatch.setattr("tellwhen.service.app.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(Service, "beside", counted)
+    monkeypatch.setattr("tellwhen.service.answering.QUICK_SECONDS", 0.0)
     assert QUICK_SECONDS > 0
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda event: client.post("/v1/publish", json={"event": event}).json(), events))

@@ -6,6 +6,7 @@ import os
 import queue
 import resource
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -21,12 +22,15 @@ from tellwhen.service.guard import is_loopback
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import data_folder
 
+SWITCH_SECONDS = 0.0005
 SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
 
 
 def serve(folder: Path, *, ready: Callable[[str], None] = lambda address: None, **given: Any) -> None:
     """Serve until the process is stopped. `ready` is called with the address; all else as in `running`."""
+    # A change of many subscriptions is made in a thread, in Python: those who publish meanwhile wait for shorter turns.
+    sys.setswitchinterval(SWITCH_SECONDS)
     config, listening = _prepared(folder, **given)
     _Server(config, ready).run([listening])
 

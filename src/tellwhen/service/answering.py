@@ -1,0 +1,131 @@
+"""What do all paths share? How a body is read, how long work is kept from holding up others, how a change is made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ValidationError
+
+from tellwhen.errors import shown
+from tellwhen.service import changes
+from tellwhen.service.errors import MalformedRequest, TooSlow
+from tellwhen.service.settings import Limits
+from tellwhen.service.tenants import Tenant
+
+QUICK_SECONDS = 0.002
+"""Where matching takes longer than this on average, it is done beside the loop that answers everybody."""
+
+Found = TypeVar("Found")
+Asked = TypeVar("Asked", bound=BaseModel)
+IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the address strings, or integers?")]
+
+
+class Service:
+    """What the routes share."""
+
+    def __init__(self, limits: Limits, pool: ThreadPoolExecutor) -> None:
+        self.limits = limits
+        self._pool = pool
+        self._seconds = 0.0  # that matching takes, on average
+
+    async def beside(self, run: Callable[[float], Found]) -> Found:
+        """Run something that may take long, in a thread: it is told when it must end."""
+        ends = time.monotonic() + self.limits.seconds
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await loop.run_in_executor(self._pool, run, ends)
+        except TimeoutError:
+            raise TooSlow(f"it took longer than {self.limits.seconds:g} seconds") from None
+
+    async def quickly(self, run: Callable[[], Found]) -> Found:
+        """Run something that is usually quick: here, unless it was not lately."""
+        begin = time.perf_counter()
+        found = run() if self._seconds < QUICK_SECONDS else await self.beside(lambda _: run())
+        self._seconds += 0.05 * (time.perf_counter() - begin - self._seconds)
+        return found
+
+    async def change(self, tenant: Tenant, change: changes.Change) -> Any:
+        """Make a change; when this returns, it is on disk."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+
+        def done(result: Any) -> None:
+            def put() -> None:
+                if not answer.done():
+                    answer.set_result(result)
+
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(put)
+
+        tenant.kept.submit(change, done)
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                result = await answer
+        except TimeoutError:
+            raise TooSlow("the change was not finished in time; it may be made yet: ask for it later") from None
+        if isinstance(result, Exception):
+            raise result
+        tenant.metrics.changes.labels(change["do"]).inc(changes.size(change))
+        return result
+
+
+def tenant_of(request: Request) -> Tenant:
+    found: Tenant = request.state.tenant
+    return found
+
+
+async def read(request: Request, model: type[Asked]) -> Asked:
+    """A body. FastAPI would read it slower, and answer what cannot be decoded, or is too large, with less."""
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise MalformedRequest(told(error.errors())) from None
+
+
+def told(errors: Any) -> str:
+    """What is wrong with a request, and where."""
+    first = errors[0]
+    where = ".".join(str(part) for part in first["loc"] if part != "body")
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{where + ': ' if where else ''}{first['msg']}{more}"
+
+
+def body(model: type[BaseModel]) -> dict[str, Any]:
+    """What the documentation says of a body that `_read` reads."""
+    schema = model.model_json_schema()
+    whole = _inlined(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
+
+
+def _inlined(schema: Any, named: dict[str, Any]) -> Any:
+    """A schema without references: these would lead outside of it. (No body holds itself.)"""
+    if isinstance(schema, list):
+        return [_inlined(part, named) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inlined(named[schema["$ref"].rpartition("/")[2]], named)
+    return {name: _inlined(part, named) for name, part in schema.items()}
+
+
+def json_answer(content: Any, status: int = 200) -> Response:
+    return Response(json.dumps(content), status, media_type="application/json")
+
+
+def id_of(text: str, id_type: str) -> Any:
+    """An id in an address, where all is text."""
+    if id_type == "str":
+        return text
+    if not re.fullmatch(r"-?[0-9]{1,20}", text):
+        raise MalformedRequest(f"{shown(text)} is no integer, as id_type=int says")
+    return int(text)

@@ -1,0 +1,119 @@
+"""Subscriptions come, go, and are looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import Response
+from starlette.convertors import Convertor, register_url_convertor
+
+from tellwhen.errors import UnknownId
+from tellwhen.service import asking, changes, models
+from tellwhen.service.answering import IdType, Service, body, id_of, json_answer, read, tenant_of
+from tellwhen.service.errors import TooLarge
+
+
+class _Any(Convertor[str]):
+    """The rest of an address as an id. That of Starlette (`path`) knows no line breaks, and loses one at the end: the
+    id beside would be changed."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("any", _Any())
+
+
+def add_subscriptions(app: FastAPI, service: Service) -> None:
+    limits = service.limits
+
+    def row(given: models.Given, id_: Any) -> list[Any]:
+        asking.checked_expression(given.expression, limits)
+        return [id_, given.expression, given.score, given.weights, given.payload]
+
+    @app.post("/v1/subscriptions", tags=["subscriptions"], openapi_extra=body(models.AddMany))
+    async def add_many(request: Request) -> models.Added:
+        """Add many: all of them or, in quarantine, those that are good."""
+        given = await read(request, models.AddMany)
+        if len(given.subscriptions) > limits.subscriptions:
+            raise TooLarge(f"a request has at most {limits.subscriptions:,} subscriptions; send several")
+        rows = [row(one, one.id) for one in given.subscriptions]
+        tenant = tenant_of(request)
+        result = await service.change(tenant, changes.adding(rows, given.replace, given.errors))
+        tenant.metrics.rejected.inc(len(result["rejected"]))
+        return models.Added(**{**result, "rejected": [one._asdict() for one in result["rejected"]]})
+
+    @app.put(
+        "/v1/subscriptions/{id:any}",
+        tags=["subscriptions"],
+        openapi_extra=body(models.Given),
+        response_model=models.Shown,
+        responses={201: {"model": models.Shown, "description": "It is new."}},
+    )
+    async def put(request: Request, id: str, id_type: IdType = "str", replace: bool = True) -> Response:
+        """Add a subscription, or replace the one of this id."""
+        given = await read(request, models.Given)
+        id_, tenant = id_of(id, id_type), tenant_of(request)
+        result = await service.change(tenant, changes.adding([row(given, id_)], replace))
+        try:
+            kept = asking.shown(tenant.index, id_)
+        except UnknownId:  # somebody else has removed it since
+            kept = {**given.model_dump(), "id": id_, "weights": given.weights or {}, "payload": given.payload or {}}
+        return json_answer(kept, 201 if result["added"] else 200)
+
+    @app.get("/v1/subscriptions/{id:any}", tags=["subscriptions"])
+    async def get(request: Request, id: str, id_type: IdType = "str") -> models.Shown:
+        """One subscription."""
+        return models.Shown(**asking.shown(tenant_of(request).index, id_of(id, id_type)))
+
+    @app.delete("/v1/subscriptions/{id:any}", tags=["subscriptions"])
+    async def remove(request: Request, id: str, id_type: IdType = "str") -> models.Removed:
+        """Remove a subscription."""
+        return models.Removed(**await service.change(tenant_of(request), changes.removing([id_of(id, id_type)])))
+
+    @app.post("/v1/subscriptions/remove", tags=["subscriptions"], openapi_extra=body(models.RemoveMany))
+    async def remove_many(request: Request) -> models.Removed:
+        """Remove many: all of them or, if one is unknown, none."""
+        given = await read(request, models.RemoveMany)
+        return models.Removed(**await service.change(tenant_of(request), changes.removing(given.ids, given.missing)))
+
+    @app.post("/v1/scores", tags=["subscriptions"], openapi_extra=body(models.SetScores))
+    async def set_scores(request: Request) -> models.Scored:
+        """Change what subscriptions are worth: all of them or, if one is unknown, none."""
+        given = await read(request, models.SetScores)
+        scores = [[one.id, one.score] for one in given.scores]
+        return models.Scored(**await service.change(tenant_of(request), changes.scoring(scores, given.missing)))
+
+    @app.get("/v1/subscriptions", tags=["subscriptions"])
+    async def page(
+        request: Request,
+        text: Annotated[str | None, Query(description="Occurs in the expression or the id.")] = None,
+        mentions: Annotated[str | None, Query(description="An attribute that the expression mentions.")] = None,
+        constant: Annotated[str | None, Query(description="A constant, as JSON or text.")] = None,
+        after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+        id_type: IdType = "str",
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    ) -> models.Page:
+        """List subscriptions, or search them, in the order they were added."""
+        index = tenant_of(request).index
+        begin = None if after is None else id_of(after, id_type)
+        found = await service.beside(
+            lambda ends: asking.page(index, begin, limit, text, mentions, value_of(constant), ends)
+        )
+        return models.Page(**found)
+
+
+def value_of(text: str | None) -> Any:
+    """A number or a Boolean as JSON; any other text is itself."""
+    try:
+        found = None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, str | int | float | bool) else text
