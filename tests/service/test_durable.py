@@ -148,10 +148,35 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
     make(kept, adding([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
         make(kept, adding([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
+    make(kept, adding([["d", "x > 5", None, None, None]], replace=True))
+    with pytest.raises(tw.DuplicateId):
+        make(kept, adding([["d", "x > 6", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
-    assert sorted(kept.index) == ["a", "d"]
-    assert kept.index.score("a") == 0.0
+    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 5", 0.0, {})}
+    kept.close()
+
+
+def test_what_was_refused_for_want_of_memory_stays_refused_when_there_is_more(tmp_path):
+    kept = DurableIndex(tmp_path, lambda: tw.Index(memory_limit=500_000))
+    with pytest.raises(tw.TellwhenError, match="memory"):
+        make(kept, adding([[number, f"x = {number} AND y > {number}", None, None, None] for number in range(5_000)]))
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert list(kept.index) == ["a"]
+    kept.close()
+
+
+def test_a_snapshot_begins_a_new_journal(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 10)
+    kept = DurableIndex(tmp_path)
+    for number in range(25):
+        make(kept, adding([[number, "x > 1", None, None, None]]))
+    killed(kept)
+    assert [file.name for file in tmp_path.glob("log-*")] == [f"log-{21:020d}"]
+    kept = DurableIndex(tmp_path)
+    assert (kept.replayed, len(kept.index)) == (5, 25)
     kept.close()
 
 
