@@ -148,12 +148,21 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
     make(kept, adding([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
         make(kept, adding([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
-    make(kept, adding([["d", "x > 5", None, None, None]], replace=True))
-    with pytest.raises(tw.DuplicateId):
-        make(kept, adding([["d", "x > 6", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
-    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 5", 0.0, {})}
+    assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 4", 0.0, {})}
+    kept.close()
+
+
+def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    monkeypatch.setattr(kept, "_note_refused", lambda numbers: None)
+    make(kept, adding([["a", "x > 1", None, None, None]], replace=True))
+    with pytest.raises(tw.DuplicateId):
+        make(kept, adding([["a", "x > 2", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert contents(kept.index) == {"a": ("x > 1", 0.0, {})}
     kept.close()
 
 
