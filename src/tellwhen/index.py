@@ -609,6 +609,18 @@ class Index(Mapping[Id, Expr]):
         return f"<Index of {len(self)} subscriptions, engine {self._shard.engine.spec}>"
 
     @property
+    def memory_limit(self) -> int | None:
+        """How many bytes it may take. To set less than it takes is an error."""
+        return self._contents.limit.bytes
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        new = MemoryLimit(limit)
+        with self._contents.whole() as shard:
+            new.refuse_growth(shard)
+            self._contents.limit = new
+
+    @property
     def schema(self) -> Schema:
         """The declared types."""
         return self._schema

@@ -144,7 +144,7 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
         with pytest.raises(error):
             make(kept, change)
     # The same, killed before the journal says so: what is joined with it is not lost, and nothing of it is half-done.
-    monkeypatch.setattr(kept, "_note_refused", lambda numbers: None)
+    monkeypatch.setattr(kept, "_note_refused", lambda: None)
     make(kept, adding([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
         make(kept, adding([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
@@ -156,7 +156,7 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
 
 def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    monkeypatch.setattr(kept, "_note_refused", lambda numbers: None)
+    monkeypatch.setattr(kept, "_note_refused", lambda: None)
     make(kept, adding([["a", "x > 1", None, None, None]], replace=True))
     with pytest.raises(tw.DuplicateId):
         make(kept, adding([["a", "x > 2", None, None, None]]))
@@ -167,13 +167,89 @@ def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch)
 
 
 def test_what_was_refused_for_want_of_memory_stays_refused_when_there_is_more(tmp_path):
-    kept = DurableIndex(tmp_path, lambda: tw.Index(memory_limit=500_000))
+    kept = DurableIndex(tmp_path, memory_limit=500_000)
     with pytest.raises(tw.TellwhenError, match="memory"):
         make(kept, adding([[number, f"x = {number} AND y > {number}", None, None, None] for number in range(5_000)]))
     make(kept, adding([["a", "x > 1", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert list(kept.index) == ["a"]
+    kept.close()
+
+
+def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
+    kept = DurableIndex(tmp_path)
+    for part in range(20):
+        rows = [[f"{part}-{n}", f"x = {n} AND y > {part}", None, None, None] for n in range(50)]
+        make(kept, adding(rows))
+    taken = sum(kept.index.stats()["bytes"].values())
+    killed(kept)
+    with pytest.raises(tw.TellwhenError, match="more than its memory_limit"):
+        DurableIndex(tmp_path, memory_limit=taken // 2)
+    kept = DurableIndex(tmp_path, memory_limit=2 * taken)
+    assert len(kept.index) == 1_000
+    assert kept.index.memory_limit == 2 * taken
+    kept.close()
+
+
+def test_files_that_are_missing_are_noticed(tmp_path):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["a", "x > 1", None, None, None]]))
+    kept.close()
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([["b", "x > 1", None, None, None]]))
+    killed(kept)
+    manifest = tmp_path / "index" / "manifest.json"
+    whole, files = manifest.read_bytes(), set(tmp_path.rglob("*"))
+    manifest.unlink()
+    with pytest.raises(FormatError, match="changes are missing"):
+        DurableIndex(tmp_path)
+    manifest.write_bytes(whole)
+    assert set(tmp_path.rglob("*")) == files  # nothing is deleted
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == ["a", "b"]
+    kept.close()
+
+
+@pytest.mark.parametrize("body", [b'{"do":"rename"}', b"[]", b'{"x":1}', b"no JSON", b"[" * 100_000])
+def test_changes_of_another_version_are_not_left_out(tmp_path, body):
+    kept = DurableIndex(tmp_path)
+    kept._journal.append([body])
+    killed(kept)
+    with pytest.raises(FormatError, match="change 1 in the log of .* is none that this version of tellwhen knows"):
+        DurableIndex(tmp_path)
+
+
+def test_a_change_that_cannot_be_made_again_is_an_error(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    monkeypatch.setattr(kept, "_note_refused", lambda: None)
+    with pytest.raises(tw.ParseError):
+        make(kept, adding([["a", "x >", None, None, None]]))
+    kept._refused = []  # as if it had been good when it was made, and a parser of today refused it
+    make(kept, adding([["b", "x > 1", None, None, None]]))
+    killed(kept)
+    with pytest.raises(FormatError, match="cannot be made again"):
+        DurableIndex(tmp_path)
+
+
+def test_a_refusal_that_cannot_be_written_is_written_later(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    real, count = Journal.append, []
+
+    def append(self, bodies):
+        count.append(bodies)
+        if len(count) == 2:
+            raise OSError(28, "No space left on device")
+        return real(self, bodies)
+
+    monkeypatch.setattr(Journal, "append", append)
+    with pytest.raises(tw.ParseError):
+        make(kept, adding([["a", "x >", None, None, None]]))
+    make(kept, adding([["b", "x > 1", None, None, None]]))
+    make(kept, adding([["c", "x > 1", None, None, None]]))
+    killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == ["b", "c"]
     kept.close()
 
 

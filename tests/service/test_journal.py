@@ -14,7 +14,7 @@ BODIES = [b'{"a":1}', b'{"b":2}', b'{"c":3}']
 
 
 def bodies(folder, after=0):
-    journal = Journal(folder)
+    journal = Journal(folder, after)
     found = [(record.number, record.body) for record in journal.records(after)]
     journal.close()
     return found
@@ -45,16 +45,54 @@ def test_numbers_go_on_after_opening_and_rotating(tmp_path):
     assert journal.bytes == 0
     assert journal.append([b"5"]) == 5
     journal.close()
-    assert bodies(tmp_path) == [(5, b"5")]
-    assert Journal(tmp_path).last == 5
+    assert bodies(tmp_path, after=4) == [(5, b"5")]
+    assert Journal(tmp_path, 4).last == 5
 
 
 def test_an_empty_journal_keeps_its_place(tmp_path):
-    journal = Journal(tmp_path, first=8)
+    journal = Journal(tmp_path)
+    journal.append([b"1", b"2"])
     journal.rotate()
     journal.rotate()
     journal.close()
-    assert Journal(tmp_path).append([b"8"]) == 8
+    assert Journal(tmp_path, 2).append([b"3"]) == 3
+
+
+def test_changes_that_are_missing_are_noticed(tmp_path):
+    journal = Journal(tmp_path)
+    for number in range(1, 7):
+        journal.append([b"%d" % number])
+        if number == 3:
+            frames = log_file(tmp_path).read_bytes()
+            journal.rotate()
+    journal.close()
+    with pytest.raises(FormatError, match="has change 4 where 3 is expected"):  # the snapshot is older than the log
+        Journal(tmp_path, 2)
+    with pytest.raises(FormatError, match="has change 4 where 1 is expected"):  # or missing
+        Journal(tmp_path)
+    Journal(tmp_path, 3).close()
+    file = log_file(tmp_path)
+    whole, size = file.read_bytes(), len(frames) // 3
+    file.write_bytes(whole[:size] + whole[2 * size :])  # a frame is gone
+    with pytest.raises(FormatError, match="has change 6 where 5 is expected"):
+        Journal(tmp_path, 3)
+    Journal(tmp_path, 5).close()  # a snapshot has it
+    file.write_bytes(whole + whole[:size])  # a frame twice
+    with pytest.raises(FormatError, match="has change 4 where 7 is expected"):
+        Journal(tmp_path, 3)
+    file.unlink()
+    with pytest.raises(FormatError, match="has a snapshot and no log"):
+        Journal(tmp_path, 3)
+
+
+def test_numbers_that_a_snapshot_has_are_not_used_again(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append([b"1"])
+    journal.close()
+    journal = Journal(tmp_path, 2)  # the second was lost, but a snapshot has it
+    assert journal.append([b"3"]) == 3
+    journal.close()
+    assert bodies(tmp_path, after=2) == [(3, b"3")]
 
 
 @settings(max_examples=30)
@@ -161,5 +199,6 @@ def test_nothing_follows_half_a_frame_that_cannot_be_taken_back(tmp_path, monkey
     for _ in range(2):
         with pytest.raises(OSError, match=os.strerror(errno.EIO)):
             journal.append(BODIES[1:2])
+    assert "the log cannot be written" in journal.failure
     journal.close()
     assert [body for _, body in bodies(tmp_path)] == BODIES[:1]

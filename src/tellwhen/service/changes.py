@@ -11,6 +11,8 @@ from tellwhen.index import Index
 from tellwhen.subscriptions import Rejected
 
 Change = dict[str, Any]
+KINDS = ("add", "remove", "score", "refuse")
+"""What a change may do; the last one only says which others were refused."""
 
 
 def adding(rows: list[list[Any]], replace: bool = False, errors: str = "raise") -> Change:

@@ -15,15 +15,15 @@ import logging
 import queue
 import shutil
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import FormatError, TellwhenError
 from tellwhen.index import Index
 from tellwhen.persistence.directory import MANIFEST, saved_note
-from tellwhen.service.changes import Change, apply, groups, joined, size, written
+from tellwhen.service.changes import KINDS, Change, apply, groups, joined, size, written
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import Journal
 
@@ -55,24 +55,32 @@ class DurableIndex:
         self._folder = folder
         self._snapshot = folder / "index"
         if (self._snapshot / MANIFEST).exists():
-            self.index = Index.load(self._snapshot, memory_limit=memory_limit)
+            self.index = Index.load(self._snapshot)
             self._kept = int(saved_note(self._snapshot)["change"])
+            self._journal = Journal(folder, self._kept)
         else:
+            self._kept = 0
+            self._journal = Journal(folder)  # an error if it goes on behind a snapshot, which is missing
             shutil.rmtree(self._snapshot, ignore_errors=True)
-            self.index, self._kept = make(), 0
+            self.index = make()
             self.index.save(self._snapshot, note={"change": 0})
-        self._journal = Journal(folder, first=self._kept + 1)
         self.replayed = 0
         self._replay()
+        # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too much.
+        self.index.memory_limit = memory_limit
         self._since = self.replayed  # changes since the snapshot
-        self.snapshot_time = time.time()
-        self.failure: str | None = None
+        self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"tellwhen-{folder.name}", daemon=True)
         self._thread.start()
 
     # asking
+
+    @property
+    def failure(self) -> str | None:
+        """Why no change can be taken until the service is started again; None if changes are taken."""
+        return self._journal.failure
 
     @property
     def journal_bytes(self) -> int:
@@ -88,23 +96,41 @@ class DurableIndex:
             self._is_closed = True
             self._queue.put(None)
             self._thread.join()
-            if self._since and self.failure is None:
+            if self._since:
                 self._save()
             self._journal.close()
 
     # replaying
 
     def _replay(self) -> None:
-        records = [(number, json.loads(body)) for number, body in self._journal.records(self._kept)]
+        """Make the changes behind the snapshot again. All of them were good, but for those that are named as refused,
+        and perhaps some of the last frame, which may not be named yet."""
+        records = [(number, self._read(number, body)) for number, body in self._journal.records(self._kept)]
         refused = {number for _, change in records if change["do"] == "refuse" for number in change["numbers"]}
-        good = [change for number, change in records if number not in refused and change["do"] != "refuse"]
-        for group in groups(good):
+        good = [(n, change) for n, change in records if n not in refused and change["do"] != "refuse"]
+        certain = [change for number, change in good if number < self._journal.last_frame]
+        for group in groups(certain):
             self.replayed += sum(map(size, group))
             try:
                 apply(self.index, joined(group))
-            except TellwhenError:
-                for change in group:
-                    self._again(change)
+            except TellwhenError as error:
+                raise FormatError(f"a change in the log of {self._folder} cannot be made again: {error}") from None
+        for number, change in good:
+            if number >= self._journal.last_frame:
+                self.replayed += size(change)
+                self._again(change)
+
+    def _read(self, number: int, body: bytes) -> Change:
+        try:
+            change = json.loads(body)
+            if change["do"] in KINDS:
+                return dict(change)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            pass
+        raise FormatError(
+            f"change {number} in the log of {self._folder} is none that this version of tellwhen knows; use the version "
+            "that wrote it"
+        )
 
     def _again(self, change: Change) -> None:
         try:
@@ -142,16 +168,15 @@ class DurableIndex:
         return together
 
     def _write(self, together: list[Waiting]) -> None:
-        if self.failure is not None:
-            return self._tell(together, StorageError(self.failure))
+        note = [written({"do": "refuse", "numbers": self._refused})] if self._refused else []
         try:
-            first = self._journal.append([one.body for one in together])
+            first = self._journal.append(note + [one.body for one in together]) + len(note)
         except OSError as error:
             return self._tell(together, StorageError(f"the change cannot be written: {error.strerror or error}"))
         results = [self._applied(one.change) for one in together]
-        refused = [first + place for place, result in enumerate(results) if isinstance(result, Exception)]
-        if refused:
-            self._note_refused(refused)
+        self._refused = [first + place for place, result in enumerate(results) if isinstance(result, Exception)]
+        if self._refused:
+            self._note_refused()
         for one, result in zip(together, results, strict=True):
             one.done(result)
         self._since += sum(size(one.change) for one in together)
@@ -165,12 +190,11 @@ class DurableIndex:
         except (TellwhenError, MemoryError, RecursionError) as error:
             return error
 
-    def _note_refused(self, numbers: list[int]) -> None:
-        try:
-            # Not synced: if it is lost, the change is refused again.
-            self._journal.append([written({"do": "refuse", "numbers": numbers})], sync=False)
-        except OSError as error:
-            self.failure = f"the journal cannot be written: {error.strerror or error}; restart the service"
+    def _note_refused(self) -> None:
+        """Name them before it is told, or else with the next changes: until then they are of the last frame."""
+        with suppress(OSError):
+            self._journal.append([written({"do": "refuse", "numbers": self._refused})])
+            self._refused = []
 
     @staticmethod
     def _tell(together: list[Waiting], error: Exception) -> None:
@@ -183,6 +207,4 @@ class DurableIndex:
             self._journal.rotate()
         except (OSError, TellwhenError) as error:
             log.warning("tellwhen: no snapshot of %s: %s; the journal is kept", self._folder, error)
-        else:
-            self.snapshot_time = time.time()
         self._since = 0  # after a failure, it is tried again when as many changes have come

@@ -41,23 +41,46 @@ class Record(NamedTuple):
 class Journal:
     """The log files of a folder. One thread writes."""
 
-    def __init__(self, folder: Path, first: int = 1) -> None:
-        """Open what is there; a folder without a log begins with this number."""
+    def __init__(self, folder: Path, kept: int = 0) -> None:
+        """Open what is there. All changes up to the number `kept` are in a snapshot: what is behind it must be here,
+        each number once, or changes were lost with a file."""
         self._folder = folder
         self._failure: OSError | None = None
         files = _files(folder)
-        self._next = first
+        if kept and not files:
+            raise FormatError(f"{folder} has a snapshot and no log; restore the folder from a backup")
+        self._next, self._kept = 1, kept
+        self.last_frame = 0
+        """The number of the first record in the last frame that was there when it was opened."""
         for file in files:
-            self._next = max(self._next, _first_of(file) + _checked(file, is_last=file == files[-1]))
+            self._expect(_first_of(file), file)
+            for number, records in _checked(file, is_last=file == files[-1]):
+                self._expect(number, file)
+                self._next, self.last_frame = number + records, number
+        self._next = max(self._next, kept + 1)
         self._file = files[-1] if files else folder / f"log-{self._next:020d}"
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self.bytes = os.fstat(self._descriptor).st_size
         sync_folder(folder)
 
+    def _expect(self, number: int, file: Path) -> None:
+        """Is this what comes next? Some may be missing if a snapshot has them."""
+        if not self._next <= number <= max(self._next, self._kept + 1):
+            raise FormatError(
+                f"{file} has change {number} where {max(self._next, self._kept + 1)} is expected: changes are missing; "
+                "restore the folder from a backup"
+            )
+        self._next = number
+
     @property
     def last(self) -> int:
         """The number of the last record."""
         return self._next - 1
+
+    @property
+    def failure(self) -> str | None:
+        """Why nothing can be written any more."""
+        return None if self._failure is None else f"the log cannot be written: {self._failure.strerror}"
 
     def records(self, after: int) -> Iterator[Record]:
         """All records behind this number."""
@@ -152,12 +175,13 @@ def _frames(file: Path) -> Iterator[tuple[int, bytes]]:
         position += HEAD.size + len(frame[1])
 
 
-def _checked(file: Path, is_last: bool) -> int:
-    """How many records are in its good frames. What was being written last is cut off."""
-    data, end, count = file.read_bytes(), 0, 0
+def _checked(file: Path, is_last: bool) -> list[tuple[int, int]]:
+    """Its good frames: the number of the first record, and how many there are. What was being written last is cut
+    off."""
+    data, end, found = file.read_bytes(), 0, []
     while (frame := _frame_at(data, end)) is not None:
         end += HEAD.size + len(frame[1])
-        count += frame[1].count(b"\n") + 1
+        found.append((frame[0], frame[1].count(b"\n") + 1))
     rest = data[end:]
     if rest:
         behind = (found.start() for found in re.finditer(re.escape(MAGIC), rest))
@@ -174,4 +198,4 @@ def _checked(file: Path, is_last: bool) -> int:
         log.warning(
             "tellwhen: %s ended with a change that was not completed; %d bytes are now in %s", file, len(rest), aside
         )
-    return count
+    return found
