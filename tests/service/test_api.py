@@ -382,9 +382,9 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
     beside = Service.beside
     asked = []
 
-    async def counted(service, run):
+    async def counted(service, run, *pool):
         asked.append(run)
-        return await beside(service, run)
+        return await beside(service, run, *pool)
 
     monkeypatch.setattr(Service, "beside", counted)
     monkeypatch.setattr("tellwhen.service.answering.QUICK_SECONDS", 0.0)

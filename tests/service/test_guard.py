@@ -191,7 +191,7 @@ def test_the_file_has_no_key_in_clear(tmp_path):
         assert secret not in text
         assert secret.removeprefix("tw_") not in text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert [path.name for path in file.parent.iterdir()] == ["keys.json"]  # nothing unfinished
+    assert {path.name for path in file.parent.iterdir()} == {"keys.json", "keys.json.lock"}  # nothing unfinished
     assert [key.name for key in Keys(file).all()] == ["key0", "key2"]
     assert Keys(file).of(secrets[0]).name == "key0"
     assert Keys(file).of(secrets[1]) is None

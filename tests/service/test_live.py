@@ -6,7 +6,7 @@ import random
 import pytest
 
 import tellwhen as tw
-from tellwhen.service.live import Listener, Live
+from tellwhen.service.live import Listener, Live, by_subscriber
 from tellwhen.service.streams import EventStream
 
 PAYLOADS = {"a": {"subscriber": "ann"}, "b": {"subscriber": "bob"}, 7: {"subscriber": 7}, "n": {}}
@@ -14,7 +14,7 @@ PAYLOADS = {"a": {"subscriber": "ann"}, "b": {"subscriber": "bob"}, 7: {"subscri
 
 def heard(listener):
     """What waits for a listener now."""
-    return [message["matches"] for message in asyncio.run(asyncio.wait_for(listener.next(), 1))]
+    return [message.matches for message in asyncio.run(asyncio.wait_for(listener.next(), 1))]
 
 
 def is_silent(listener):
@@ -22,7 +22,8 @@ def is_silent(listener):
 
 
 def told(live, ids, event=None):
-    live.tell(event or {"x": 1}, ids, PAYLOADS.__getitem__)
+    whose = by_subscriber(ids, PAYLOADS.__getitem__) if live.asks_for_subscribers else {}
+    live.tell(event or {"x": 1}, ids, whose)
 
 
 def test_everybody_who_asked_for_it_hears_it():
@@ -83,7 +84,7 @@ def test_a_slow_reader_loses_the_oldest_and_is_told():
         told(live, ["a"], {"n": number})
     assert (live.lost, slow.lost) == (7, 7)
     found = asyncio.run(slow.next())
-    assert [message["event"]["n"] for message in found] == [7, 8, 9]
+    assert [message.event["n"] for message in found] == [7, 8, 9]
 
 
 class Connection:
@@ -129,16 +130,42 @@ def test_a_stream_tells_beats_and_ends(monkeypatch):
 def test_a_reader_that_takes_nothing_is_left():
     async def run():
         live, connection, listener = Live(), Connection(), Listener(waiting_max=2)
-        stream = EventStream(listener, live.listen(listener), 0.1)
+        aborted = []
+        stream = EventStream(listener, live.listen(listener), 0.1, abort=lambda: aborted.append(1))
         running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
         await asyncio.sleep(0.02)
         connection.reads.clear()
         for _ in range(5):
             told(live, ["a"])
             await asyncio.sleep(0)
-        await asyncio.sleep(0.3)
-        connection.reads.set()  # too late
         await asyncio.wait_for(running, 2)
-        return len(live)
+        return len(live), aborted
 
-    assert asyncio.run(run()) == 0
+    assert asyncio.run(run()) == (0, [1])
+
+
+def test_who_is_not_let_in_any_more_hears_nothing():
+    async def run():
+        live, connection, listener, allowed = Live(), Connection(), Listener(), [True]
+        stream = EventStream(listener, live.listen(listener), 1.0, is_let_in=lambda: allowed[0])
+        running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
+        told(live, ["a"])
+        await asyncio.sleep(0.05)
+        allowed[0] = False
+        told(live, ["b"])
+        await asyncio.wait_for(running, 2)
+        return len(live), connection.text
+
+    left, text = asyncio.run(run())
+    assert left == 0
+    assert '"matches": ["a"]' in text
+    assert '"matches": ["b"]' not in text
+
+
+def test_a_message_is_written_once_for_all():
+    live = Live()
+    listeners = [Listener() for _ in range(3)]
+    for one in listeners:
+        live.listen(one)
+    told(live, ["a"])
+    assert len({id(one._waiting[0]) for one in listeners}) == 1

@@ -59,15 +59,16 @@ class Explanation(NamedTuple):
 
 def explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
     """The explanation of `expr` on `event`."""
-    return _explain(expr, flatten(event))
+    flat = flatten(event)
+    return _explain(expr, flat, {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."})
 
 
-def _said(name: str, event: Mapping[str, Any]) -> str:
+def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
     """What an attribute is; where it is missing, what is there instead: an object for a list, or a list of objects."""
     value = event.get(name)
     if is_present(value):
         return f"{name_text(name)} is {value_text(value)}"
-    if any(known.startswith(f"{name}.") for known in event):
+    if name in objects:
         return f"{name_text(name)} is an object, not a list of objects"
     parts = name.split(".")
     for end in range(1, len(parts)):
@@ -79,14 +80,15 @@ def _said(name: str, event: Mapping[str, Any]) -> str:
     return f"{name_text(name)} is missing"
 
 
-def _explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
+def _explain(expr: Expr, event: Mapping[str, Any], objects: set[str]) -> Explanation:
+    """`objects` are the names of what was flattened."""
     parts: tuple[Explanation, ...] = ()
     note = ""
     if isinstance(expr, Connective):
-        parts = tuple(_explain(arg, event) for arg in expr.args)
+        parts = tuple(_explain(arg, event, objects) for arg in expr.args)
     elif isinstance(expr, Not):
-        parts = (_explain(expr.arg, event),)
+        parts = (_explain(expr.arg, event, objects),)
     elif isinstance(expr, Predicate):
         names = dict.fromkeys(term_of(expr.attribute).names()) if is_computed(expr.attribute) else [expr.attribute]
-        note = ", ".join(_said(name, event) for name in names)
+        note = ", ".join(_said(name, event, objects) for name in names)
     return Explanation(expr, value_of(expr, event), parts, note)

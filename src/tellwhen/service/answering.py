@@ -21,6 +21,7 @@ from tellwhen.service.errors import MalformedRequest, TooSlow
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 
+ASKING_THREADS, MATCHING_THREADS = 4, 2
 QUICK_SECONDS = 0.002
 """Where matching takes longer than this on average, it is done beside the loop that answers everybody."""
 
@@ -32,27 +33,37 @@ IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the 
 class Service:
     """What the routes share."""
 
-    def __init__(self, limits: Limits, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._pool = pool
-        self._seconds = 0.0  # that matching takes, on average
+        # Two, so that those who publish never wait for those who search or explain.
+        self._asking = ThreadPoolExecutor(ASKING_THREADS, thread_name_prefix="tellwhen-ask")
+        self._matching = ThreadPoolExecutor(MATCHING_THREADS, thread_name_prefix="tellwhen-match")
+        self._seconds = 0.0  # of a processor that matching takes, on average
 
-    async def beside(self, run: Callable[[float], Found]) -> Found:
+    def close(self) -> None:
+        for pool in (self._asking, self._matching):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def beside(self, run: Callable[[float], Found], pool: ThreadPoolExecutor | None = None) -> Found:
         """Run something that may take long, in a thread: it is told when it must end."""
         ends = time.monotonic() + self.limits.seconds
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return await loop.run_in_executor(self._pool, run, ends)
+                return await loop.run_in_executor(pool or self._asking, run, ends)
         except TimeoutError:
             raise TooSlow(f"it took longer than {self.limits.seconds:g} seconds") from None
 
     async def quickly(self, run: Callable[[], Found]) -> Found:
-        """Run something that is usually quick: here, unless it was not lately."""
-        begin = time.perf_counter()
-        found = run() if self._seconds < QUICK_SECONDS else await self.beside(lambda _: run())
-        self._seconds += 0.05 * (time.perf_counter() - begin - self._seconds)
-        return found
+        """Match, which is usually quick: here, unless it was not lately."""
+
+        def timed() -> Found:
+            begin = time.thread_time()
+            found = run()
+            self._seconds += 0.05 * (time.thread_time() - begin - self._seconds)
+            return found
+
+        return timed() if self._seconds < QUICK_SECONDS else await self.beside(lambda _: timed(), self._matching)
 
     async def change(self, tenant: Tenant, change: changes.Change) -> Any:
         """Make a change; when this returns, it is on disk."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,6 @@ from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenants, data_folder
 
 CONSOLE = Path(__file__).parent / "console"
-THREADS = 4
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.Refusal, "description": text}
     for status, text in {
@@ -64,14 +62,14 @@ def create_app(
     limits, folder = limits or Limits(), Path(folder)
     keys = Keys(data_folder(folder) / "keys.json")
     tenants = Tenants(folder, keys, limits, engine, schema, memory_limit)
-    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="tellwhen-ask")
+    service = Service(limits)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            service.close()
             await asyncio.to_thread(tenants.close)
 
     app = FastAPI(
@@ -84,7 +82,6 @@ def create_app(
         responses=ERRORS,
     )
     _answer_errors(app)
-    service = Service(limits, pool)
     add_events(app, service)  # first: the routes are tried in this order
     add_health(app, tenants)
     add_subscriptions(app, service)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -14,6 +15,7 @@ from tellwhen.lang.explain import Explanation
 from tellwhen.lang.read import read
 from tellwhen.service import models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
+from tellwhen.service.live import by_subscriber
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 from tellwhen.validation import validate
@@ -30,18 +32,27 @@ def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
     return ids, time.perf_counter() - begin
 
 
-def published(tenant: Tenant, event: dict[str, Any], ids: list[Any]) -> None:
+def subscribers(index: Index, ids: list[Any]) -> dict[str, list[Any]]:
+    """Whose subscriptions are these?"""
+    return by_subscriber(ids, lambda id_: payload_of(index, id_))
+
+
+def published(
+    tenant: Tenant, event: dict[str, Any], ids: list[Any], whose: Mapping[str, list[Any]], is_kept: bool
+) -> None:
     """An event is counted, remembered, and told to those who listen. Only the thread of the loop does this."""
-    index, metrics = tenant.index, tenant.metrics
-    metrics.events.inc()
-    metrics.matches.inc(len(ids))
-    tenant.recent.append(event)
-    tenant.live.tell(event, ids, lambda id_: payload_of(index, id_))
+    tenant.metrics.events.inc()
+    tenant.metrics.matches.inc(len(ids))
+    if is_kept:
+        tenant.recent.append(event)
+    tenant.live.tell(event, ids, whose)
 
 
 def answered(index: Index, asked: models.Publish, ids: list[Any], limits: Limits) -> dict[str, Any]:
     """What is answered: at most so many of the ids, with their payloads if they are wanted."""
-    most = limits.results if asked.limit is None else min(asked.limit, limits.results)
+    most = limits.payloads if asked.payload else limits.results
+    if asked.limit is not None:
+        most = min(asked.limit, most)
     shown: list[Any] = ids[:most]
     if asked.payload:
         shown = [{"id": id_, "payload": payload_of(index, id_)} for id_ in shown]
@@ -107,8 +118,9 @@ def stats(tenant: Tenant) -> dict[str, Any]:
 
 def checked_expression(expression: Any, limits: Limits) -> Any:
     """An expression of limited size, still as it was given."""
-    if isinstance(expression, str) and len(expression) > limits.expression:
-        raise TooLarge(f"an expression has at most {limits.expression:,} characters, not {len(expression):,}")
+    length = len(expression) if isinstance(expression, str) else len(json.dumps(expression))
+    if length > limits.expression:
+        raise TooLarge(f"an expression has at most {limits.expression:,} characters, not {length:,}")
     return expression
 
 

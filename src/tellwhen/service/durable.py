@@ -128,8 +128,8 @@ class DurableIndex:
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         raise FormatError(
-            f"change {number} in the log of {self._folder} is none that this version of tellwhen knows; use the version "
-            "that wrote it"
+            f"change {number} in the log of {self._folder} is none that this version of tellwhen knows; "
+            "use the version that wrote it"
         )
 
     def _again(self, change: Change) -> None:

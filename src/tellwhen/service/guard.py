@@ -11,11 +11,15 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from math import ceil
 from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.requests import ClientDisconnect
 
 from tellwhen.errors import FormatError
 from tellwhen.service.errors import (
     HostRefused,
     KeyRefused,
+    MalformedRequest,
     RoleMissing,
     ServiceError,
     TooLarge,
@@ -36,6 +40,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
 """Paths that need no key; the files of the console do not either."""
+
+MANY = ("/v1/subscriptions", "/v1/subscriptions/remove", "/v1/scores", "/v1/publish/many")
+"""Paths of requests that may be large."""
 
 PORT = re.compile(r":\d+$")
 
@@ -87,6 +94,7 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         status = 500
+        scope.setdefault("state", {})["abort"] = lambda: _abort(send)
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -100,6 +108,8 @@ class Guard:
             await self._app(scope, self._limited(scope, receive), sending)
         except ServiceError as error:
             await refuse(error, sending)
+        except ClientDisconnect:
+            status = 499  # it left before all was sent: nobody is there to answer
         finally:
             if (tenant := scope["state"].get("tenant")) is not None:
                 route = scope.get("route")
@@ -107,7 +117,6 @@ class Guard:
         return None
 
     def _checked(self, scope: Scope) -> None:
-        scope.setdefault("state", {})
         try:
             self._let_in(scope)
         except (FormatError, OSError) as error:
@@ -118,10 +127,10 @@ class Guard:
 
     def _let_in(self, scope: Scope) -> None:
         state = scope["state"]
-        path, headers = scope["path"], dict(scope["headers"])
+        path, headers = scope["path"], _headers(scope)
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self._limits.body:
-            raise TooLarge(f"a request has at most {self._limits.body:,} bytes, not {int(length):,}")
+        if length.isdigit() and int(length) > (most := self._most(path)):
+            raise TooLarge(f"a request has at most {most:,} bytes, not {int(length):,}")
         if not self._keys.is_in_use:
             _check_host(headers)
         if path in OPEN or path.startswith("/console/"):
@@ -131,6 +140,7 @@ class Guard:
             raise RoleMissing(f"this needs the role {role}; the key {key.name} has {', '.join(key.roles)}")
         self._slow_down(key)
         state["key"], state["tenant"] = key, self._tenants.get(key.tenant)
+        state["is_let_in"] = lambda: not self._keys.is_in_use or key in self._keys.all()
 
     def _key(self, headers: dict[bytes, bytes]) -> Key:
         if not self._keys.is_in_use:
@@ -155,9 +165,13 @@ class Guard:
             error.headers = ((b"retry-after", str(ceil(seconds)).encode()),)
             raise error
 
+    def _most(self, path: str) -> int:
+        return self._limits.body if path in MANY else min(self._limits.body, self._limits.single)
+
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """A body of limited size, in limited time."""
-        left, ends, is_whole = self._limits.body, time.monotonic() + self._limits.seconds, False
+        most = left = self._most(scope["path"])
+        ends, is_whole = time.monotonic() + self._limits.seconds, False
 
         async def limited() -> Message:
             nonlocal left, is_whole
@@ -172,10 +186,25 @@ class Guard:
                 left -= len(message.get("body", b""))
                 is_whole = not message.get("more_body", False)
                 if left < 0:
-                    raise TooLarge(f"a request has at most {self._limits.body:,} bytes")
+                    raise TooLarge(f"a request has at most {most:,} bytes")
             return message
 
         return limited
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    """The headers of a request; of two that say who it is, none can be trusted."""
+    headers = dict(scope["headers"])
+    if len(headers) < len(scope["headers"]):
+        names = [name for name, _ in scope["headers"]]
+        for name in (b"host", b"origin", b"authorization"):
+            if names.count(name) > 1:
+                raise MalformedRequest(f"the header {name.decode()} is given twice")
+    try:
+        unquote_to_bytes(scope.get("raw_path") or b"").decode()
+    except UnicodeDecodeError:
+        raise MalformedRequest("the address is not UTF-8") from None
+    return headers
 
 
 def is_loopback(host: str) -> bool:
@@ -194,6 +223,13 @@ def _check_host(headers: dict[bytes, bytes]) -> None:
     origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
     if not is_loopback(host.strip("[]")) or (origin and not is_loopback(origin.strip("[]"))):
         raise HostRefused("without keys, only programs and pages of this machine are answered")
+
+
+def _abort(send: Send) -> None:
+    """End a connection whose other end does not read: to close it would wait until it does."""
+    transport = getattr(getattr(send, "__self__", None), "transport", None)
+    if transport is not None:
+        transport.abort()
 
 
 async def refuse(error: ServiceError, send: Send) -> None:

@@ -6,6 +6,7 @@ nothing to guess. It is read again when it changes, so keys come and go without 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -13,7 +14,10 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -103,28 +107,40 @@ class Keys:
 
     def add(self, name: str, roles: list[str], tenant: str = DEFAULT_TENANT, rate: float | None = None) -> str:
         """Make a key; returns it, for the only time."""
-        self._look()
         if not name or len(name) > 100 or not name.isprintable():
             raise ArgumentError(f"a key is named by 1 to 100 printable characters, not {shown(name)}")
-        if name in self._keys:
-            raise ArgumentError(f"there is a key of the name {name}; remove it first, or choose another name")
         unknown = [role for role in roles if role not in ROLES]
         if unknown or not roles:
             raise ArgumentError(f"a role is one of {', '.join(ROLES)}, not {', '.join(unknown) or 'nothing'}")
-        if rate is not None and not rate > 0:
+        if rate is not None and not 0 < rate < inf:
             raise ArgumentError(f"a rate is a number of requests per second above 0, not {rate}")
         secret = f"tw_{secrets.token_urlsafe(32)}"
-        self._write({**self._keys, name: Key(name, checked_tenant(tenant), tuple(roles), _digest(secret), rate)})
+        key = Key(name, checked_tenant(tenant), tuple(roles), _digest(secret), rate)
+        with self._locked():
+            if name in self._keys:
+                raise ArgumentError(f"there is a key of the name {name}; remove it first, or choose another name")
+            self._write({**self._keys, name: key})
         return secret
 
     def remove(self, name: str) -> None:
-        self._look()
-        if name not in self._keys:
-            raise UnknownId(f"there is no key of the name {name}")
-        self._write({other: key for other, key in self._keys.items() if other != name})
+        with self._locked():
+            if name not in self._keys:
+                raise UnknownId(f"there is no key of the name {name}")
+            self._write({other: key for other, key in self._keys.items() if other != name})
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Read the file, and write it, before anybody else does."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        held = os.open(self._file.with_name(f"{self._file.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self._look()
+            yield
+        finally:
+            os.close(held)
 
     def _write(self, keys: dict[str, Key]) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = self._file.with_name(f"{self._file.name}.{secrets.token_hex(8)}")
         try:
             descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tellwhen.index import Index
+from tellwhen.service.news import News
 
 WAITING_MAX = 1_000
 """Messages that wait for one listener."""
@@ -28,11 +29,11 @@ class Listener:
         self.subscriber = subscriber
         self.ids = frozenset(ids)
         self.lost = 0  # since it was told
-        self._waiting: deque[dict[str, Any]] = deque()
+        self._waiting: deque[News] = deque()
         self._most = waiting_max
         self._is_new = asyncio.Event()
 
-    def tell(self, message: dict[str, Any]) -> int:
+    def tell(self, message: News) -> int:
         """Something is new; returns how many messages were lost by it."""
         lost = len(self._waiting) >= self._most
         if lost:
@@ -42,7 +43,7 @@ class Listener:
         self._is_new.set()
         return int(lost)
 
-    async def next(self) -> list[dict[str, Any]]:
+    async def next(self) -> list[News]:
         """All messages that wait, as soon as there is one."""
         await self._is_new.wait()
         self._is_new.clear()
@@ -63,16 +64,27 @@ class Live:
         self._others: set[Listener] = set()
         self._count = 0
         self._numbers = 0
+        self._with_subscriber = 0
         self.sent = 0
         self.lost = 0
 
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def asks_for_subscribers(self) -> bool:
+        """Must it be known whose subscriptions an event matched? To find out takes time."""
+        return self._with_subscriber > 0
+
+    @property
+    def filters(self) -> int:
+        return len(self._filtered)
+
     def listen(self, listener: Listener, wanted: str | None = None) -> Callable[[], None]:
         """Begin to listen, to events that satisfy an expression if one is given. What is returned ends it."""
         leave = self._listen_unfiltered(listener) if wanted is None else self._listen_filtered(listener, wanted)
         self._count += 1
+        self._with_subscriber += listener.subscriber is not None
 
         def leave_once() -> None:
             nonlocal leave
@@ -80,6 +92,7 @@ class Live:
                 leave()
                 leave = None
                 self._count -= 1
+                self._with_subscriber -= listener.subscriber is not None
 
         return leave_once
 
@@ -114,8 +127,8 @@ class Live:
 
         return leave
 
-    def tell(self, event: Mapping[str, Any], ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> None:
-        """An event was published, and matched these subscriptions."""
+    def tell(self, event: Mapping[str, Any], ids: list[Any], by_subscriber: Mapping[str, list[Any]]) -> None:
+        """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`."""
         if not self._count or not ids:
             return
         listeners = {*self._others}
@@ -123,20 +136,23 @@ class Live:
             listeners |= {self._filtered[number] for number in self._filters.match(event)}  # type: ignore[index]
         if self._of_id:
             listeners |= {listener for id_ in ids for listener in self._of_id.get(id_, ())}
-        by_subscriber: dict[str, list[Any]] = {}
-        if self._of_subscriber or any(listener.subscriber is not None for listener in listeners):
-            by_subscriber = _by_subscriber(ids, payload_of)
+        if self._of_subscriber:
             listeners |= {listener for name in by_subscriber for listener in self._of_subscriber.get(name, ())}
+        news: dict[str | None, News] = {None: News(event, ids)}
         for listener in listeners:
-            found = ids if listener.subscriber is None else by_subscriber.get(listener.subscriber, [])
+            name = listener.subscriber
+            if name not in news:
+                news[name] = News(event, by_subscriber.get(name, []) if name is not None else ids)
+            one = news[name]
             if listener.ids:
-                found = [id_ for id_ in found if id_ in listener.ids]
-            if found:
+                one = News(event, [id_ for id_ in one.matches if id_ in listener.ids])
+            if one.matches:
                 self.sent += 1
-                self.lost += listener.tell({"event": event, "matches": found})
+                self.lost += listener.tell(one)
 
 
-def _by_subscriber(ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> dict[str, list[Any]]:
+def by_subscriber(ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Whose are these subscriptions?"""
     found: dict[str, list[Any]] = defaultdict(list)
     for id_ in ids:
         subscriber = payload_of(id_).get(SUBSCRIBER)

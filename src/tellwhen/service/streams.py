@@ -3,39 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from pydantic_core import from_json, to_json
 from starlette.responses import Response
 
 from tellwhen.service.live import Listener
+from tellwhen.service.news import message
 
 HEARTBEAT_SECONDS = 15.0
 """A comment is sent when nothing else was, so that both notice when the other has gone."""
 
 
-def message(kind: str, data: Any) -> bytes:
-    return f"event: {kind}\ndata: {_json(data)}\n\n".encode()
-
-
-def _json(data: Any) -> str:
-    """JSON has no infinity: null is in its place, as in other answers."""
-    try:
-        return json.dumps(data, allow_nan=False)
-    except ValueError:
-        return json.dumps(from_json(to_json(data, inf_nan_mode="null")))
-
-
 class EventStream(Response):
-    """What a listener is told. A reader that takes nothing for too long is left."""
+    """What a listener is told, until `is_let_in` says no. A reader that takes nothing for too long is cut off."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, listener: Listener, leave: Callable[[], None], send_seconds: float) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        leave: Callable[[], None],
+        send_seconds: float,
+        is_let_in: Callable[[], bool] = lambda: True,
+        abort: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
+        self._is_let_in, self._abort = is_let_in, abort
         self._listener, self._leave, self._send_seconds = listener, leave, send_seconds
         self.raw_headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 
@@ -49,24 +44,26 @@ class EventStream(Response):
                 if news is None:
                     news = asyncio.ensure_future(self._listener.next())
                 await asyncio.wait([gone, news], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not self._is_let_in():
+                    break  # its key was removed
                 if not news.done():
                     await self._put(send, b": still here\n\n")
                     continue
-                chunk = b"".join(message("match", one) for one in news.result())
+                chunk = b"".join(one.written for one in news.result())
                 news = None
                 if self._listener.lost:
                     chunk += message("lost", {"count": self._listener.lost})
                     self._listener.lost = 0
                 await self._put(send, chunk)
+            with suppress(Exception):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            pass  # it does not read
+            self._abort()  # it does not read
         finally:
             self._leave()
             gone.cancel()
             if news is not None:
                 news.cancel()
-            with suppress(Exception):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _put(self, send: Any, body: bytes) -> None:
         async with asyncio.timeout(self._send_seconds):

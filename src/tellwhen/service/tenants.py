@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +30,8 @@ from tellwhen.warehouse.versions import CURRENT, current
 log = logging.getLogger("tellwhen")
 
 FOLLOW_SECONDS = 2.0
+OURS = r"tenants|lock|keys\.json(\.\w+)?|lost\+found"
+"""What may be in a folder of a service; the last one is in every new file system."""
 
 
 class Followed:
@@ -162,7 +165,7 @@ def _is_version(folder: Path) -> bool:
 def _hold(folder: Path) -> int:
     """Two services on one folder would not know of each other's changes."""
     folder.mkdir(parents=True, exist_ok=True)
-    strange = [path.name for path in folder.iterdir() if path.name not in ("tenants", "keys.json", "lock")]
+    strange = [path.name for path in folder.iterdir() if not re.fullmatch(OURS, path.name)]
     if strange:
         raise FormatError(f"{folder} has {strange[0]} in it, and is no folder of a service; choose an empty one")
     held = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)

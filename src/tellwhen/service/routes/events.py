@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
-from tellwhen.index import Index
+from tellwhen.lang import parse
 from tellwhen.service import asking, models
 from tellwhen.service.answering import IdType, Service, body, id_of, json_answer, read, tenant_of
-from tellwhen.service.errors import TooMany
+from tellwhen.service.errors import TooLarge, TooMany
 from tellwhen.service.live import Listener
 from tellwhen.service.streams import EventStream
+
+FEW = 1_000
+"""Matches whose payloads are looked at while everybody waits; those of more, in a thread."""
 
 
 def add_events(app: FastAPI, service: Service) -> None:
@@ -25,7 +28,12 @@ def add_events(app: FastAPI, service: Service) -> None:
         index = tenant.index
         ids, seconds = await service.quickly(lambda: asking.timed_match(index, asked))
         tenant.metrics.match_seconds.observe(seconds)
-        asking.published(tenant, asked.event, ids)
+        whose: dict[str, list[Any]] = {}
+        if tenant.live.asks_for_subscribers:
+            is_quick = len(ids) <= FEW
+            find = lambda _: asking.subscribers(index, ids)  # noqa: E731
+            whose = find(0.0) if is_quick else await service.beside(find)
+        asking.published(tenant, asked.event, ids, whose, len(await request.body()) <= limits.remembered)
         return json_answer(asking.answered(index, asked, ids, limits))
 
     @app.post("/v1/match", tags=["events"], openapi_extra=body(models.Publish), response_model=models.Matches)
@@ -43,8 +51,12 @@ def add_events(app: FastAPI, service: Service) -> None:
         asked, tenant = await read(request, models.PublishMany), tenant_of(request)
         index = tenant.index
         found = await service.beside(lambda ends: asking.matched_many(index, asked, limits, ends))
-        for event, ids in zip(asked.events, found, strict=True):
-            asking.published(tenant, event, ids)
+        whose: list[dict[str, list[Any]]] = [{} for _ in found]
+        if tenant.live.asks_for_subscribers:
+            whose = await service.beside(lambda _: [asking.subscribers(index, ids) for ids in found])
+        is_kept = len(await request.body()) <= limits.remembered * len(found)
+        for event, ids, by in zip(asked.events, found, whose, strict=True):
+            asking.published(tenant, event, ids, by, is_kept)
         return json_answer({"count": sum(map(len, found)), "matches": found})
 
     @app.post("/v1/top-k", tags=["events"], openapi_extra=body(models.TopK), response_model=models.BestMatches)
@@ -64,9 +76,14 @@ def add_events(app: FastAPI, service: Service) -> None:
         """Matches as they are published, as server-sent events. `match` has an event and the ids of what it matched;
         `lost` says how many messages a slow reader did not get."""
         tenant = tenant_of(request)
-        if len(tenant.live) >= service.limits.listeners:
-            raise TooMany(f"at most {service.limits.listeners:,} connections listen")
+        if len(tenant.live) >= limits.listeners:
+            raise TooMany(f"at most {limits.listeners:,} connections listen")
         if filter is not None:
-            asking.alone(Index(), filter, service.limits)
+            if len(filter) > (most := min(limits.filter, limits.expression)):
+                raise TooLarge(f"a filter has at most {most:,} characters, not {len(filter):,}")
+            if tenant.live.filters >= limits.filters:
+                raise TooMany(f"at most {limits.filters:,} connections listen with a filter")
+            parse(filter)  # for an error without the id that it will have
         listener = Listener(subscriber, [id_of(one, id_type) for one in id or ()])
-        return EventStream(listener, tenant.live.listen(listener, filter), service.limits.seconds)
+        leave = tenant.live.listen(listener, filter)
+        return EventStream(listener, leave, limits.seconds, request.state.is_let_in, request.state.abort)
