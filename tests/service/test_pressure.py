@@ -1,0 +1,123 @@
+"""Does one client leave the others alone? What an attack has tried, once more."""
+
+import json
+import multiprocessing
+import threading
+import time
+
+import pytest
+
+from served import inside, served, wait_until
+from tellwhen.client import Client, ServiceError
+from tellwhen.service import Keys, Limits
+
+
+@pytest.fixture
+def client(tmp_path):
+    with inside(tmp_path / "data", Limits(seconds=5.0)) as client:
+        yield client
+
+
+def test_publishing_goes_on_beside_requests_that_take_long(tmp_path, monkeypatch):
+    """More of them than there are threads."""
+    monkeypatch.setattr("tellwhen.service.answering.QUICK_SECONDS", 0.0)
+    released = threading.Event()
+    monkeypatch.setattr("tellwhen.service.asking.explained", lambda *_: released.wait(20))
+    with served(tmp_path / "data") as address, Client(address) as client:
+        client.add("a", "x = 1")
+        waiting = [threading.Thread(target=_explain, args=(address,)) for _ in range(8)]
+        for one in waiting:
+            one.start()
+        time.sleep(0.3)
+        begin = time.perf_counter()
+        assert client.publish({"x": 1}) == ["a"]
+        assert time.perf_counter() - begin < 5
+        released.set()
+        for one in waiting:
+            one.join()
+
+
+def _explain(address):
+    with Client(address) as client, pytest.raises(ServiceError):
+        client.explain("a", {"x": 1})
+
+
+def test_an_expression_as_json_has_the_same_limit(client):
+    one = {"op": "=", "attribute": "x", "value": 1}
+    large = {"op": "and", "args": [one] * 5_000}
+    for path in ("/v1/validate", "/v1/dry-run"):
+        answer = client.post(path, json={"expression": large})
+        assert answer.status_code == 413 or "an expression has at most" in answer.text
+    answer = client.put("/v1/subscriptions/a", json={"expression": large})
+    assert answer.status_code == 413
+    assert "an expression has at most 100,000 characters" in answer.json()["message"]
+
+
+def test_only_requests_about_many_may_be_large(client):
+    event = {"event": {"text": "x" * (2 << 20)}}
+    assert client.post("/v1/publish", json=event).status_code == 413
+    many = {"events": [{"text": "x" * (2 << 20)}]}
+    assert client.post("/v1/publish/many", json=many).status_code == 200
+
+
+def test_large_events_are_not_kept_for_a_dry_run(client):
+    client.post("/v1/publish", json={"event": {"text": "x" * 20_000}})
+    client.post("/v1/publish/many", json={"events": [{"text": "x" * 20_000}] * 3})
+    client.post("/v1/publish", json={"event": {"text": "y"}})
+    assert client.post("/v1/dry-run", json={"expression": "text IS NOT NULL"}).json()["events"] == 1
+
+
+def test_explaining_takes_time_by_size_and_not_its_square(client):
+    event = {f"a{number}.b": number for number in range(20_000)}
+    text = " OR ".join(f"b{number} = 1" for number in range(3_000))
+    begin = time.perf_counter()
+    assert client.post("/v1/explain", json={"expression": text, "event": event}).status_code == 200
+    assert time.perf_counter() - begin < 4
+
+
+def test_headers_that_come_twice_and_addresses_that_are_no_text(client):
+    twice = client.get("/v1", headers=[("host", "127.0.0.1"), ("host", "evil.example")])
+    assert (twice.status_code, twice.json()["message"]) == (422, "the header host is given twice")
+    assert client.get("/v1/subscriptions/%ff").status_code == 422
+    assert client.get("/v1/subscriptions/%C3%A9").status_code == 404
+
+
+def test_filters_are_short_and_few(tmp_path):
+    with inside(tmp_path / "data", Limits(filters=0)) as client:
+        assert client.get("/v1/live", params={"filter": "x = 1"}).status_code == 429
+        long = client.get("/v1/live", params={"filter": " OR ".join(["x = 1"] * 500)})
+        assert (long.status_code, "a filter has at most 2,000 characters" in long.text) == (413, True)
+
+
+def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.streams.HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.05)
+    keys = Keys(tmp_path / "data" / "keys.json")
+    listening, managing = keys.add("listener", ["read"]), keys.add("boss", ["read", "publish", "manage"])
+    with served(tmp_path / "data") as address, Client(address, managing) as boss, Client(address, listening) as other:
+        boss.add("a", "x = 1")
+        heard = []
+        thread = threading.Thread(target=lambda: heard.extend(other.live()))
+        thread.start()
+        wait_until(lambda: boss.stats()["listeners"] == 1)
+        boss.publish({"x": 1})
+        wait_until(lambda: len(heard) == 1)
+        keys.remove("listener")
+        thread.join(20)
+        assert not thread.is_alive()  # the service has ended it
+        boss.publish({"x": 1})
+        assert len(heard) == 1
+
+
+def _add_key(folder, number):
+    Keys(folder / "keys.json").add(f"key{number}", ["read"])
+
+
+def test_keys_that_are_made_at_once_are_all_kept(tmp_path):
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_add_key, args=(tmp_path, number)) for number in range(8)]
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join()
+    assert len(json.loads((tmp_path / "keys.json").read_text())["keys"]) == 8
