@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import socket
 import threading
 import time
 
@@ -107,6 +108,38 @@ def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
         assert not thread.is_alive()  # the service has ended it
         boss.publish({"x": 1})
         assert len(heard) == 1
+
+
+def _ended(address, *parts, within=3.0):
+    """Does the service end a connection over which these parts are sent?"""
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=within) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+            while connection.recv(65536):
+                pass
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+        return True
+
+
+def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.3)
+    whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    with served(tmp_path / "data") as address:
+        assert _ended(address)
+        assert _ended(address, b"GET /healthz HT")
+        assert _ended(address, whole)
+        assert _ended(address, whole + b"\r\n" + whole)  # the second of two
+        assert not _ended(address, whole + b"\r\n", within=1.0)  # it may go on
+        monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 30.0)
+        assert _ended(address, whole, *[b"x-y: " + b"z" * 8_000 + b"\r\n"] * 20)
+        assert _ended(address, b"GET /" + b"z" * 100_000)
+        with Client(address) as client:  # a large body beside a short head
+            client.add("a", "x = 1", payload={"long": "z" * 500_000})
 
 
 def _add_key(folder, number):

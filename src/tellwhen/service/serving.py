@@ -19,6 +19,7 @@ from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
 from tellwhen.service.app import create_app
 from tellwhen.service.guard import is_loopback
+from tellwhen.service.protocol import ImpatientProtocol
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import data_folder
 
@@ -110,6 +111,7 @@ def _prepared(
         app,
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
+        http=ImpatientProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,
