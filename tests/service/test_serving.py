@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 import tellwhen as tw
+from served import wait_until
 from tellwhen.cli import app
 from tellwhen.client import Client
 from tellwhen.service import running
@@ -24,9 +27,9 @@ class Process:
             stderr=subprocess.PIPE,
             text=True,
         )
-        line = self.run.stderr.readline()
-        assert "listens on" in line, line
-        self.address = line.split()[3].rstrip(";")
+        self.said = self.run.stderr.readline()
+        assert "listens on" in self.said, self.said
+        self.address = self.said.split()[3].rstrip(";")
 
     def end(self, how):
         self.run.send_signal(how)
@@ -124,3 +127,31 @@ def test_what_is_kept_is_only_the_owners(tmp_path):
         client.add("a", "x = 1")
         (log,) = (tmp_path / "data" / "tenants" / "default").glob("log-*")
         assert log.stat().st_mode & 0o077 == 0
+
+
+def test_a_stop_ends_those_who_listen(tmp_path):
+    process = Process(tmp_path / "data")
+    with Client(process.address) as client:
+        heard = []
+        thread = threading.Thread(target=lambda: heard.extend(client.live()))
+        thread.start()
+        wait_until(lambda: client.stats()["listeners"] == 1)
+        begin = time.monotonic()
+        process.run.send_signal(signal.SIGTERM)
+        _, said = process.run.communicate(timeout=30)
+        thread.join(10)
+        assert (thread.is_alive(), heard) == (False, [])  # it ended as a stream should
+        assert time.monotonic() - begin < 2.5
+        assert "Traceback" not in said
+
+
+def test_another_schema_is_refused_and_the_start_says_what_is_served(tmp_path):
+    with running(tmp_path / "data", schema={"day": "date"}):
+        pass
+    with running(tmp_path / "data", schema={"day": "date"}) as service, Client(service.address) as client:
+        client.add("a", "day > DATE '2026-01-01'")
+    with pytest.raises(tw.TellwhenError, match="has another schema already, which stays"):
+        running(tmp_path / "data", schema={"day": "string"})
+    process = Process(tmp_path / "data")
+    assert f"1 subscription in {tmp_path / 'data'}" in process.said
+    process.end(signal.SIGTERM)

@@ -59,8 +59,8 @@ def serve(
     )
 
 
-def _told_where(address: str) -> None:
-    told.print(f"tellwhen listens on {address}; Ctrl-C stops it", soft_wrap=True)
+def _told_where(address: str, what: str) -> None:
+    told.print(f"tellwhen listens on {address}; {what}; Ctrl-C stops it", soft_wrap=True)
 
 
 keys = typer.Typer(no_args_is_help=True, help="Who may use a service: make, list and remove keys.")

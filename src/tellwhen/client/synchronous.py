@@ -20,6 +20,11 @@ def options(url: str, key: str | None, timeout: float, given: dict[str, Any]) ->
             raise TypeError("a port is at most 65535")
     except (httpx2.InvalidURL, TypeError) as error:
         raise ArgumentError(f"{shown(url)} is no address of a service: {error}") from None
+    if not url.startswith(("http://", "https://")):
+        raise ArgumentError(f"the address of a service begins with http:// or https://, not {shown(url)}")
+    key = None if key is None else key.strip()
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise ArgumentError("this is no key: it has characters that none has")
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
     return {"base_url": url, "headers": headers, "timeout": timeout, **given}
 

@@ -22,6 +22,7 @@ from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 
 ASKING_THREADS, MATCHING_THREADS = 4, 2
+TOLD_MAX = 3
 QUICK_SECONDS = 0.002
 """Where matching takes longer than this on average, it is done beside the loop that answers everybody."""
 
@@ -105,10 +106,12 @@ async def read(request: Request, model: type[Asked]) -> Asked:
 
 def told(errors: Any) -> str:
     """What is wrong with a request, and where."""
-    first = errors[0]
-    where = ".".join(str(part) for part in first["loc"] if part != "body")
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{where + ': ' if where else ''}{first['msg']}{more}"
+    said = []
+    for error in errors[:TOLD_MAX]:
+        where = ".".join(str(part) for part in error["loc"] if part != "body")
+        said.append(f"{where + ': ' if where else ''}{error['msg']}")
+    more = [f"and {len(errors) - TOLD_MAX} more"] if len(errors) > TOLD_MAX else []
+    return "; ".join(said + more)
 
 
 def body(model: type[BaseModel]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.requests import ClientDisconnect
 
-from tellwhen.errors import FormatError
+from tellwhen.errors import FormatError, counted
 from tellwhen.service.errors import (
     HostRefused,
     KeyRefused,
@@ -89,6 +89,17 @@ class Guard:
     def __init__(self, app: Any, keys: Keys, tenants: Tenants, limits: Limits) -> None:
         self._app, self._keys, self._tenants, self._limits = app, keys, tenants, limits
         self._buckets: dict[str, Bucket] = {}
+
+    def end(self) -> None:
+        """The service stops."""
+        for tenant in self._tenants.opened():
+            tenant.live.end()
+
+    @property
+    def summary(self) -> str:
+        """What is served."""
+        count = sum(len(tenant.index) for tenant in self._tenants.opened())
+        return f"{counted(count, 'subscription')} in {self._tenants.folder}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -222,7 +233,10 @@ def _check_host(headers: dict[bytes, bytes]) -> None:
     host = PORT.sub("", headers.get(b"host", b"").decode("latin-1").lower())
     origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
     if not is_loopback(host.strip("[]")) or (origin and not is_loopback(origin.strip("[]"))):
-        raise HostRefused("without keys, only programs and pages of this machine are answered")
+        raise HostRefused(
+            "without keys, only programs and pages of this machine are answered: the header Host, and Origin if there is "
+            "one, must name localhost or 127.0.0.1; with keys, any will do"
+        )
 
 
 def _abort(send: Send) -> None:

@@ -32,6 +32,7 @@ class Listener:
         self._waiting: deque[News] = deque()
         self._most = waiting_max
         self._is_new = asyncio.Event()
+        self.is_ended = False
 
     def tell(self, message: News) -> int:
         """Something is new; returns how many messages were lost by it."""
@@ -42,6 +43,11 @@ class Listener:
         self._waiting.append(message)
         self._is_new.set()
         return int(lost)
+
+    def end(self) -> None:
+        """There will be nothing new."""
+        self.is_ended = True
+        self._is_new.set()
 
     async def next(self) -> list[News]:
         """All messages that wait, as soon as there is one."""
@@ -65,6 +71,7 @@ class Live:
         self._count = 0
         self._numbers = 0
         self._with_subscriber = 0
+        self._all: set[Listener] = set()
         self.sent = 0
         self.lost = 0
 
@@ -85,6 +92,7 @@ class Live:
         leave = self._listen_unfiltered(listener) if wanted is None else self._listen_filtered(listener, wanted)
         self._count += 1
         self._with_subscriber += listener.subscriber is not None
+        self._all.add(listener)
 
         def leave_once() -> None:
             nonlocal leave
@@ -93,6 +101,7 @@ class Live:
                 leave = None
                 self._count -= 1
                 self._with_subscriber -= listener.subscriber is not None
+                self._all.discard(listener)
 
         return leave_once
 
@@ -126,6 +135,11 @@ class Live:
                     del places[name]
 
         return leave
+
+    def end(self) -> None:
+        """The service stops: tell all who listen, so that nobody waits for them."""
+        for listener in self._all:
+            listener.end()
 
     def tell(self, event: Mapping[str, Any], ids: list[Any], by_subscriber: Mapping[str, list[Any]]) -> None:
         """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`."""

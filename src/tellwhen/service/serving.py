@@ -28,8 +28,9 @@ SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
 
 
-def serve(folder: Path, *, ready: Callable[[str], None] = lambda address: None, **given: Any) -> None:
-    """Serve until the process is stopped. `ready` is called with the address; all else as in `running`."""
+def serve(folder: Path, *, ready: Callable[[str, str], None] = lambda address, what: None, **given: Any) -> None:
+    """Serve until the process is stopped. `ready` is called with the address and a few words about what is served; all
+    else as in `running`."""
     # A change of many subscriptions is made in a thread, in Python: those who publish meanwhile wait for shorter turns.
     sys.setswitchinterval(SWITCH_SECONDS)
     config, listening = _prepared(folder, **given)
@@ -51,7 +52,7 @@ class Running:
     def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
         self._listening = listening
         self._said: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
-        self._server = _Server(config, self._said.put)
+        self._server = _Server(config, lambda address, what: self._said.put(address))
         self._thread = threading.Thread(target=self._run, name="tellwhen-service", daemon=True)
         self._thread.start()
         address = self._said.get()
@@ -141,10 +142,11 @@ def _compile_what_is_hot(engine: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens, once it does."""
+    """Says where it listens, once it does, and ends streams before it stops."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str, str], None]) -> None:
         super().__init__(config)
+        self._app: Any = config.app
         self._ready = ready
 
     async def startup(self, sockets: Any = None) -> None:
@@ -152,7 +154,11 @@ class _Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             scheme = "https" if self.config.ssl_certfile else "http"
-            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+            self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", self._app.summary)
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._app.end()
+        await super().shutdown(sockets)
 
 
 def _raise_open_files() -> None:

@@ -44,8 +44,8 @@ class EventStream(Response):
                 if news is None:
                     news = asyncio.ensure_future(self._listener.next())
                 await asyncio.wait([gone, news], timeout=HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if not self._is_let_in():
-                    break  # its key was removed
+                if self._listener.is_ended or not self._is_let_in():
+                    break  # the service stops, or the key was removed
                 if not news.done():
                     await self._put(send, b": still here\n\n")
                     continue

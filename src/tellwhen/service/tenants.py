@@ -15,9 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tellwhen.errors import FormatError
+from tellwhen.errors import ArgumentError, FormatError
 from tellwhen.index import Index
 from tellwhen.persistence.directory import MANIFEST
+from tellwhen.schema import Schema
 from tellwhen.service.changes import Change
 from tellwhen.service.durable import DurableIndex
 from tellwhen.service.errors import ReadOnly
@@ -101,7 +102,7 @@ class Tenants:
     ) -> None:
         """On the folder that a user names. A new index has this engine and this schema."""
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
-        self._engine, self._schema, self._memory_limit = engine, schema, memory_limit
+        self._engine, self._schema, self._memory_limit = engine, Schema.of(schema), memory_limit
         self._opened: dict[str, Tenant] = {}
         self._lock = threading.Lock()
         self._held = None if _is_version(folder) else _hold(self._data)
@@ -115,6 +116,11 @@ class Tenants:
     def get(self, name: str) -> Tenant:
         found = self._opened.get(name)
         return found if found is not None else self._open(name)
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept."""
+        return self._folder if _is_version(self._folder) else self._data
 
     def opened(self) -> list[Tenant]:
         return list(self._opened.values())
@@ -136,7 +142,13 @@ class Tenants:
 
     def _kept(self, name: str) -> DurableIndex | Followed:
         if not _is_version(self._folder):
-            return DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
+            kept = DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
+            if self._schema.types and kept.index.schema != self._schema:
+                kept.close()
+                raise ArgumentError(
+                    f"the index of {name} has another schema already, which stays: give none, or the same"
+                )
+            return kept
         if name != DEFAULT_TENANT:
             raise FormatError(
                 f"the key of the tenant {name} opens nothing: the one index here is of the tenant {DEFAULT_TENANT}"
