@@ -32,8 +32,8 @@ class Call(NamedTuple):
             content = json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise ArgumentError(
-                f"only what JSON has can be sent: {error}. A date is sent as text, such as 2026-01-15; it is one where the "
-                "service was started with a --schema that says so"
+                f"only what JSON has can be sent: {error}. A date is sent as text, such as 2026-01-15; it is one where "
+                "the service was started with a --schema that says so"
             ) from None
         return {"params": dict(self.query), "content": content, "headers": {"content-type": "application/json"}}
 

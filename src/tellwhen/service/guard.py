@@ -234,8 +234,8 @@ def _check_host(headers: dict[bytes, bytes]) -> None:
     origin = PORT.sub("", headers.get(b"origin", b"").decode("latin-1").split("//")[-1].lower())
     if not is_loopback(host.strip("[]")) or (origin and not is_loopback(origin.strip("[]"))):
         raise HostRefused(
-            "without keys, only programs and pages of this machine are answered: the header Host, and Origin if there is "
-            "one, must name localhost or 127.0.0.1; with keys, any will do"
+            "without keys, only programs and pages of this machine are answered: the header Host, and Origin if there "
+            "is one, must name localhost or 127.0.0.1; with keys, any will do"
         )
 
 
