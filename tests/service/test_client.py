@@ -393,6 +393,7 @@ def test_lines_become_messages():
     assert found == [Message("match", {"a": 1}), Message("message", 2)]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_service_ends_listening(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "SHUTDOWN_SECONDS", 1)
     with served(tmp_path / "data") as address, Client(address) as client:

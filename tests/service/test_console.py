@@ -201,6 +201,7 @@ def marked(page):
     return mark.inner_text().strip()
 
 
+@pytest.mark.slow
 def test_a_parse_error_is_shown_at_its_place(page, shop):
     opened(page, shop, "subscriptions")
     field, error = page.locator("#edit-expression"), page.locator("#edit-expression-error")
@@ -220,6 +221,7 @@ def test_a_parse_error_is_shown_at_its_place(page, shop):
     assert field.get_attribute("aria-invalid") is None
 
 
+@pytest.mark.slow
 def test_words_are_completed_by_keyboard(page, shop):
     opened(page, shop, "subscriptions")
     field, words = page.locator("#edit-expression"), page.locator("#edit-expression-words")
@@ -249,6 +251,7 @@ def test_words_are_completed_by_keyboard(page, shop):
 # subscriptions
 
 
+@pytest.mark.slow
 def test_add_replace_search_and_remove(page, shop):
     opened(page, shop, "subscriptions")
     page.fill("#edit-id", "new/one?")
@@ -379,6 +382,7 @@ def listening(page):
     expect(page.locator("#live-status")).to_contain_text("Listening.")
 
 
+@pytest.mark.slow
 def test_matches_come_live(page, shop):
     opened(page, shop, "live")
     listening(page)
@@ -429,6 +433,7 @@ def tile(page, name):
     return page.locator("#tiles div", has=page.get_by_text(name, exact=True)).locator("dd")
 
 
+@pytest.mark.slow
 def test_the_dashboard_has_the_numbers_of_the_service(page, shop):
     send(shop, "/v1/publish", {"event": EVENT})
     opened(page, shop, "dashboard")
@@ -468,6 +473,7 @@ def signed_in(page, key):
     page.press("#key", "Enter")
 
 
+@pytest.mark.slow
 def test_a_key_is_asked_for_kept_and_forgotten(page, guarded):
     address, keys = guarded
     page.goto(address)
@@ -638,6 +644,7 @@ def test_light_and_dark_can_be_read_and_are_remembered(page, shop):
     assert paper(page) == system
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], ids=["phone"], indirect=True)
 def test_a_narrow_page_does_not_scroll_sideways(page, shop):
     opened(page, shop)

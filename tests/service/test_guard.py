@@ -353,7 +353,7 @@ def test_a_body_that_never_ends_is_left(small):
     assert (answer.status, told["error"]) == (413, "TooLarge")
 
 
-@pytest.mark.parametrize("path", ["/v1/publish", "/v1/subscriptions"])
+@pytest.mark.parametrize("path", ["/v1/publish", pytest.param("/v1/subscriptions", marks=pytest.mark.slow)])
 def test_a_body_that_arrives_too_slowly(small, path):
     begin = time.monotonic()
     answer, told = raw(small, request(path, "Content-Length: 100"), *[b"{"] * 5, wait=0.3)

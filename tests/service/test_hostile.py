@@ -116,6 +116,7 @@ STRANGE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BODIES)
 def test_strange_values_in_every_place(client, path):
     body = BODIES[path]
@@ -132,6 +133,7 @@ def test_lone_surrogates_as_bytes(client):
         assert send(client, path, '{"expression": "\ud800"}') == 422
 
 
+@pytest.mark.slow
 def test_large_events(client):
     assert client.put("/v1/subscriptions/x", json={"expression": "a9999 = 9999"}).status_code < 300
     wide = {f"a{number}": number for number in range(10_000)}
@@ -181,6 +183,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", EXPRESSIONS)
 def test_expressions_that_nobody_writes(client, what):
     text = EXPRESSIONS[what]
@@ -196,6 +199,7 @@ def test_expressions_that_nobody_writes(client, what):
     client.delete("/v1/subscriptions/x")
 
 
+@pytest.mark.slow
 def test_patterns_that_other_engines_take_for_ever(client):
     for pattern in ("(a+)+$", "(a|a)+$", "(a|aa)+$", "(.*a){20}$", "^(([a-z])+.)+[A-Z]([a-z])+$"):
         assert client.put("/v1/subscriptions/x", json={"expression": f"a MATCHES '{pattern}'"}).status_code < 300

@@ -126,6 +126,7 @@ def _ended(address, *parts, within=3.0):
         return True
 
 
+@pytest.mark.slow
 def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.3)
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"

@@ -43,6 +43,7 @@ def refused(*given):
     return result.stderr
 
 
+@pytest.mark.slow
 def test_a_process_is_killed_and_stopped(tmp_path):
     """Ctrl-C, a supervisor's SIGTERM, and a kill: nothing acknowledged is lost, and it starts again."""
     for number, how in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)):
@@ -145,6 +146,7 @@ def test_a_stop_ends_those_who_listen(tmp_path):
         assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_another_schema_is_refused_and_the_start_says_what_is_served(tmp_path):
     with running(tmp_path / "data", schema={"day": "date"}):
         pass

@@ -267,6 +267,7 @@ def test_every_switch_finds_the_same(options, seed):
     check_engine(f"atree:{options}", seed, rounds=3)
 
 
+@pytest.mark.slow
 def test_the_order_of_insertion_changes_no_answer_and_hardly_the_size():
     work, count = Ads(total=3_000), 3_000
     store, slots = loading.stored(work, count)
@@ -326,6 +327,7 @@ def test_depth_overflows_no_stack(spec):
     check_matches(index, known, [every, {}, {"x99": 1}, {**every, "x0": 0}, {**every, "x0": 0, "x99": 0}])
 
 
+@pytest.mark.slow
 def test_memory_falls_as_sharing_grows():
     sizes = []
     for skew in (0.0, 0.6, 1.0):
@@ -352,6 +354,7 @@ def test_typical_events_may_have_several_values(engine):
     assert len(index.match({"x": 3})) == 198
 
 
+@pytest.mark.slow
 def test_removing_what_has_the_same_last_atoms_takes_linear_time():
     """`x = 1 AND y = 1 AND u = k`: the nodes of all are in one chain."""
 

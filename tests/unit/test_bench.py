@@ -239,6 +239,7 @@ def test_claims_about_the_end_of_an_axis_and_about_parts():
     assert verdict(Grows("b", at_least=50), [*rows, budget]) == "holds"
 
 
+@pytest.mark.slow
 def test_the_naive_scan_is_right():
     """It is no engine of the package, so the conformance suite does not see it."""
     rng = random.Random(1)

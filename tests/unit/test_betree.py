@@ -369,6 +369,7 @@ def test_verify_notices_what_was_not_laid_out():
 SPECS = ["betree:max_cap=1,min_size=1", "betree:max_cap=3", "betree-batch:max_cap=2,min_size=2,window=1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):

@@ -370,6 +370,7 @@ def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
     assert len(index._shard.store.attributes.watched) < 60
 
 
+@pytest.mark.slow
 def test_many_watched_attributes_cost_little(engine):
     index = tw.Index(engine).add_many((i, f"a{i} IS NULL AND x = 1") for i in range(4000)).rebuild()
     assert len(index.match({"x": 1, "a7": 1, "a9": None, "a11": [None]})) == 3999

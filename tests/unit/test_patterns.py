@@ -109,6 +109,7 @@ def test_a_whole_text_as_a_regular_expression():
     assert [index.match({"s": text}) for text in ("abc", "abcc", "aabc", "ab")] == [[1], [], [], []]
 
 
+@pytest.mark.slow
 def test_one_more_pattern_is_cheap():
     """Neither the automaton nor an index of all others is built again."""
     rule = "s CONTAINS 'w{:05}' OR s MATCHES '^[{}x]{{{}}}$'"

@@ -234,6 +234,7 @@ def test_threads_save_and_load_at_the_same_time(tmp_path, monkeypatch, has_locks
         assert len(list(path.iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_processes_save_and_load_at_the_same_time(tmp_path):
     path, numbers, found = tmp_path / "idx", [range(100 * k, 100 * k + 15) for k in range(3)], set()
     context = multiprocessing.get_context("spawn")
@@ -275,6 +276,7 @@ def written(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs the names of open files")
 def test_saving_after_a_small_change_writes_little(tmp_path, monkeypatch):
     index, known = tw.Index("auto", pending=200), {i: tw.parse(f"x = {i} AND s = 'word {i % 50}'") for i in range(3000)}

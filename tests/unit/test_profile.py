@@ -340,6 +340,7 @@ def test_only_what_is_sampled_becomes_an_object(monkeypatch):
 # large data
 
 
+@pytest.mark.slow
 def test_many_values_keep_the_bounds():
     rows = 200_000
     numbers = np.random.default_rng(1).permutation(rows)

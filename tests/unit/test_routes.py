@@ -71,7 +71,7 @@ def losses(store, expressions, routes, shard, events):
 SHARDS = 16
 
 
-@pytest.mark.parametrize("has_profile", [False, True])
+@pytest.mark.parametrize("has_profile", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("most", [1, pytest.param(4096, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 8), marks=pytest.mark.slow)])
 def test_no_match_is_lost(has_profile, most, seeds, monkeypatch):
@@ -109,7 +109,7 @@ def test_every_stretch_counts(monkeypatch):
         assert losses(store, expressions, Routes.of(kept), shard, events) != []
 
 
-@pytest.mark.parametrize("has_profile", [False, True])
+@pytest.mark.parametrize("has_profile", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_events_meet_few_shards(has_profile):
     rng = random.Random(1)
 

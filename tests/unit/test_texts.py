@@ -140,6 +140,7 @@ def test_ids_with_equal_hashes_are_told_apart():
     assert -2 in index
 
 
+@pytest.mark.slow
 def test_a_memory_limit_is_kept(tmp_path):
     texts = [(i, f"x = {i} AND y = 'word {i}'") for i in range(12_000)]
     size = tw.Index().add_many(texts).stats()["bytes"]

@@ -247,6 +247,7 @@ def test_more_matches_by_chance_than_wanted():
     assert work.chance * 0.8 < matches(work, 10_000, 100).mean() / 10_000 < work.chance * 1.3 + 0.001
 
 
+@pytest.mark.slow
 def test_ranges_have_the_width_asked_for():
     for share, cardinality in ((0.06, 1000), (0.12, 48), (0.5, 1000), (0.5, 10)):
         made = BEGen(range=share, cardinality=cardinality).conjunctions(0)
@@ -384,6 +385,7 @@ def test_grams_of_names_and_titles():
     assert matches(QGrams(), 10_000, 300).min() >= 1  # every name matches itself
 
 
+@pytest.mark.slow
 def test_flights_are_real_and_alerts_fit_them():
     work = Flights()
     event = work.events(0)[0]
@@ -394,6 +396,7 @@ def test_flights_are_real_and_alerts_fit_them():
     assert 5 < found.mean() < 1_000
 
 
+@pytest.mark.slow
 def test_boxes_shrink_with_their_skew():
     wide, narrow = (Ranked(skew_length=skew).boxes(0) for skew in (0.0, 1.5))
     assert (wide[1] - wide[0]).mean() > 2 * (narrow[1] - narrow[0]).mean()
