@@ -72,7 +72,7 @@ def command(name: str, slow: bool, more: list[str]) -> list[str]:
     return [sys.executable, "-m", "pytest", "-o", cache, "-m", marked, *PARTS[name].options, *more]
 
 
-NICENESS = {"spark": 0, "unit": 3}
+NICENESS = {"spark": 0, "unit": 1}
 """Spark waits often: when it does not, it goes first. The unit tests are the longest part: two others should be left at
 the end, for two cores."""
 

@@ -28,6 +28,7 @@ def linear(tmp_path, monkeypatch):
     REGISTRY.pop("linear", None)
 
 
+@pytest.mark.slow
 def test_the_example_is_an_engine(linear, tmp_path):
     assert "linear" in [info.name for info in tw.list_engines()]
     check_engine(linear, seed=1, rounds=4)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
-from support import every_engine_and_seed
+from support import every_engine_and_seed, first_seeds
 from tellwhen.checks import accepted, matched_pairs
 
 SEEDS = range(3)
@@ -159,7 +159,7 @@ def check(said: Said, clause: str, rows: list[dict[str, Any]], theirs: list[bool
         assert our is their, f"{row}\n{said.ours}\nis {our}, but SQL says {their} of\n{clause}"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
 def test_duckdb_agrees_with_the_oracle(seed):
     table, conditions, answers = workload(seed)
     values = [value for truths in answers for value in truths]
@@ -168,7 +168,7 @@ def test_duckdb_agrees_with_the_oracle(seed):
         check(said, said.duckdb, table.to_pylist(), theirs)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
 def test_sqlite_agrees_with_the_oracle(seed):
     table, conditions, _ = workload(seed)
     answers = sqlite_answers(table, [said.sqlite for said in conditions])
