@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ from tellwhen.client import Client
 from tellwhen.demo import market
 from tellwhen.workloads import BEGen
 
-CONNECTIONS, SECONDS, ROUNDS, CHANGES_PER_SECOND = 16, 8.0, 3, 100
+CONNECTIONS, SECONDS, ROUNDS, CHANGES_PER_SECOND, CHANGERS = 16, 8.0, 3, 100, 8
 
 
 class Load(NamedTuple):
@@ -106,28 +105,35 @@ def sent(port: int, requests: list[bytes], seconds: float = SECONDS) -> Load:
     return asyncio.run(_sent(port, requests, seconds))
 
 
-@contextmanager
-def changing(address: str) -> Iterator[list[int]]:
-    """Meanwhile, subscriptions come and go, so many per second; counts them."""
-    ended, count = threading.Event(), [0]
+async def _changed(port: int, seconds: float) -> int:
+    """Meanwhile, subscriptions come and are replaced, so many per second; returns how many."""
+    rows = [
+        {**market.subscription(10_000_000 + n), "id": f"new-{n % 500}"}
+        for n in range(int(seconds * CHANGES_PER_SECOND))
+    ]
+    changes = [
+        request("POST", "/v1/subscriptions", {"subscriptions": [row], "replace": True, "errors": "quarantine"})
+        for row in rows
+    ]
+    begin, made = time.perf_counter(), 0
 
-    def change() -> None:
-        with Client(address) as client:
-            begin = time.perf_counter()
-            while not ended.is_set():
-                number = count[0]
-                row = market.subscription(10_000_000 + number)
-                client.add_many([{**row, "id": f"new-{number % 500}"}], replace=True, errors="quarantine")
-                count[0] += 1
-                time.sleep(max(0.0, begin + count[0] / CHANGES_PER_SECOND - time.perf_counter()))
+    async def one(first: int) -> None:
+        nonlocal made
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for number in range(first, len(changes), CHANGERS):
+            await asyncio.sleep(max(0.0, begin + number / CHANGES_PER_SECOND - time.perf_counter()))
+            writer.write(changes[number])
+            await _answer(reader)
+            made += time.perf_counter() - begin < seconds
+        writer.close()
 
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        yield count
-    finally:
-        ended.set()
-        thread.join()
+    await asyncio.gather(*(one(first) for first in range(CHANGERS)))
+    return made
+
+
+async def _sent_while_changing(port: int, requests: list[bytes], seconds: float) -> tuple[Load, float]:
+    load, made = await asyncio.gather(_sent(port, requests, seconds), _changed(port, seconds))
+    return load, made / seconds
 
 
 def in_process(index: tw.Index, events: list[dict[str, Any]], seconds: float) -> Load:
@@ -188,7 +194,7 @@ def measure_load(folder: Path, subscriptions: int, rounds: int, listeners: int, 
     console.print(f"{len(index):,} subscriptions; {sum(map(index.count, events[:200])) / 200:.1f} matches per event")
     publishing = [request("POST", "/v1/publish", {"event": event}) for event in events]
     health = [request("GET", "/healthz")]
-    with serving(folder / "index", console) as (address, port, process):
+    with serving(folder / "index", console) as (_, port, process):
         sent(port, publishing, 3.0)
         loads: dict[str, list[Load]] = {
             "publish": [],
@@ -198,10 +204,8 @@ def measure_load(folder: Path, subscriptions: int, rounds: int, listeners: int, 
         }
         for _ in range(rounds):
             loads["publish"].append(sent(port, publishing))
-            with changing(address) as changes:
-                begin = time.perf_counter()
-                loads["publish, 100 changes/s"].append(sent(port, publishing))
-                rate = changes[0] / (time.perf_counter() - begin)
+            load, rate = asyncio.run(_sent_while_changing(port, publishing, SECONDS))
+            loads["publish, 100 changes/s"].append(load)
             loads["GET /healthz"].append(sent(port, health))
             loads["in process"].append(in_process(index, events, SECONDS / 2))
         table = Table("", "per second (least to most)", "p50 ms", "p99 ms")
