@@ -154,6 +154,21 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
     kept.close()
 
 
+def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypatch):
+    kept = DurableIndex(tmp_path)
+    monkeypatch.setattr(kept, "_note_refused", lambda: None)
+    with pytest.raises(tw.ParseError):
+        make(kept, adding([["a", "x >", None, None, None]]))
+    killed(kept)
+    for name in ("b", "c"):
+        kept = DurableIndex(tmp_path)
+        make(kept, adding([[name, "x > 1", None, None, None]]))
+        killed(kept)
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == ["b", "c"]
+    kept.close()
+
+
 def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
     monkeypatch.setattr(kept, "_note_refused", lambda: None)

@@ -65,11 +65,11 @@ class DurableIndex:
             self.index = make()
             self.index.save(self._snapshot, note={"change": 0})
         self.replayed = 0
+        self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
         self._replay()
         # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too much.
         self.index.memory_limit = memory_limit
         self._since = self.replayed  # changes since the snapshot
-        self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"tellwhen-{folder.name}", daemon=True)
@@ -118,7 +118,7 @@ class DurableIndex:
         for number, change in good:
             if number >= self._journal.last_frame:
                 self.replayed += size(change)
-                self._again(change)
+                self._again(number, change)
 
     def _read(self, number: int, body: bytes) -> Change:
         try:
@@ -132,10 +132,11 @@ class DurableIndex:
             "use the version that wrote it"
         )
 
-    def _again(self, change: Change) -> None:
+    def _again(self, number: int, change: Change) -> None:
         try:
             apply(self.index, change)
         except TellwhenError as error:
+            self._refused.append(number)  # named before others follow, or it would be taken for a good one
             log.warning("tellwhen: a change that was never acknowledged is refused again: %s", error)
 
     # writing
