@@ -96,7 +96,7 @@ def _write_arrays(
                 facts = files.extend(data / file, array, old / file, known[file]) if old and file in known else None
                 described[file] = facts or files.write(data / file, array, durable)
         if durable:
-            _sync(data)
+            sync_folder(data)
         return described
     except BaseException:
         _delete(data)
@@ -177,10 +177,11 @@ def _replace(file: Path, text: str) -> None:
         unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)
-    _sync(file.parent)
+    sync_folder(file.parent)
 
 
-def _sync(directory: Path) -> None:
+def sync_folder(directory: Path) -> None:
+    """What was made or deleted in a folder stays so."""
     opened = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(opened)

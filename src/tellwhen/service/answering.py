@@ -115,7 +115,7 @@ def told(errors: Any) -> str:
 
 
 def body(model: type[BaseModel]) -> dict[str, Any]:
-    """What the documentation says of a body that `_read` reads."""
+    """What the documentation says of a body that `read` reads."""
     schema = model.model_json_schema()
     whole = _inlined(schema, schema.pop("$defs", {}))
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tellwhen.errors import FormatError
+from tellwhen.persistence.directory import sync_folder
 
 log = logging.getLogger("tellwhen")
 
@@ -90,7 +91,7 @@ class Journal:
                     if number + offset > after:
                         yield Record(number + offset, line)
 
-    def append(self, bodies: Sequence[bytes], sync: bool = True) -> int:
+    def append(self, bodies: Sequence[bytes]) -> int:
         """Write records and sync them to the disk; returns the number of the first one. Where that fails, nothing is
         written: an OSError, after which the journal goes on."""
         if self._failure is not None:
@@ -102,8 +103,7 @@ class Journal:
             view = memoryview(frame)
             while view:
                 view = view[os.write(self._descriptor, view) :]
-            if sync:
-                os.fdatasync(self._descriptor)
+            os.fdatasync(self._descriptor)
         except OSError as error:
             self._cut(error)
             raise
@@ -134,15 +134,6 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._descriptor)
-
-
-def sync_folder(folder: Path) -> None:
-    """What was made or deleted in a folder stays so."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _files(folder: Path) -> list[Path]:

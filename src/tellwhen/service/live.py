@@ -68,7 +68,6 @@ class Live:
         self._of_subscriber: dict[str, set[Listener]] = defaultdict(set)
         self._of_id: dict[Any, set[Listener]] = defaultdict(set)
         self._others: set[Listener] = set()
-        self._count = 0
         self._numbers = 0
         self._with_subscriber = 0
         self._all: set[Listener] = set()
@@ -76,7 +75,7 @@ class Live:
         self.lost = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._all)
 
     @property
     def asks_for_subscribers(self) -> bool:
@@ -90,7 +89,6 @@ class Live:
     def listen(self, listener: Listener, wanted: str | None = None) -> Callable[[], None]:
         """Begin to listen, to events that satisfy an expression if one is given. What is returned ends it."""
         leave = self._listen_unfiltered(listener) if wanted is None else self._listen_filtered(listener, wanted)
-        self._count += 1
         self._with_subscriber += listener.subscriber is not None
         self._all.add(listener)
 
@@ -99,7 +97,6 @@ class Live:
             if leave is not None:
                 leave()
                 leave = None
-                self._count -= 1
                 self._with_subscriber -= listener.subscriber is not None
                 self._all.discard(listener)
 
@@ -143,7 +140,7 @@ class Live:
 
     def tell(self, event: Mapping[str, Any], ids: list[Any], by_subscriber: Mapping[str, list[Any]]) -> None:
         """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`."""
-        if not self._count or not ids:
+        if not self._all or not ids:
             return
         listeners = {*self._others}
         if self._filtered:
