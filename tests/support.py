@@ -96,3 +96,9 @@ def settled(index: tw.Index) -> tw.Index:
         assert not thread.is_alive()
     assert index._contents.upkeep is None
     return index
+
+
+def verify(index: tw.Index) -> None:
+    """Check the arrays of its engine, at a moment when nobody changes them: it may be kept up in the background."""
+    with index._contents.whole() as shard:
+        shard.engines.verify()

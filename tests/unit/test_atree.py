@@ -8,7 +8,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
-from support import first_seeds
+from support import first_seeds, verify
 from tellwhen.checks import check_engine, check_matches
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
@@ -349,7 +349,7 @@ def test_typical_events_may_have_several_values(engine):
     rules |= {f"or {k}": f"(x <> {k} OR y = 1) AND (x <> {k + 1000} OR y <> 2)" for k in range(100)}
     index = tw.Index(engine).add_many(rules)
     index.observe([{"x": [5000, 5001, 5002], "y": [1, 2, 3, 4]}]).rebuild()
-    index._shard.engine.verify()
+    verify(index)
     assert len(index.match({"x": 5000})) == 200
     assert len(index.match({"x": 3})) == 198
 

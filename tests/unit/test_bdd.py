@@ -8,6 +8,7 @@ import pytest
 from bench.loading import encoded, stored
 
 import tellwhen as tw
+from support import verify
 from tellwhen.checks import matched_pairs
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
@@ -24,7 +25,7 @@ def built(expressions, **options):
 
 
 def stats(index):
-    index._shard.engine.verify()
+    verify(index)
     return index._shard.engine.stats()
 
 

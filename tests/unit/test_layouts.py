@@ -9,7 +9,7 @@ import pytest
 from bench.loading import stored
 
 import tellwhen as tw
-from support import first_seeds, settled
+from support import first_seeds, settled, verify
 from tellwhen.checks import check_engine
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
@@ -107,7 +107,7 @@ def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
     assert again.stats()["auto"]["in atree"] == 12_000
     assert again.match(event) == want
     assert not again._shard.engine.is_due()
-    again._shard.engine.verify()
+    verify(again)
 
 
 def test_a_copy_knows_what_is_not_settled(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from support import first_seeds
+from support import first_seeds, verify
 from tellwhen.checks import check_engine, check_matches
 from tellwhen.engines.pstree.engine import PSTreeEngine
 
@@ -92,11 +92,11 @@ def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
     index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
     index.save(tmp_path / "index")
     loaded = tw.Index.load(tmp_path / "index")
-    loaded._shard.engine.verify()
+    verify(loaded)
     for id_ in range(0, 100, 2):
         loaded.remove(id_)
     loaded.add_many((200 + k, text) for k, text in enumerate(texts(rng, 50)))
-    loaded._shard.engine.verify()
+    verify(loaded)
     known = {id_: loaded[id_] for id_ in loaded}
     check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
 
@@ -110,7 +110,7 @@ def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
         assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "nothing"}
         assert set(index.match({"a": 7, "c": 3})) == {"wide", "broad", "nothing"}
         assert index.match({"c": 2}) == ["nothing"]
-        index._shard.engine.verify()
+        verify(index)
 
 
 def test_events_of_thousands_of_entries(name):
@@ -136,7 +136,7 @@ def test_the_first_and_the_last_space_of_a_domain(name):
 
 def test_an_index_without_any_predicate(name):
     index = tw.Index(name).add("always", "TRUE").add("never", "FALSE").rebuild()
-    index._shard.engine.verify()
+    verify(index)
     assert index.match({"a": 1}) == index.match({}) == ["always"]
 
 

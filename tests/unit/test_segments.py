@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, settled
+from support import set_thresholds, settled, verify
 from tellwhen import background
 from tellwhen.checks import check_matches, random_event, random_expression
 from tellwhen.compaction import Compaction
@@ -40,7 +40,7 @@ def test_small_segments_are_merged_into_larger_ones():
             assert all(large >= RATIO * small for large, small in itertools.pairwise(found)), found
             assert sum(found) + index.stats()["auto"]["pending"] == len(index) == i + 1
     check_matches(settled(index), known, [random_event(rng) for _ in range(20)])
-    index._shard.engine.verify()
+    verify(index)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_labels_move_while_a_merge_is_made(held, monkeypatch):
         [{"s": f"m{i:03}"} for i in range(12)] + [{"s": f"m0005{i:03}"} for i in range(50)] + [{"s": "a"}, {"s": "z"}]
     )
     check_matches(settled(index), known, events)
-    index._shard.engine.verify()
+    verify(index)
     assert sizes(index)
 
 
@@ -135,7 +135,7 @@ def test_a_merge_that_a_change_has_overtaken_is_dropped(held):
     held.go_on.release(1000)
     assert sizes(settled(index)) == [20]
     assert index.match({"x": 1}) == [1, 7, 10, 13, 16, 19, "late"]
-    index._shard.engine.verify()
+    verify(index)
 
 
 def test_a_merge_that_fails_loses_nothing(monkeypatch, caplog):
@@ -347,7 +347,7 @@ def test_an_index_forgets_the_removed_while_others_go_on(engine, held_copy, monk
     assert len(index._shard.store) < len(before.store)
     check_matches(index, known, [*EVENTS, {"s": "fresh 7"}])
     assert {id_: index[id_] for id_ in index} == known
-    index._shard.engines.verify()
+    verify(index)
 
 
 def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, monkeypatch):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import settled
+from support import settled, verify
 from tellwhen.checks import random_event, random_expression
 from tellwhen.engines.auto import bands
 from tellwhen.index import KEEP_UP_EVERY
@@ -97,7 +97,7 @@ def test_bands_change_no_answer(small_bands, seed, draw):
             index.set_scores(changed)
         if step % 6 == 0:
             check(settled(index) if rng.random() < 0.5 else index, known, rng.sample(events, 4))
-    index._shard.engine.verify()
+    verify(index)
     for other in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         check(other, known, events[:4])
 
