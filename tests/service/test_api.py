@@ -1,17 +1,23 @@
 """Does every path answer what it promises: as an index does, and with a sentence where something is wrong?"""
 
+import asyncio
 import json
+import math
 import random
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
+import httpx2
 import pytest
 
 import tellwhen as tw
-from served import inside, json_event
+from served import inside, json_event, served
 from tellwhen.checks import random_expression
 from tellwhen.service import Limits
 from tellwhen.service.answering import QUICK_SECONDS, Service
+from tellwhen.service.writing import json_bytes
 
 IDS = [
     "ann", "a/b", "/", "//x/", "a//b", "it's", '"quoted"', "žluť", "😀", "a b", "a+b", "?x=1&y", "#x",
@@ -395,6 +401,27 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
     assert len(asked) == len(events)
 
 
+def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
+    service, here, threads = Service(Limits()), threading.current_thread(), []
+
+    def match(seconds):
+        threads.append(threading.current_thread())
+        ends = time.thread_time() + seconds
+        while time.thread_time() < ends:
+            pass
+
+    async def run():
+        for seconds, count in ((0.0, 100), (4 * QUICK_SECONDS, 40), (0.0, 200)):
+            for _ in range(count):
+                await service.quickly(lambda: match(seconds))  # noqa: B023
+
+    asyncio.run(run())
+    service.close()
+    assert all(one is here for one in threads[:100])
+    assert all(one is not here for one in threads[130:140])
+    assert all(one is here for one in threads[-50:])
+
+
 # expressions
 
 
@@ -532,3 +559,35 @@ def test_it_is_all_there_when_the_service_starts_again(tmp_path):
     with inside(tmp_path / "data") as client:
         assert good(client.get("/v1/subscriptions")) == page
         assert ids_of(page) == IDS
+
+
+# how answers are written, and what goes straight to its function
+
+
+def test_answers_are_json_in_ascii_whatever_is_in_them():
+    assert json_bytes({"a": ["ž\u2028\n", -0.0, 10**30, math.inf, math.nan]}) == (
+        b'{"a":["\\u017e\\u2028\\n",-0.0,1000000000000000000000000000000,null,null]}'
+    )
+
+
+def test_what_is_not_posted_to_a_path_is_refused_as_ever(client):
+    for path in ("/v1/publish", "/v1/publish/many", "/v1/match", "/v1/top-k", "/v1/explain", "/v1/scores"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert client.post("/v1/publish?x=1", json={"event": {}}).status_code == 200
+
+
+def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("a mistake of ours")
+
+    with served(tmp_path / "data") as address, httpx2.Client(base_url=address) as client:
+        with monkeypatch.context() as patched:
+            patched.setattr("tellwhen.service.asking.timed_match", broken)
+            answer = client.post("/v1/publish", json={"event": {"x": 1}})
+            assert answer.status_code == 500
+            assert "mistake" not in answer.text
+        assert client.post("/v1/publish", json={"event": {"x": 1}}).json()["count"] == 0
+        counted = client.get("/metrics").text
+    assert 'tellwhen_requests_total{path="/v1/publish",status="500"} 1.0' in counted
+    assert 'tellwhen_requests_total{path="/v1/publish",status="200"} 1.0' in counted

@@ -86,7 +86,7 @@ def test_there_is_a_decision_for_every_path(guarded):
     client, _, _ = guarded
     described = client.get("/openapi.json").json()["paths"]
     assert {(method, path) for path, methods in described.items() for method in methods} == set(NEEDS)
-    routes = {route.path.replace(":any", "") for route in client.app._app.routes}
+    routes = {route.path.replace(":any", "") for route in client.app._app._app.routes}
     assert routes <= {path for _, path in NEEDS} | UNDESCRIBED
 
 

@@ -18,8 +18,7 @@ from starlette.exceptions import HTTPException
 import tellwhen as tw
 from tellwhen.errors import TellwhenError
 from tellwhen.service import models
-from tellwhen.service.answering import Service, told
-from tellwhen.service.errors import status_of
+from tellwhen.service.answering import Service, refusal, told
 from tellwhen.service.guard import Guard
 from tellwhen.service.keys import Keys
 from tellwhen.service.routes.events import add_events
@@ -27,6 +26,7 @@ from tellwhen.service.routes.expressions import add_expressions
 from tellwhen.service.routes.operations import add_health, add_looking
 from tellwhen.service.routes.subscriptions import add_subscriptions
 from tellwhen.service.settings import Limits
+from tellwhen.service.straight import Straight
 from tellwhen.service.tenants import Tenants, data_folder
 
 CONSOLE = Path(__file__).parent / "console"
@@ -94,17 +94,12 @@ def create_app(
         async def home() -> Response:
             return FileResponse(CONSOLE / "index.html")
 
-    return Guard(app, keys, tenants, limits)
+    return Guard(Straight(app), keys, tenants, limits)
 
 
 def _answer_errors(app: FastAPI) -> None:
     async def refused(_: Request, error: Exception) -> Response:
-        content: dict[str, Any] = {
-            "error": type(error).__name__,
-            "message": getattr(error, "message", None) or str(error),
-            "position": getattr(error, "position", None),
-        }
-        return JSONResponse(content, status_of(error), headers=dict(_decoded(getattr(error, "headers", ()))))
+        return refusal(error)
 
     async def malformed(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -118,7 +113,3 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(MemoryError, refused)
     app.add_exception_handler(RequestValidationError, malformed)
     app.add_exception_handler(HTTPException, other)
-
-
-def _decoded(headers: Any) -> list[tuple[str, str]]:
-    return [(name.decode(), value.decode()) for name, value in headers]

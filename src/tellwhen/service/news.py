@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from tellwhen.service.writing import json_bytes
 
 
 class News:
@@ -22,12 +21,4 @@ class News:
 
 
 def message(kind: str, data: Any) -> bytes:
-    return f"event: {kind}\ndata: {_json(data)}\n\n".encode()
-
-
-def _json(data: Any) -> str:
-    """JSON has no infinity: null is in its place, as in other answers."""
-    try:
-        return json.dumps(data, allow_nan=False)
-    except ValueError:
-        return json.dumps(from_json(to_json(data, inf_nan_mode="null")))
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), json_bytes(data))

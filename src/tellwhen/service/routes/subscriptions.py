@@ -38,8 +38,10 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         asking.checked_expression(given.expression, limits)
         return [id_, given.expression, given.score, given.weights, given.payload]
 
-    @app.post("/v1/subscriptions", tags=["subscriptions"], openapi_extra=body(models.AddMany))
-    async def add_many(request: Request) -> models.Added:
+    @app.post(
+        "/v1/subscriptions", tags=["subscriptions"], openapi_extra=body(models.AddMany), response_model=models.Added
+    )
+    async def add_many(request: Request) -> Response:
         """Add many: all of them or, in quarantine, those that are good."""
         given = await read(request, models.AddMany)
         if len(given.subscriptions) > limits.subscriptions:
@@ -48,7 +50,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         tenant = tenant_of(request)
         result = await service.change(tenant, changes.adding(rows, given.replace, given.errors))
         tenant.metrics.rejected.inc(len(result["rejected"]))
-        return models.Added(**{**result, "rejected": [one._asdict() for one in result["rejected"]]})
+        return json_answer({**result, "rejected": [one._asdict() for one in result["rejected"]]})
 
     @app.put(
         "/v1/subscriptions/{id:any}",
@@ -78,18 +80,23 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         """Remove a subscription."""
         return models.Removed(**await service.change(tenant_of(request), changes.removing([id_of(id, id_type)])))
 
-    @app.post("/v1/subscriptions/remove", tags=["subscriptions"], openapi_extra=body(models.RemoveMany))
-    async def remove_many(request: Request) -> models.Removed:
+    @app.post(
+        "/v1/subscriptions/remove",
+        tags=["subscriptions"],
+        openapi_extra=body(models.RemoveMany),
+        response_model=models.Removed,
+    )
+    async def remove_many(request: Request) -> Response:
         """Remove many: all of them or, if one is unknown, none."""
         given = await read(request, models.RemoveMany)
-        return models.Removed(**await service.change(tenant_of(request), changes.removing(given.ids, given.missing)))
+        return json_answer(await service.change(tenant_of(request), changes.removing(given.ids, given.missing)))
 
-    @app.post("/v1/scores", tags=["subscriptions"], openapi_extra=body(models.SetScores))
-    async def set_scores(request: Request) -> models.Scored:
+    @app.post("/v1/scores", tags=["subscriptions"], openapi_extra=body(models.SetScores), response_model=models.Scored)
+    async def set_scores(request: Request) -> Response:
         """Change what subscriptions are worth: all of them or, if one is unknown, none."""
         given = await read(request, models.SetScores)
         scores = [[one.id, one.score] for one in given.scores]
-        return models.Scored(**await service.change(tenant_of(request), changes.scoring(scores, given.missing)))
+        return json_answer(await service.change(tenant_of(request), changes.scoring(scores, given.missing)))
 
     @app.get("/v1/subscriptions", tags=["subscriptions"])
     async def page(
