@@ -157,10 +157,42 @@ def test_faulty_ones_are_kept_out(client):
     assert ids_of(good(client.get("/v1/subscriptions"))) == ["a", 3]
 
 
+def test_rows_of_wrong_types_are_named_or_kept_out(client):
+    wrong = [
+        5, None, ["a", "x = 1"], {"id": "b"}, {"id": 1.5, "expression": "x = 1"}, {"id": "c", "expression": 7},
+        {"id": "d", "expression": "x = 1", "score": "much"}, {"id": "e", "expression": "x = 1", "payload": [1]},
+        {"id": "f", "expression": "x = 1", "colour": 1}, {"id": 2**70, "expression": "x = 1"},
+    ]  # fmt: skip
+    rows = [{"id": number, "expression": f"x = {number}"} for number in range(789)]
+    for one in wrong:
+        body = {"subscriptions": [*rows, one]}
+        said = refused(client.post("/v1/subscriptions", json=body), 422, "MalformedRequest")
+        assert said.startswith("subscriptions.789")
+        assert good(client.get("/v1"))["subscriptions"] == 0
+    body = {"subscriptions": [*wrong[:5], *rows, *wrong[5:], {"id": "z", "expression": "x ="}], "errors": "quarantine"}
+    answer = good(client.post("/v1/subscriptions", json=body))
+    assert (answer["accepted"], answer["added"]) == (789, 789)
+    assert [one["id"] for one in answer["rejected"]] == [None, None, "a", "b", 1.5, "c", "d", "e", "f", 2**70, "z"]
+    reasons = [one["reason"] for one in answer["rejected"]]
+    assert reasons[6].startswith("score: ")
+    assert all(reasons)
+    assert "tellwhen_rejected_total" in client.get("/metrics").text
+
+
+def test_a_large_batch_is_read_as_a_small_one(tmp_path):
+    rows = [{"id": number, "expression": f"x = {number}"} for number in range(2_000)]
+    with inside(tmp_path / "data", Limits(single=1_000)) as client:
+        assert good(client.post("/v1/subscriptions", json={"subscriptions": rows}))["added"] == 2_000
+        refused(
+            client.post("/v1/subscriptions", json={"subscriptions": [{"id": "x" * 2_000}]}), 422, "MalformedRequest"
+        )
+        refused(client.post("/v1/subscriptions", content=b"[" * 2_000), 422, "MalformedRequest")
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        {}, {"subscriptions": {}}, {"subscriptions": [{"id": "a"}]}, {"subscriptions": [["a", "x = 1"]]},
+        [], 5, None, {}, {"subscriptions": {}}, {"subscriptions": [{"id": "a"}]}, {"subscriptions": [["a", "x = 1"]]},
         {"subscriptions": [{"id": None, "expression": "x = 1"}]}, {"subscriptions": [{"id": 1.0, "expression": "x"}]},
         {"subscriptions": [{"id": True, "expression": "x = 1"}]}, {"subscriptions": [], "errors": "ignore"},
         {"subscriptions": [{"id": 2**63, "expression": "x = 1"}]}, {"subscriptions": [], "more": 1},

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ValidationError
 
 from tellwhen.errors import shown
 from tellwhen.service import changes
@@ -22,14 +21,12 @@ from tellwhen.service.tenants import Tenant
 from tellwhen.service.writing import json_bytes
 
 ASKING_THREADS, MATCHING_THREADS = 4, 2
-TOLD_MAX = 3
 QUICK_SECONDS = 0.002
 """Where matching takes longer than this on average, it is done beside the loop that answers everybody."""
 LOOK_EVERY = 8
 """One of so many matches is timed: the clock takes as long as a tenth of a match."""
 
 Found = TypeVar("Found")
-Asked = TypeVar("Asked", bound=BaseModel)
 IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the address strings, or integers?")]
 
 
@@ -100,42 +97,6 @@ class Service:
 def tenant_of(request: Request) -> Tenant:
     found: Tenant = request.state.tenant
     return found
-
-
-async def read(request: Request, model: type[Asked]) -> Asked:
-    """A body. FastAPI would read it slower, and answer what cannot be decoded, or is too large, with less."""
-    try:
-        return model.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise MalformedRequest(told(error.errors())) from None
-
-
-def told(errors: Any) -> str:
-    """What is wrong with a request, and where."""
-    said = []
-    for error in errors[:TOLD_MAX]:
-        where = ".".join(str(part) for part in error["loc"] if part != "body")
-        said.append(f"{where + ': ' if where else ''}{error['msg']}")
-    more = [f"and {len(errors) - TOLD_MAX} more"] if len(errors) > TOLD_MAX else []
-    return "; ".join(said + more)
-
-
-def body(model: type[BaseModel]) -> dict[str, Any]:
-    """What the documentation says of a body that `read` reads."""
-    schema = model.model_json_schema()
-    whole = _inlined(schema, schema.pop("$defs", {}))
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": whole}}}}
-
-
-def _inlined(schema: Any, named: dict[str, Any]) -> Any:
-    """A schema without references: these would lead outside of it. (No body holds itself.)"""
-    if isinstance(schema, list):
-        return [_inlined(part, named) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if "$ref" in schema:
-        return _inlined(named[schema["$ref"].rpartition("/")[2]], named)
-    return {name: _inlined(part, named) for name, part in schema.items()}
 
 
 def json_answer(content: Any, status: int = 200) -> Response:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+from pydantic_core import to_json
 
 from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
@@ -30,7 +31,8 @@ def scoring(scores: list[list[Any]], missing: str = "raise") -> Change:
 
 
 def written(change: Change) -> bytes:
-    return json.dumps(change, separators=(",", ":")).encode()
+    """On one line."""
+    return to_json(change)
 
 
 def apply(index: Index, change: Change) -> Any:

@@ -9,7 +9,8 @@ from fastapi.responses import Response
 
 from tellwhen.lang import parse
 from tellwhen.service import asking, models
-from tellwhen.service.answering import IdType, Service, body, id_of, json_answer, read, tenant_of
+from tellwhen.service.answering import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.service.bodies import described, read
 from tellwhen.service.errors import TooLarge, TooMany
 from tellwhen.service.live import Listener
 from tellwhen.service.streams import EventStream
@@ -21,10 +22,10 @@ FEW = 1_000
 def add_events(app: FastAPI, service: Service) -> None:
     limits = service.limits
 
-    @app.post("/v1/publish", tags=["events"], openapi_extra=body(models.Publish), response_model=models.Matches)
+    @app.post("/v1/publish", **described("events", models.Publish, models.Matches))
     async def publish(request: Request) -> Response:
         """An event: what does it match? Those who listen are told."""
-        asked, tenant = await read(request, models.Publish), tenant_of(request)
+        asked, tenant = read(await request.body(), models.Publish), tenant_of(request)
         index = tenant.index
         ids, seconds = await service.quickly(lambda: asking.timed_match(index, asked))
         tenant.metrics.match_seconds.observe(seconds)
@@ -36,19 +37,17 @@ def add_events(app: FastAPI, service: Service) -> None:
         asking.published(tenant, asked.event, ids, whose, len(await request.body()) <= limits.remembered)
         return json_answer(asking.answered(index, asked, ids, limits))
 
-    @app.post("/v1/match", tags=["events"], openapi_extra=body(models.Publish), response_model=models.Matches)
+    @app.post("/v1/match", **described("events", models.Publish, models.Matches))
     async def match(request: Request) -> Response:
         """The same, but it is only asked: nobody is told, and nothing is counted."""
-        asked, index = await read(request, models.Publish), tenant_of(request).index
+        asked, index = read(await request.body(), models.Publish), tenant_of(request).index
         ids, _ = await service.quickly(lambda: asking.timed_match(index, asked))
         return json_answer(asking.answered(index, asked, ids, limits))
 
-    @app.post(
-        "/v1/publish/many", tags=["events"], openapi_extra=body(models.PublishMany), response_model=models.ManyMatches
-    )
+    @app.post("/v1/publish/many", **described("events", models.PublishMany, models.ManyMatches))
     async def publish_many(request: Request) -> Response:
         """Many events at once."""
-        asked, tenant = await read(request, models.PublishMany), tenant_of(request)
+        asked, tenant = read(await request.body(), models.PublishMany), tenant_of(request)
         index = tenant.index
         found = await service.beside(lambda ends: asking.matched_many(index, asked, limits, ends))
         whose: list[dict[str, list[Any]]] = [{} for _ in found]
@@ -59,10 +58,10 @@ def add_events(app: FastAPI, service: Service) -> None:
             asking.published(tenant, event, ids, by, is_kept)
         return json_answer({"count": sum(map(len, found)), "matches": found})
 
-    @app.post("/v1/top-k", tags=["events"], openapi_extra=body(models.TopK), response_model=models.BestMatches)
+    @app.post("/v1/top-k", **described("events", models.TopK, models.BestMatches))
     async def top_k(request: Request) -> Response:
         """The k best of the subscriptions that an event matches, by their scores."""
-        asked, index = await read(request, models.TopK), tenant_of(request).index
+        asked, index = read(await request.body(), models.TopK), tenant_of(request).index
         return json_answer({"matches": await service.beside(lambda _: asking.best(index, asked))})
 
     @app.get("/v1/live", tags=["events"], response_class=Response)

@@ -6,28 +6,27 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 from tellwhen.service import asking, models
-from tellwhen.service.answering import Service, body, json_answer, read, tenant_of
+from tellwhen.service.answering import Service, json_answer, tenant_of
+from tellwhen.service.bodies import described, read
 
 
 def add_expressions(app: FastAPI, service: Service) -> None:
     limits = service.limits
 
-    @app.post("/v1/explain", tags=["expressions"], openapi_extra=body(models.Explain), response_model=models.Explained)
+    @app.post("/v1/explain", **described("expressions", models.Explain, models.Explained))
     async def explain(request: Request) -> Response:
         """Why does an event match, or why not?"""
-        asked, index = await read(request, models.Explain), tenant_of(request).index
+        asked, index = read(await request.body(), models.Explain), tenant_of(request).index
         return json_answer(await service.beside(lambda _: asking.explained(index, asked, limits)))
 
-    @app.post(
-        "/v1/validate", tags=["expressions"], openapi_extra=body(models.Validate), response_model=models.Validated
-    )
+    @app.post("/v1/validate", **described("expressions", models.Validate, models.Validated))
     async def validate(request: Request) -> Response:
         """Is it an expression? What is wrong with it, and where; and what is probably not meant."""
-        asked, index = await read(request, models.Validate), tenant_of(request).index
+        asked, index = read(await request.body(), models.Validate), tenant_of(request).index
         return json_answer(await service.beside(lambda _: asking.validated(index, asked.expression, limits)))
 
-    @app.post("/v1/dry-run", tags=["expressions"], openapi_extra=body(models.Validate), response_model=models.DryRun)
+    @app.post("/v1/dry-run", **described("expressions", models.Validate, models.DryRun))
     async def dry_run(request: Request) -> Response:
         """How many of the events that were published last would it have matched?"""
-        asked, tenant = await read(request, models.Validate), tenant_of(request)
+        asked, tenant = read(await request.body(), models.Validate), tenant_of(request)
         return json_answer(await service.beside(lambda _: asking.tried(tenant, asked.expression, limits)))

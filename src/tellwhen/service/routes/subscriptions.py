@@ -11,8 +11,8 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from tellwhen.errors import UnknownId
 from tellwhen.service import asking, changes, models
-from tellwhen.service.answering import IdType, Service, body, id_of, json_answer, read, tenant_of
-from tellwhen.service.errors import TooLarge
+from tellwhen.service.answering import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.service.bodies import described, read, read_batch, row
 
 
 class _Any(Convertor[str]):
@@ -34,36 +34,27 @@ register_url_convertor("any", _Any())
 def add_subscriptions(app: FastAPI, service: Service) -> None:
     limits = service.limits
 
-    def row(given: models.Given, id_: Any) -> list[Any]:
-        asking.checked_expression(given.expression, limits)
-        return [id_, given.expression, given.score, given.weights, given.payload]
-
-    @app.post(
-        "/v1/subscriptions", tags=["subscriptions"], openapi_extra=body(models.AddMany), response_model=models.Added
-    )
+    @app.post("/v1/subscriptions", **described("subscriptions", models.AddMany, models.Added))
     async def add_many(request: Request) -> Response:
         """Add many: all of them or, in quarantine, those that are good."""
-        given = await read(request, models.AddMany)
-        if len(given.subscriptions) > limits.subscriptions:
-            raise TooLarge(f"a request has at most {limits.subscriptions:,} subscriptions; send several")
-        rows = [row(one, one.id) for one in given.subscriptions]
-        tenant = tenant_of(request)
-        result = await service.change(tenant, changes.adding(rows, given.replace, given.errors))
-        tenant.metrics.rejected.inc(len(result["rejected"]))
-        return json_answer({**result, "rejected": [one._asdict() for one in result["rejected"]]})
+        raw, tenant = await request.body(), tenant_of(request)
+        is_small = len(raw) <= limits.single
+        given = read_batch(raw, limits) if is_small else await service.beside(lambda _: read_batch(raw, limits))
+        result = await service.change(tenant, changes.adding(given.rows, given.replace, given.errors))
+        rejected = [*given.rejected, *result["rejected"]]
+        tenant.metrics.rejected.inc(len(rejected))
+        return json_answer({**result, "rejected": [one._asdict() for one in rejected]})
 
     @app.put(
         "/v1/subscriptions/{id:any}",
-        tags=["subscriptions"],
-        openapi_extra=body(models.Given),
-        response_model=models.Shown,
+        **described("subscriptions", models.Given, models.Shown),
         responses={201: {"model": models.Shown, "description": "It is new."}},
     )
     async def put(request: Request, id: str, id_type: IdType = "str", replace: bool = True) -> Response:
         """Add a subscription, or replace the one of this id."""
-        given = await read(request, models.Given)
+        given = read(await request.body(), models.Given)
         id_, tenant = id_of(id, id_type), tenant_of(request)
-        result = await service.change(tenant, changes.adding([row(given, id_)], replace))
+        result = await service.change(tenant, changes.adding([row(given, id_, limits)], replace))
         try:
             kept = asking.shown(tenant.index, id_)
         except UnknownId:  # somebody else has removed it since
@@ -80,21 +71,16 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         """Remove a subscription."""
         return models.Removed(**await service.change(tenant_of(request), changes.removing([id_of(id, id_type)])))
 
-    @app.post(
-        "/v1/subscriptions/remove",
-        tags=["subscriptions"],
-        openapi_extra=body(models.RemoveMany),
-        response_model=models.Removed,
-    )
+    @app.post("/v1/subscriptions/remove", **described("subscriptions", models.RemoveMany, models.Removed))
     async def remove_many(request: Request) -> Response:
         """Remove many: all of them or, if one is unknown, none."""
-        given = await read(request, models.RemoveMany)
+        given = read(await request.body(), models.RemoveMany)
         return json_answer(await service.change(tenant_of(request), changes.removing(given.ids, given.missing)))
 
-    @app.post("/v1/scores", tags=["subscriptions"], openapi_extra=body(models.SetScores), response_model=models.Scored)
+    @app.post("/v1/scores", **described("subscriptions", models.SetScores, models.Scored))
     async def set_scores(request: Request) -> Response:
         """Change what subscriptions are worth: all of them or, if one is unknown, none."""
-        given = await read(request, models.SetScores)
+        given = read(await request.body(), models.SetScores)
         scores = [[one.id, one.score] for one in given.scores]
         return json_answer(await service.change(tenant_of(request), changes.scoring(scores, given.missing)))
 
