@@ -112,7 +112,7 @@ def test_a_stream_tells_beats_and_ends(monkeypatch):
 
     async def run():
         live, connection, listener = Live(), Connection(), Listener(waiting_max=2)
-        stream = EventStream(listener, live.listen(listener), 5.0)
+        stream = EventStream(listener, live.listen(listener))
         running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
         await asyncio.sleep(0.2)
         told(live, ["a"])
@@ -127,27 +127,10 @@ def test_a_stream_tells_beats_and_ends(monkeypatch):
     assert 'event: match\ndata: {"event":{"x":1},"matches":["a"]}\n\n' in text
 
 
-def test_a_reader_that_takes_nothing_is_left():
-    async def run():
-        live, connection, listener = Live(), Connection(), Listener(waiting_max=2)
-        aborted = []
-        stream = EventStream(listener, live.listen(listener), 0.1, abort=lambda: aborted.append(1))
-        running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
-        await asyncio.sleep(0.02)
-        connection.reads.clear()
-        for _ in range(5):
-            told(live, ["a"])
-            await asyncio.sleep(0)
-        await asyncio.wait_for(running, 2)
-        return len(live), aborted
-
-    assert asyncio.run(run()) == (0, [1])
-
-
 def test_who_is_not_let_in_any_more_hears_nothing():
     async def run():
         live, connection, listener, allowed = Live(), Connection(), Listener(), [True]
-        stream = EventStream(listener, live.listen(listener), 1.0, is_let_in=lambda: allowed[0])
+        stream = EventStream(listener, live.listen(listener), is_let_in=lambda: allowed[0])
         running = asyncio.ensure_future(stream({}, connection.receive, connection.send))
         told(live, ["a"])
         await asyncio.sleep(0.05)

@@ -5,6 +5,7 @@ import multiprocessing
 import socket
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -141,6 +142,56 @@ def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
         assert _ended(address, b"GET /" + b"z" * 100_000)
         with Client(address) as client:  # a large body beside a short head
             client.add("a", "x = 1", payload={"long": "z" * 500_000})
+
+
+def _connected(address, sent):
+    """A connection whose system keeps little of what comes, and over which this is sent."""
+    host, port = address.removeprefix("http://").split(":")
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    connection.settimeout(20)
+    connection.connect((host, int(port)))
+    connection.sendall(sent)
+    return connection
+
+
+def _rest(connection, slow=0.0):
+    """How much comes, until the end; for so many seconds, it is read slowly."""
+    count, ends = 0, time.monotonic() + slow
+    with suppress(ConnectionError):
+        while piece := connection.recv(1 << 18):
+            count += len(piece)
+            if time.monotonic() < ends:
+                time.sleep(0.01)
+    return count
+
+
+LARGE = b'{"event": {"x": 1}, "payload": true}'
+ASKING = b"POST /v1/match HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(LARGE)
+
+
+def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
+    with served(tmp_path / "data") as address, Client(address) as client:
+        for number in range(12):
+            client.add(number, "x = 1", payload={"long": "z" * 900_000})
+        whole = 12 * 900_000
+        with _connected(address, ASKING + LARGE) as steady:
+            assert _rest(steady, slow=1.5) > whole
+        with _connected(address, ASKING + LARGE) as idle:
+            time.sleep(1.5)
+            assert _rest(idle) < whole
+
+
+def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
+    with served(tmp_path / "data") as address, Client(address) as client:
+        client.add("a", "x = 1")
+        with _connected(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
+            wait_until(lambda: client.stats()["listeners"] == 1)
+            for _ in range(40):
+                client.publish({"x": 1, "long": "z" * 900_000})
+            wait_until(lambda: client.stats()["listeners"] == 0)
 
 
 def _add_key(folder, number):

@@ -100,7 +100,7 @@ class Guard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         status = 500
-        scope.setdefault("state", {})["abort"] = lambda: _abort(send)
+        scope.setdefault("state", {})
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -243,13 +243,6 @@ def _check_host(headers: dict[bytes, bytes]) -> None:
             "without keys, only programs and pages of this machine are answered: the header Host, and Origin if there "
             "is one, must name localhost or 127.0.0.1; with keys, any will do"
         )
-
-
-def _abort(send: Send) -> None:
-    """End a connection whose other end does not read: to close it would wait until it does."""
-    transport = getattr(getattr(send, "__self__", None), "transport", None)
-    if transport is not None:
-        transport.abort()
 
 
 async def refuse(error: ServiceError, send: Send) -> None:

@@ -17,7 +17,7 @@ HEARTBEAT_SECONDS = 15.0
 
 
 class EventStream(Response):
-    """What a listener is told, until `is_let_in` says no. A reader that takes nothing for too long is cut off."""
+    """What a listener is told, until `is_let_in` says no. (One that reads nothing is cut off: see `protocol.py`.)"""
 
     media_type = "text/event-stream"
 
@@ -25,13 +25,10 @@ class EventStream(Response):
         self,
         listener: Listener,
         leave: Callable[[], None],
-        send_seconds: float,
         is_let_in: Callable[[], bool] = lambda: True,
-        abort: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._is_let_in, self._abort = is_let_in, abort
-        self._listener, self._leave, self._send_seconds = listener, leave, send_seconds
+        self._listener, self._leave, self._is_let_in = listener, leave, is_let_in
         self.raw_headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -39,7 +36,7 @@ class EventStream(Response):
         news: asyncio.Future[Any] | None = None
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await self._put(send, b": connected\n\n")
+            await _put(send, b": connected\n\n")
             while not gone.done():
                 if news is None:
                     news = asyncio.ensure_future(self._listener.next())
@@ -47,27 +44,25 @@ class EventStream(Response):
                 if self._listener.is_ended or not self._is_let_in():
                     break  # the service stops, or the key was removed
                 if not news.done():
-                    await self._put(send, b": still here\n\n")
+                    await _put(send, b": still here\n\n")
                     continue
                 chunk = b"".join(one.written for one in news.result())
                 news = None
                 if self._listener.lost:
                     chunk += message("lost", {"count": self._listener.lost})
                     self._listener.lost = 0
-                await self._put(send, chunk)
+                await _put(send, chunk)
             with suppress(Exception):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except TimeoutError:
-            self._abort()  # it does not read
         finally:
             self._leave()
             gone.cancel()
             if news is not None:
                 news.cancel()
 
-    async def _put(self, send: Any, body: bytes) -> None:
-        async with asyncio.timeout(self._send_seconds):
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+async def _put(send: Any, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
 async def _gone(receive: Any) -> None:

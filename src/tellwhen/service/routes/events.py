@@ -85,4 +85,4 @@ def add_events(app: FastAPI, service: Service) -> None:
             parse(filter)  # for an error without the id that it will have
         listener = Listener(subscriber, [id_of(one, id_type) for one in id or ()])
         leave = tenant.live.listen(listener, filter)
-        return EventStream(listener, leave, limits.seconds, request.state.is_let_in, request.state.abort)
+        return EventStream(listener, leave, request.state.is_let_in)
