@@ -79,6 +79,13 @@ def test_a_schema_and_an_engine_are_kept(tmp_path):
     with running(tmp_path / "data") as service, Client(service.address) as client:
         assert client.publish({"day": "2026-05-05"}) == ["a"]
         assert client.stats()["plan"].startswith("counting")
+    with running(tmp_path / "data", engine="counting", schema={"day": "date"}) as service, Client(service.address) as c:
+        assert len(c) == 1
+    for other in ({"engine": "auto"}, {"engine": "counting", "schema": {"day": "int"}}):
+        with pytest.raises(tw.ArgumentError, match="of default has .* already|of default has the engine counting"):
+            running(tmp_path / "data", **other)
+    with running(tmp_path / "data") as service, Client(service.address) as client:
+        assert len(client) == 1
 
 
 def test_what_is_refused(tmp_path):

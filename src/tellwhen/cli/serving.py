@@ -25,7 +25,7 @@ def serve(
     folder: Folder,
     host: Annotated[str, typer.Option(help="Where to listen; others than this machine need keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0 takes any that is free.", min=0, max=65535)] = 8080,
-    engine: Annotated[str, typer.Option(help="Of a new index; see `tellwhen engines`.")] = "auto",
+    engine: Annotated[str | None, typer.Option(help="Of a new index; see `tellwhen engines`.")] = None,
     schema: SchemaOption = None,
     strict: StrictOption = False,
     certificate: Annotated[Path | None, typer.Option(help="A file with the certificate, for TLS.")] = None,

@@ -18,7 +18,8 @@ from starlette.exceptions import HTTPException
 import tellwhen as tw
 from tellwhen.errors import TellwhenError
 from tellwhen.service import models
-from tellwhen.service.answering import Service, refusal, told
+from tellwhen.service.answering import Service, refusal
+from tellwhen.service.bodies import told
 from tellwhen.service.guard import Guard
 from tellwhen.service.keys import Keys
 from tellwhen.service.routes.events import add_events
@@ -52,7 +53,7 @@ def create_app(
     folder: str | os.PathLike[str],
     limits: Limits | None = None,
     *,
-    engine: str = "auto",
+    engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
     console: bool = True,

@@ -85,7 +85,7 @@ def _prepared(
     host: str = "127.0.0.1",
     port: int = 8080,
     limits: Limits | None = None,
-    engine: str = "auto",
+    engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
     certificate: Path | None = None,
@@ -102,7 +102,7 @@ def _prepared(
     if (certificate is None) != (private_key is None):
         raise ArgumentError("TLS needs two files: a certificate and its private key")
     _raise_open_files()
-    _compile_what_is_hot(engine)
+    _compile_what_is_hot(engine or "auto")
     with ExitStack() as undone:
         listening = undone.enter_context(_bound(host, port))
         made = {"engine": engine, "schema": schema, "memory_limit": memory_limit}

@@ -96,11 +96,12 @@ class Tenants:
         folder: Path,
         keys: Keys,
         limits: Limits,
-        engine: str = "auto",
+        engine: str | None = None,
         schema: Any = None,
         memory_limit: int | None = None,
     ) -> None:
-        """On the folder that a user names. A new index has this engine and this schema."""
+        """On the folder that a user names. A new index has this engine and this schema; one that is there must have
+        them already, if they are given."""
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
         self._engine, self._schema, self._memory_limit = engine, Schema.of(schema), memory_limit
         self._opened: dict[str, Tenant] = {}
@@ -137,29 +138,36 @@ class Tenants:
     def _open(self, name: str) -> Tenant:
         with self._lock:
             if name not in self._opened:
-                self._opened[name] = Tenant(name, self._kept(name), self._limits)
+                kept = self._kept(name)
+                try:
+                    self._check(name, kept.index)
+                except ArgumentError:
+                    kept.close()
+                    raise
+                self._opened[name] = Tenant(name, kept, self._limits)
             return self._opened[name]
 
     def _kept(self, name: str) -> DurableIndex | Followed:
         if not _is_version(self._folder):
-            kept = DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
-            if self._schema.types and kept.index.schema != self._schema:
-                kept.close()
-                raise ArgumentError(
-                    f"the index of {name} has another schema already, which stays: give none, or the same"
-                )
-            return kept
+            return DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
         if name != DEFAULT_TENANT:
             raise FormatError(
                 f"the key of the tenant {name} opens nothing: the one index here is of the tenant {DEFAULT_TENANT}"
             )
         return Followed(self._folder, self._memory_limit)
 
+    def _check(self, name: str, index: Index) -> None:
+        engine = index.stats()["engine"]
+        if self._engine is not None and engine != (wanted := Index(self._engine).stats()["engine"]):
+            raise ArgumentError(f"the index of {name} has the engine {engine}, which stays: give none, not {wanted}")
+        if self._schema.types and index.schema != self._schema:
+            raise ArgumentError(f"the index of {name} has another schema already, which stays: give none, or the same")
+
     def _first(self, name: str) -> Index:
         """What the index of a tenant begins with: nothing, or what was saved."""
         if self._folder != self._data and name == DEFAULT_TENANT:
             return Index.load(self._folder, memory_limit=self._memory_limit)
-        return Index(self._engine, schema=self._schema, memory_limit=self._memory_limit)
+        return Index(self._engine or "auto", schema=self._schema, memory_limit=self._memory_limit)
 
 
 def data_folder(folder: Path) -> Path:
