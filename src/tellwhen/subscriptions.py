@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -116,24 +116,34 @@ ROWS_AT_ONCE = 4_096
 
 
 class Rejected(NamedTuple):
-    """A faulty row of a batch: what is wrong with it, and where in the text, if it is there."""
+    """A faulty row of a batch: what is wrong with it, and where in the text, if it is there. What else the row had is
+    kept, so that it can be mended and given again."""
 
     id: Any
     expression: str | None
     position: int | None
     reason: str
+    score: Any = None
+    weights: Any = None
+    payload: Any = None
+
+    def __repr__(self) -> str:
+        had = {name: value for name, value in self._asdict().items() if name not in COLUMNS[2:] or value is not None}
+        return f"Rejected({', '.join(f'{name}={value!r}' for name, value in had.items())})"
 
     @classmethod
     def of(cls, row: Any, error: Exception) -> Rejected:
         """The row that an error is about."""
-        is_row = isinstance(row, tuple | list) and len(row) >= 2
-        id_, given = row[:2] if is_row else (None, row)
+        had: Sequence[Any] = None, row
         if isinstance(row, Mapping) and "id" in row:
-            id_, given = row["id"], row.get("expression")
+            had = [row.get(name) for name in COLUMNS]
+        elif isinstance(row, tuple | list) and len(row) >= 2:
+            had = row[: len(COLUMNS)]
+        id_, given, *more = had
         text = given if given is None or isinstance(given, str) else shown(given)
         if isinstance(error, ParseError):
-            return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message))
-        return cls(id_, text, None, _without_id(id_, str(error)))
+            return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message), *more)
+        return cls(id_, text, None, _without_id(id_, str(error)), *more)
 
 
 def _without_id(id_: Any, message: str) -> str:

@@ -29,6 +29,11 @@ class Finding(NamedTuple):
     position: int | None
     reason: str
 
+    @classmethod
+    def error(cls, faulty: Rejected) -> Finding:
+        """A row that is no subscription."""
+        return cls("error", faulty.id, faulty.expression, faulty.position, faulty.reason)
+
     @property
     def called(self) -> str:
         """Which subscription it is, and where in it; what could not be read has no id."""
@@ -93,7 +98,7 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, again
                 seen.add(id_)
                 good.append((id_, expression, text))
             except TellwhenError as error:
-                findings.append(Finding("error", *Rejected.of(row, error)))
+                findings.append(Finding.error(Rejected.of(row, error)))
         if lint:
             findings += _linted(good, known, types)
     return Report(count, findings)

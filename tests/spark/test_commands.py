@@ -18,7 +18,10 @@ pytestmark = pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_build_and_match(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rules = [{"id": "a", "expression": "price < 20 AND o.city = 'Rome'"}, {"id": "bad", "expression": "price <"}]
+    rules = [
+        {"id": "a", "expression": "price < 20 AND o.city = 'Rome'"},
+        {"id": "bad", "expression": "price <", "score": 2},
+    ]
     events = [{"key": f"e{n}", "price": n, "o": {"city": "Rome" if n % 2 else "Oslo"}} for n in range(40)]
     for name, rows in (("rules", rules), ("events", events)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -30,7 +33,8 @@ def test_build_and_match(tmp_path, monkeypatch):
 
     told = run("build", "rules.jsonl", "-o", "index", "--quarantine", "faulty.jsonl", "--observe", "events.jsonl")
     assert "1 subscription in index" in told.stderr
-    assert json.loads((tmp_path / "faulty.jsonl").read_text())["position"] == 7
+    faulty = json.loads((tmp_path / "faulty.jsonl").read_text())
+    assert (faulty["position"], faulty["score"]) == (7, 2)
     wanted = sorted(event["key"] for event in events if tw.parse(rules[0]["expression"]).evaluate(event))
     found = run("match", "index", "events.jsonl", "--event-id", "key").stdout
     assert sorted(json.loads(line)["event_id"] for line in found.splitlines()) == wanted

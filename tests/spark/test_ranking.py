@@ -110,13 +110,15 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
         ("i", "x > 1", "1d", None),
     ]
     subs, bad = tws.ingest(spark.createDataFrame(raw, RAW), score="price", weights="boost")
-    reasons = {row.id: row.reason for row in bad.collect()}
+    faulty = {row.id: row for row in bad.collect()}
+    reasons = {id_: row.reason for id_, row in faulty.items()}
     assert reasons.keys() == {"c", "d", "e", "f", "g", "i"}
     assert reasons["i"] == "the score is not a number"
     assert reasons["c"] == "the score is not a number"
     assert "can be compared" in reasons["d"]
     assert "no attribute z to weigh" in reasons["e"]
     assert reasons["f"] == "the weights are not a map from attributes to numbers"
+    assert (faulty["e"].score, faulty["e"].weights, faulty["g"].score) == (1.0, {"z": 1.0}, -1e4)
     path = str(tmp_path / "index")
     tws.build(subs, path)
     index = tw.Index.load(path)

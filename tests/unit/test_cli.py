@@ -351,6 +351,36 @@ def test_lines_that_are_no_rows_go_to_the_quarantine():
 
 
 @pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_what_was_faulty_is_mended_and_given_again_whole(kind):
+    """All that a row had is in the quarantine, and not only its expression."""
+    given = [
+        {"id": 1, "expression": "x >", "score": 2, "weights": {"x": 0.5}, "payload": {"who": "ann", "n": [1, None]}},
+        {"id": 2, "expression": "x > 1", "score": 2.5},
+        {"id": 3, "expression": "y <", "score": 3.5},
+    ]
+    lines("some.jsonl", given)
+    run("build", "some.jsonl", "-o", "first", "--quarantine", f"faulty.{kind}")
+    assert list(tw.Index.load("first")) == [2]
+    run("convert", f"faulty.{kind}", "faulty.jsonl", code=1)  # they are faulty yet
+    if kind == "parquet":
+        table = pq.read_table("faulty.parquet")
+        mended = [text + " 5" for text in table["expression"].to_pylist()]
+        pq.write_table(table.set_column(1, "expression", pa.array(mended)), "mended.parquet")
+    else:
+        text = Path(f"faulty.{kind}").read_text()
+        Path(f"mended.{kind}").write_text(text.replace("x >", "x > 5").replace("y <", "y < 5"))
+    run("build", f"mended.{kind}", "-o", "again")
+    index = tw.Index.load("again")
+    one, three = (1, 3) if kind != "csv" else ("1", "3")  # all is text in CSV
+    assert dict(index.texts()) == {one: "x > 5", three: "y < 5"}
+    assert (index.score(one), index.score(three)) == (2.0, 3.5)
+    assert index.weights(one) == {"x": 0.5}
+    assert index.payload(one) == {"who": "ann", "n": [1, None]}
+    assert index.payload(three) == {}
+
+
+@pytest.mark.usefixtures("work")
 def test_text_that_is_no_utf8():
     Path("latin.csv").write_bytes("id,expression\na,city = 'K\xf6ln'\n".encode("latin-1"))
     Path("latin.jsonl").write_bytes('{"id": "a", "expression": "city = \'K\xf6ln\'"}\n'.encode("latin-1"))

@@ -144,7 +144,7 @@ def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[dict[st
                 told = f"{path}, line {reader.line_num}: there are more cells than columns; quote what has a comma"
                 if faults is None:
                     raise FormatError(told)
-                faults.append(Rejected(row.get("id"), row.get("expression"), None, told))
+                faults.append(Rejected.of(row, FormatError(told)))
                 continue
             yield row
     except csv.Error as error:
@@ -157,14 +157,13 @@ def _csv_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[An
             _require(path, row)
         try:
             score = float(row["score"]) if row.get("score") else None
-            weights = json.loads(row["weights"]) if row.get("weights") else None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             told = f"{path}, row {number}: {error}"
             if faults is None:
                 raise FormatError(told) from None
-            faults.append(Rejected(row["id"], row["expression"], None, told))
+            faults.append(Rejected.of(row, FormatError(told)))
             continue
-        yield row["id"], row["expression"] or "", score, weights, row.get("payload") or None
+        yield row["id"], row["expression"] or "", score, row.get("weights") or None, row.get("payload") or None
 
 
 def _json_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:

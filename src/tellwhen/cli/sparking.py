@@ -160,7 +160,7 @@ def validate_on_spark(master: str, files: list[str], schema: Schema, form: str |
     with _session(master, files, form) as (spark, doing):
         doing.now("checking")
         subs, quarantined = tws.ingest(_raw(spark, files, form), schema=schema)
-        faulty = [Finding("error", *one) for one in _rejected(quarantined)]
+        faulty = [Finding.error(one) for one in _rejected(quarantined)]
         return Report(subs.count() + len(faulty), faulty)
 
 
@@ -184,7 +184,7 @@ def build_on_spark(
 
 
 def _rejected(quarantined: DataFrame) -> list[Rejected]:
-    return [Rejected(row.id, row.expression, row.position, row.reason) for row in quarantined.collect()]
+    return [Rejected(**row.asDict()) for row in quarantined.collect()]
 
 
 def match_on_spark(master: str, index: Path, events: EventsFile, target: Target) -> None:

@@ -76,7 +76,7 @@ def validate(
     with progress("subscriptions") as doing:
         faults: list[Rejected] = []
         report = tw.validate(_all(files, form, doing, faults), types, lint=lint, against=index)
-        unread = [Finding("error", *one) for one in faults]
+        unread = [Finding.error(one) for one in faults]
         report = tw.Report(report.subscriptions + len(unread), unread + report.findings)
     _told(report, as_json)
 

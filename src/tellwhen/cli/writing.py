@@ -96,12 +96,27 @@ def _valid(text: str) -> str:
 
 
 def rejected(faulty: list[Rejected]) -> pa.RecordBatch:
-    """Faulty rows with the reasons, to be mended and given again."""
-    fields = [("id", pa.string()), ("expression", pa.string()), ("position", pa.int64()), ("reason", pa.string())]
-    columns = zip(*faulty, strict=True) if faulty else [[], [], [], []]
-    texts = [
-        [one if one is None or name == "position" else _valid(str(one)) for one in column]
-        for (name, _), column in zip(fields, columns, strict=True)
-    ]
-    arrays = [pa.array(column, kind) for (_, kind), column in zip(fields, texts, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, [name for name, _ in fields])
+    """Faulty rows with the reasons, to be mended and given again: with all that they had."""
+    columns = {name: [getattr(one, name) for one in faulty] for name in Rejected._fields}
+    arrays = {
+        name: _column(values, pa.int64() if name == "position" else None)
+        for name, values in columns.items()
+        if name not in Rejected._field_defaults or any(value is not None for value in values)
+    }
+    return pa.RecordBatch.from_arrays([*arrays.values()], [*arrays])
+
+
+def _column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
+    """Integers, or numbers, if all are; else text, which is JSON of what is none."""
+    given = [value for value in values if value is not None]
+    if kind is None and given and all(type(value) is int and abs(value) < 1 << 63 for value in given):
+        kind = pa.int64()
+    elif kind is None and given and all(type(value) in (int, float) for value in given):
+        kind = pa.float64()
+    if kind is not None:
+        return pa.array(values, kind)
+    return pa.array([None if value is None else _valid(_text(value)) for value in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=str) if isinstance(value, dict | list | tuple) else str(value)

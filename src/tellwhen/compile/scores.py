@@ -6,8 +6,10 @@ notes `changes` before and after: if it is the same even number, nothing has cha
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -166,9 +168,12 @@ def checked_score(given: Any) -> float:
 
 
 def checked_weights(given: Any) -> dict[str, float] | None:
-    """Weights by the names of attributes; raises ScoreError for what is none."""
+    """Weights by the names of attributes; raises ScoreError for what is none. JSON as text will do, as in a table."""
     if given is None:
         return None
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given)
     if not isinstance(given, Mapping):
         raise ScoreError(f"weights are a mapping from attributes to numbers, not {shown(given)}")
     return {_checked_name(name): _checked_weight(name, weight) for name, weight in given.items()}

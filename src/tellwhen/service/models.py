@@ -75,10 +75,15 @@ class SetScores(Body):
 
 
 class Rejection(BaseModel):
+    """A row that is faulty, with all that it had."""
+
     id: Any
     expression: Any
     position: int | None
     reason: str
+    score: Any = None
+    weights: Any = None
+    payload: Any = None
 
 
 class Added(BaseModel):

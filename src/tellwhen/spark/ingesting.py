@@ -58,7 +58,7 @@ def ingest(
     engine: str | None = None,
 ) -> tuple[DataFrame, DataFrame]:
     """Subscriptions (id, expression[, score, weights, payload], parsed), and the quarantine (id, expression, position,
-    reason).
+    reason[, score, weights, payload]).
 
     Expressions are text, or JSON objects as text. Of several good rows with one id the one with the greatest value in
     the column `prefer` is taken, or else the one whose expression comes first in the alphabet, or with the best score;
@@ -111,7 +111,7 @@ def ingest(
         PARSED,
     )
     quarantined = judged.where(F.col("reason").isNotNull()).select(
-        *first, "id", F.coalesce(GIVEN, text).alias("expression"), "position", "reason"
+        *first, "id", F.coalesce(GIVEN, text).alias("expression"), "position", "reason", *worth
     )
     for frame in (taken, quarantined):
         _free_with(frame, judged)
