@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import lru_cache
 from typing import Any, Literal, TypeVar, overload
@@ -573,17 +573,17 @@ class Index(Mapping[Id, Expr]):
         shard, slot = self._contents.located(id)
         return shard.texts[slot]
 
-    def texts(self, *, after: Id | None = None) -> Iterator[tuple[Id, str]]:
+    def texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
         """All ids with the texts of their expressions, nothing parsed: to list or export millions. They come in the
-        order they were added, those behind the id `after` if it is given."""
+        order they were added, beginning with the id `start` if it is given."""
         state = self._contents.state
         alive = state.alive()
         begin = 0
-        if after is not None:
-            slot = self._contents.slots(state.shard).get(checked(after))
+        if start is not None:
+            slot = self._contents.slots(state.shard).get(checked(start))
             if slot is None:
-                raise UnknownId(f"there is no subscription {after!r}, to go on behind")
-            begin = bisect_right(alive, slot)
+                raise UnknownId(f"there is no subscription {start!r}, to begin with")
+            begin = bisect_left(alive, slot)
         return ((state.ids[slot], state.shard.texts[slot]) for slot in alive[begin:])
 
     def mentioning(self, attribute: str | None = None, *, constant: Any = ANYTHING) -> list[Id]:

@@ -233,14 +233,14 @@ def test_scores_are_set(client):
 def test_pages_in_the_order_they_were_added(client):
     ids = [f"s{number}" if number % 3 else number for number in range(25)]
     good(add(client, *((id_, f"x > {number}") for number, id_ in enumerate(ids))))
-    found, after = [], {}
+    found, start = [], {}
     while True:
-        page = good(client.get("/v1/subscriptions", params={"limit": 7, **after}))
+        page = good(client.get("/v1/subscriptions", params={"limit": 7, **start}))
         assert len(page["subscriptions"]) <= 7
         found += ids_of(page)
         if page["next"] is None:
             break
-        after = {"after": page["next"], "id_type": "int" if isinstance(page["next"], int) else "str"}
+        start = {"start": page["next"], "id_type": "int" if isinstance(page["next"], int) else "str"}
     assert found == ids
     assert good(client.get("/v1/subscriptions", params={"limit": 25}))["next"] is None
 
@@ -256,13 +256,13 @@ def test_a_search(client):
         ({"constant": "Oslo"}, ["ann"]),
         ({"constant": '"Oslo"'}, ["ann"]),
         ({"mentions": "nothing"}, []),
-        ({"text": "", "mentions": "price", "after": "ann"}, ["bob"]),
+        ({"text": "", "mentions": "price", "start": "bob"}, ["bob"]),
         ({"constant": "true"}, []),
     ):
         assert ids_of(good(client.get("/v1/subscriptions", params=query))) == ids, query
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "id_type=x", "after=x&id_type=int"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "id_type=x", "start=x&id_type=int"])
 def test_pages_that_cannot_be(client, query):
     refused(client.get(f"/v1/subscriptions?{query}"), 422, "MalformedRequest")
 
@@ -272,13 +272,13 @@ def test_pages_while_subscriptions_come_and_go(client):
     stays = [f"stays{number}" for number in range(40)]
     goes = [f"goes{number}" for number in range(40)]
     good(add(client, *((id_, "x > 1") for pair in zip(stays, goes, strict=True) for id_ in pair)))
-    found, after = [], None
+    found, start = [], None
     for number in range(100):
-        page = good(client.get("/v1/subscriptions", params={"limit": 5} | ({"after": after} if after else {})))
+        page = good(client.get("/v1/subscriptions", params={"limit": 5} | ({"start": start} if start else {})))
         found += ids_of(page)
-        if (after := page["next"]) is None:
+        if (start := page["next"]) is None:
             break
-        known = [id_ for id_ in goes[number * 4 : number * 4 + 4] if id_ != after]
+        known = [id_ for id_ in goes[number * 4 : number * 4 + 4] if id_ != start]
         good(client.post("/v1/subscriptions/remove", json={"ids": known, "missing": "ignore"}))
         good(client.put(f"/v1/subscriptions/new{number}", json={"expression": "x > 2"}), 201)
     assert [id_ for id_ in found if id_ in stays] == stays
@@ -286,7 +286,21 @@ def test_pages_while_subscriptions_come_and_go(client):
     assert sum(id_.startswith("new") for id_ in found) >= number - 1
     gone = found[0]
     good(client.delete(address(gone)))
-    assert gone in refused(client.get("/v1/subscriptions", params={"after": gone}), 404, "UnknownId")
+    assert gone in refused(client.get("/v1/subscriptions", params={"start": gone}), 404, "UnknownId")
+
+
+def test_what_a_page_shows_may_be_removed_before_the_next(client):
+    good(add(client, *((number, "x > 1") for number in range(100))))
+    found, query = [], {"limit": 7, "id_type": "int"}
+    while True:
+        page = good(client.get("/v1/subscriptions", params=query))
+        found += ids_of(page)
+        good(client.post("/v1/subscriptions/remove", json={"ids": ids_of(page)}))
+        if page["next"] is None:
+            break
+        query["start"] = page["next"]
+    assert found == list(range(100))
+    assert good(client.get("/v1"))["subscriptions"] == 0
 
 
 def test_a_page_goes_on_where_others_are_removed_meanwhile(client, monkeypatch):
@@ -302,7 +316,7 @@ def test_a_page_goes_on_where_others_are_removed_meanwhile(client, monkeypatch):
     monkeypatch.setattr(tw.Index, "text", text)
     page = good(client.get("/v1/subscriptions", params={"limit": 5}))
     assert ids_of(page) == ["s0", "s4", "s5", "s6", "s7"]
-    assert page["next"] == "s7"
+    assert page["next"] == "s8"
 
 
 # events

@@ -246,7 +246,7 @@ def test_odd_ids_in_addresses(client):
     for number, id_ in enumerate(ODD_IDS):
         assert client.get(id_)["id"] == id_
         rest = [*ODD_IDS[number + 1 :], "last"]
-        assert [one["id"] for one in client.page(after=id_)["subscriptions"]] == rest
+        assert [one["id"] for one in client.page(start=id_)["subscriptions"]] == [id_, *rest]
         client.remove(id_)
         assert client.match({"x": 2}) == rest
         with pytest.raises(tw.UnknownId):
@@ -278,8 +278,8 @@ def test_pages(client):
     client.add_many({f"s{number}": f"x > {number}" for number in range(5)} | {7: "name = '5' AND x = 3"})
     page = client.page(limit=4)
     assert [one["id"] for one in page["subscriptions"]] == ["s0", "s1", "s2", "s3"]
-    assert [one["id"] for one in client.page(after=page["next"])["subscriptions"]] == ["s4", 7]
-    assert client.page(after=7) == {"subscriptions": [], "next": None}
+    assert [one["id"] for one in client.page(start=page["next"])["subscriptions"]] == ["s4", 7]
+    assert [one["id"] for one in client.page(start=7)["subscriptions"]] == [7]
 
     def ids(**query):
         return [one["id"] for one in client.page(**query)["subscriptions"]]
@@ -292,7 +292,7 @@ def test_pages(client):
     with pytest.raises(ServiceError, match="limit"):
         client.page(limit=0)
     with pytest.raises(tw.UnknownId):
-        client.page(after="nobody")
+        client.page(start="nobody")
 
 
 def test_all_of_many_pages(client):

@@ -241,7 +241,7 @@ def test_tenants_share_nothing(guarded):
     refused(client.post("/v1/explain", json={"id": "private", "event": event}, headers=bob), 404, "UnknownId")
     scores = {"scores": [{"id": "private", "score": 5}]}
     refused(client.post("/v1/scores", json=scores, headers=bob), 404, "UnknownId")
-    refused(client.get("/v1/subscriptions", params={"after": "private"}, headers=bob), 404, "UnknownId")
+    refused(client.get("/v1/subscriptions", params={"start": "private"}, headers=bob), 404, "UnknownId")
     assert client.put("/v1/subscriptions/shared", json={"expression": "b = 2"}, headers=bob).status_code == 200
 
     page = client.get("/v1/subscriptions", headers=bob).json()["subscriptions"]

@@ -218,7 +218,7 @@ def test_ids_in_addresses(client, method):
         assert answered(client.request(method, f"/v1/subscriptions/{id_}?id_type=int", **body)) == 422
     for number in (2**63, -(2**63), 10**30, "1e3", "0x10", "", "+", "9" * 5_000):
         assert answered(client.request(method, f"/v1/subscriptions/{number}?id_type=int", **body)) == 422
-    answered(client.get(f"/v1/subscriptions?after={'9' * 5_000}&id_type=int"))
+    answered(client.get(f"/v1/subscriptions?start={'9' * 5_000}&id_type=int"))
     answered(client.get("/v1/subscriptions?limit=" + "9" * 5_000))
 
 

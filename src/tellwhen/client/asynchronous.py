@@ -37,13 +37,13 @@ class AsyncClient(Calls):
 
     async def all(self) -> AsyncIterator[dict[str, Any]]:
         """All subscriptions, page after page."""
-        after: Any = None
+        start: Any = None
         while True:
-            found = await self.page(after=after, limit=1_000)
+            found = await self.page(start=start, limit=1_000)
             for one in found["subscriptions"]:
                 yield one
-            after = found["next"]
-            if after is None:
+            start = found["next"]
+            if start is None:
                 return
 
     async def live(

@@ -74,12 +74,12 @@ class Client(Calls):
 
     def all(self) -> Iterator[dict[str, Any]]:
         """All subscriptions, page after page."""
-        after: Any = None
+        start: Any = None
         while True:
-            found = self.page(after=after, limit=1_000)
+            found = self.page(start=start, limit=1_000)
             yield from found["subscriptions"]
-            after = found["next"]
-            if after is None:
+            start = found["next"]
+            if start is None:
                 return
 
     def live(self, *, subscriber: Any = None, ids: Iterable[Id] = (), filter: str | None = None) -> Iterator[Message]:

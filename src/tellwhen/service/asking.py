@@ -181,28 +181,28 @@ def shown(index: Index, id_: Any) -> dict[str, Any]:
 
 
 def page(
-    index: Index, after: Any, limit: int, text: str | None, mentions: str | None, constant: Any, ends: float
+    index: Index, start: Any, limit: int, text: str | None, mentions: str | None, constant: Any, ends: float
 ) -> dict[str, Any]:
     """Some subscriptions, in the order they were added."""
     rows: list[dict[str, Any]] = []
-    for id_ in _found(index, after, text, mentions, constant, ends):
+    for id_ in _found(index, start, text, mentions, constant, ends):
         with suppress(UnknownId):  # removed since
             rows.append(shown(index, id_))
         if len(rows) > limit:
             break
     more = len(rows) > limit
-    return {"subscriptions": rows[:limit], "next": rows[limit - 1]["id"] if more else None}
+    return {"subscriptions": rows[:limit], "next": rows[limit]["id"] if more else None}
 
 
 def _found(
-    index: Index, after: Any, text: str | None, mentions: str | None, constant: Any, ends: float
+    index: Index, start: Any, text: str | None, mentions: str | None, constant: Any, ends: float
 ) -> Iterator[Any]:
     wanted = None if text is None else text.casefold()
     named = None
     if mentions is not None or constant is not None:
         given = {} if constant is None else {"constant": constant}
         named = set(index.mentioning(mentions, **given))
-    for number, (id_, said) in enumerate(index.texts(after=after)):
+    for number, (id_, said) in enumerate(index.texts(start=start)):
         if number % LOOK_EVERY == 0 and time.monotonic() > ends:
             raise TooSlow("the search takes too long; ask for an attribute that they mention")
         if named is not None and id_ not in named:

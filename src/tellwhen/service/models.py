@@ -112,7 +112,7 @@ class Shown(BaseModel):
 
 class Page(BaseModel):
     subscriptions: list[Shown]
-    next: Id | None = Field(description="Where the next page begins: give it as `after`. None at the end.")
+    next: Id | None = Field(description="Where the next page begins: give it as `start`. None at the end.")
 
 
 # events

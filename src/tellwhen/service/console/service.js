@@ -78,13 +78,13 @@ export async function postEvent(path, event, body = {}) {
 /** One subscription. Some ids cannot be in an address: browsers take dots for folders. */
 export async function subscription(id) {
   if (["", ".", ".."].includes(id)) {
-    let after = "";
+    let start = "";
     for (;;) {
-      const page = await get(`v1/subscriptions?limit=1000&text=${encodeURIComponent(id)}${after}`);
+      const page = await get(`v1/subscriptions?limit=1000&text=${encodeURIComponent(id)}${start}`);
       const found = page.subscriptions.find((one) => one.id === id);
       if (found) return found;
       if (page.next === null) throw new Refused(404, { message: `There is no subscription ${written(id)}.` });
-      after = `&after=${encodeURIComponent(page.next)}&id_type=${typeOf(page.next)}`;
+      start = `&start=${encodeURIComponent(page.next)}&id_type=${typeOf(page.next)}`;
     }
   }
   return get(`v1/subscriptions/${encodeURIComponent(id)}?id_type=${typeOf(id)}`);

@@ -53,10 +53,10 @@ async function find() {
     if (value.trim()) asked.set(name, value);
   }
   const isSearch = asked.size > 1;
-  const after = pages.at(-1);
-  if (after !== null) {
-    asked.set("after", after);
-    asked.set("id_type", typeOf(after));
+  const start = pages.at(-1);
+  if (start !== null) {
+    asked.set("start", start);
+    asked.set("id_type", typeOf(start));
   }
   try {
     const page = await get(`v1/subscriptions?${asked}`, { signal: asking.signal });

@@ -90,13 +90,13 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         text: Annotated[str | None, Query(description="Occurs in the expression or the id.")] = None,
         mentions: Annotated[str | None, Query(description="An attribute that the expression mentions.")] = None,
         constant: Annotated[str | None, Query(description="A constant, as JSON or text.")] = None,
-        after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+        start: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
         id_type: IdType = "str",
         limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     ) -> models.Page:
         """List subscriptions, or search them, in the order they were added."""
         index = tenant_of(request).index
-        begin = None if after is None else id_of(after, id_type)
+        begin = None if start is None else id_of(start, id_type)
         found = await service.beside(
             lambda ends: asking.page(index, begin, limit, text, mentions, value_of(constant), ends)
         )
