@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -295,6 +296,22 @@ def test_a_reader_that_goes_away_and_ctrl_c():
     waiting.send_signal(signal.SIGINT)
     _, told = waiting.communicate(timeout=120)
     assert (waiting.returncode, "Traceback" in told) == (130, False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_nothing_half_written_is_left_behind(how, code):
+    waiting = started("match", "index", "-", "-o", "found.csv", stdin=subprocess.PIPE)
+    waiting.stdin.write('{"price": 1}\n' * 20_000)
+    waiting.stdin.flush()
+    while not list(Path().glob(".found*")):
+        assert waiting.poll() is None
+        time.sleep(0.05)
+    waiting.send_signal(how)
+    _, told = waiting.communicate(timeout=120)
+    assert (waiting.returncode, "Traceback" in told) == (code, False)
+    assert [path.name for path in Path().iterdir() if "found" in path.name] == []
 
 
 @pytest.mark.usefixtures("work")

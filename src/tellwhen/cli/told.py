@@ -6,7 +6,9 @@ import io
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -20,8 +22,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tellwhen.errors import TellwhenError
 
-FAILED, STOPPED, CLOSED = 1, 130, 141
-"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone."""
+FAILED, STOPPED, CLOSED, ENDED = 1, 130, 141, 143
+"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone; SIGTERM."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -51,7 +53,8 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8")  # whatever the locale is: trees are drawn with lines
         try:
-            return run(*given, **named)
+            with _tidied():
+                return run(*given, **named)
         except TellwhenError as error:
             fail(error)
         except BrokenPipeError:
@@ -66,6 +69,29 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             log.setLevel(before)
 
     return running
+
+
+class _Ended(BaseException):
+    """A supervisor wants the process to end."""
+
+
+def _end(*_: object) -> NoReturn:
+    raise _Ended
+
+
+@contextmanager
+def _tidied() -> Iterator[None]:
+    """On SIGTERM, half-written files are removed first, as on Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    except _Ended:
+        raise SystemExit(ENDED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def fail(reason: object) -> NoReturn:
