@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from http.client import HTTPConnection
 
 import pytest
 
@@ -181,6 +182,13 @@ def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
         with _connected(address, ASKING + LARGE) as idle:
             time.sleep(1.5)
             assert _rest(idle) < whole
+        kept = HTTPConnection(address.removeprefix("http://"))  # which would not connect once more
+        for _ in range(2):
+            kept.request("POST", "/v1/match", LARGE)
+            time.sleep(0.2)
+            assert len(kept.getresponse().read()) > whole
+            time.sleep(1.2)  # all is read: it may wait
+        kept.close()
 
 
 def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
