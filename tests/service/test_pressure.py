@@ -171,6 +171,7 @@ LARGE = b'{"event": {"x": 1}, "payload": true}'
 ASKING = b"POST /v1/match HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(LARGE)
 
 
+@pytest.mark.slow
 def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
     with served(tmp_path / "data") as address, Client(address) as client:
