@@ -20,7 +20,7 @@ from tellwhen.client import AsyncClient, Client, ServiceError
 from tellwhen.client.calls import Calls
 from tellwhen.client.errors import error_of
 from tellwhen.client.messages import Message, Reader
-from tellwhen.service import Keys, serving
+from tellwhen.service import Keys, Limits, serving
 from tellwhen.subscriptions import Rejected
 
 ODD_IDS = [
@@ -293,6 +293,15 @@ def test_pages(client):
         client.page(limit=0)
     with pytest.raises(tw.UnknownId):
         client.page(start="nobody")
+
+
+def test_who_sends_too_much_is_told_when_to_try_again(tmp_path):
+    with served(tmp_path / "data", limits=Limits(rate=0.5)) as address, Client(address) as client:
+        client.about()
+        with pytest.raises(ServiceError, match="requests per second are allowed") as refused:
+            client.about()
+        assert (refused.value.status, refused.value.kind, refused.value.retry_after) == (429, "TooMany", 2)
+    assert error_of(429, {"error": "TooMany", "message": "no"}, "Wed, 18 Nov").retry_after is None
 
 
 def test_all_of_many_pages(client):

@@ -9,14 +9,15 @@ from tellwhen.errors import ParseError, TellwhenError
 
 
 class ServiceError(TellwhenError):
-    """The service refuses, or cannot be understood. `status` is that of its answer, `kind` the name it gives."""
+    """The service refuses, or cannot be understood. `status` is that of its answer, `kind` the name it gives;
+    `retry_after` says in how many seconds to try again, if that helps (status 429)."""
 
-    def __init__(self, message: str, status: int, kind: str = "") -> None:
+    def __init__(self, message: str, status: int, kind: str = "", retry_after: int | None = None) -> None:
         super().__init__(message)
-        self.status, self.kind = status, kind
+        self.status, self.kind, self.retry_after = status, kind, retry_after
 
 
-def error_of(status: int, body: Any) -> TellwhenError:
+def error_of(status: int, body: Any, retry_after: str = "") -> TellwhenError:
     """The error that an answer stands for."""
     if not isinstance(body, dict) or not isinstance(body.get("message"), str):
         return ServiceError(f"the service answers with status {status}: is this its address?", status)
@@ -28,4 +29,4 @@ def error_of(status: int, body: Any) -> TellwhenError:
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, TellwhenError):
         return known(message)
-    return ServiceError(message, status, kind)
+    return ServiceError(message, status, kind, int(retry_after) if retry_after.isdecimal() else None)

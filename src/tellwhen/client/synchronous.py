@@ -37,7 +37,7 @@ def answer(call: Call, response: httpx2.Response) -> Any:
         body = None
     if response.is_success and body is not None:
         return call.read(body)
-    raise error_of(response.status_code, body)
+    raise error_of(response.status_code, body, response.headers.get("retry-after", ""))
 
 
 def unreachable(error: httpx2.HTTPError | httpx2.InvalidURL) -> TellwhenError:
