@@ -221,6 +221,29 @@ def test_a_parse_error_is_shown_at_its_place(page, shop):
     assert field.get_attribute("aria-invalid") is None
 
 
+LINE = """() => {
+  const field = document.getElementById("edit-expression"), style = getComputedStyle(field);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  return Math.floor((field.clientWidth - 2 * parseFloat(style.paddingLeft)) / pen.measureText("x").width);
+}"""
+"""How many characters fill a line of the field?"""
+PHONE = {"viewport": {"width": 360, "height": 740}}
+
+
+@pytest.mark.parametrize("page", [PHONE], ids=["phone"], indirect=True)
+def test_a_mark_at_the_end_of_a_full_line_stays_there(page, shop):
+    opened(page, shop, "subscriptions")
+    width = page.evaluate(LINE)
+    for spaces in (0, 1):
+        text = "price <".rjust(width, "(") + " " * spaces
+        page.fill("#edit-expression", text)
+        expect(page.locator("#edit-expression-error")).to_contain_text("found the end of the text")
+        field, mark = (page.locator(f"#edit-expression{one}").bounding_box() for one in ("", "-box mark"))
+        assert mark["y"] - field["y"] < 20  # the first line
+        assert field["x"] + field["width"] - mark["x"] < 40  # and its end
+
+
 @pytest.mark.slow
 def test_words_are_completed_by_keyboard(page, shop):
     opened(page, shop, "subscriptions")
@@ -374,6 +397,25 @@ def test_a_dry_run_tells_of_recent_events(page, shop):
     expect(page.locator("#match-count")).to_contain_text("0 matches")
 
 
+def test_a_dry_run_of_another_expression_is_not_shown(page, shop):
+    opened(page, shop, "subscriptions")
+    page.fill("#edit-expression", "price < 10")
+    page.click("#edit-try")
+    expect(page.locator("#tried p")).to_be_visible()
+    page.press("#edit-expression", "End")
+    page.locator("#edit-expression").press_sequentially("0")
+    expect(page.locator("#tried")).to_be_empty()
+    held = []
+    page.route("**/v1/dry-run", lambda route: held.append(route))
+    with page.expect_request("**/v1/dry-run"):
+        page.click("#edit-try")
+    page.fill("#edit-expression", "price < 20")
+    with page.expect_response("**/v1/dry-run") as answer:
+        held[0].continue_()
+    answer.value.finished()
+    expect(page.locator("#tried")).to_be_empty()
+
+
 # live
 
 
@@ -430,7 +472,51 @@ def test_what_live_lost_and_refused_is_told(page, shop):
 
 
 def tile(page, name):
-    return page.locator("#tiles div", has=page.get_by_text(name, exact=True)).locator("dd")
+    return page.locator(f"#tiles div[data-name='{name}'] dd")
+
+
+PLAN = """auto: 1,200 subscriptions
+        1,100  wait for train.destination.station.name
+          100  wait for the_name.of_an_attribute.that_is.much_too_long.for_one_line
+               (one with an OR may wait for several of them)
+candidates per event: expected not known without a profile, observed 64.0 in 120 events"""
+HEAVY = [
+    {"predicate": "any train", "subscriptions": 1100, "events": 0.5},
+    {"predicate": "train.destination.station.name STARTS WITH 'Ly'", "subscriptions": 1, "events": None},
+]
+
+
+@pytest.mark.parametrize("page", [PHONE], ids=["phone"], indirect=True)
+def test_a_narrow_dashboard_shows_all_of_it(page, shop):
+    said = stats(shop) | {"plan": PLAN, "heaviest": HEAVY, "listeners": 1, "lost": 2, "matches": 1}
+    page.route("**/v1/stats", lambda route: route.fulfill(json=said))
+    opened(page, shop, "dashboard")
+    expect(page.locator("#events-line")).to_contain_text("known in a moment")
+    expect(page.locator("#tiles div[data-name=listeners]")).to_have_text("listener1")
+    expect(page.locator("#tiles div[data-name=matches]")).to_have_text("match1")
+    expect(page.locator("#tiles div[data-name='messages lost']")).to_have_text("messages lost2")
+    expect(page.locator("#heaviest td")).to_have_text([
+        "any train", "1,100", "50 %", "train.destination.station.name STARTS WITH 'Ly'", "1", "not known",
+    ])  # fmt: skip
+    expect(page.locator("#heaviest ~ p")).to_contain_text("any x is true of an event that has an x")
+    expect(page.locator("#plan > span").nth(1)).to_have_text("1,100  wait for train.destination.station.name")
+    cut = page.evaluate(
+        """[...document.querySelectorAll("#heaviest, #heaviest *, #plan, #plan *")]
+          .filter((one) => one.getBoundingClientRect().right > 347) // where the card ends
+          .map((one) => one.outerHTML)"""
+    )
+    assert cut == []
+    assert page.evaluate("document.querySelector('#heaviest .name').getClientRects().length") == 1
+
+
+@pytest.mark.slow
+def test_the_first_rate_is_drawn(page, shop):
+    opened(page, shop, "dashboard")
+    expect(tile(page, "events per second")).to_have_text("0")
+    expect(page.locator("#events-line")).not_to_contain_text("known in a moment")
+    points = page.locator("#events-line polyline").get_attribute("points").split()
+    assert len(points) >= 2
+    assert points[0] != points[1]
 
 
 @pytest.mark.slow
@@ -463,6 +549,9 @@ def test_the_dashboard_follows_what_happens(page, shop):
         "aria-label", re.compile(r"now [1-9][\d.]*, at most \d+")
     )
     expect(page.locator("#mismatches")).to_contain_text("price20")
+    send(shop, "/v1/subscriptions/typo", {"expression": "prcie < 5"}, method="PUT")
+    expect(page.locator("#unseen")).to_contain_text("prcieprice")
+    send(shop, "/v1/subscriptions/remove", {"ids": ["typo"]})
 
 
 # keys
@@ -645,7 +734,21 @@ def test_light_and_dark_can_be_read_and_are_remembered(page, shop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [{"viewport": {"width": 360, "height": 740}}], ids=["phone"], indirect=True)
+@pytest.mark.parametrize("page", [PHONE], ids=["phone"], indirect=True)
+def test_the_form_is_one_step_from_the_list(page, shop):
+    opened(page, shop, "subscriptions")
+    page.locator("#found button").first.click()
+    expect(page.locator("#edit-id")).to_have_value("cheap")
+    page.click("#to-list")
+    expect(page.locator("#subscriptions-title")).to_be_focused()
+    page.click("#to-editor")
+    expect(page.locator("#edit-id")).to_be_focused()
+    expect(page.locator("#edit-id")).to_have_value("")
+    expect(page.locator("#editor-title")).to_be_in_viewport()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [PHONE], ids=["phone"], indirect=True)
 def test_a_narrow_page_does_not_scroll_sideways(page, shop):
     opened(page, shop)
     match(page)

@@ -26,8 +26,9 @@ async function start() {
 }
 
 function begin(about) {
-  const roles = about.roles.length < 3 ? ` · may ${about.roles.join(" and ")}` : "";
-  $("about").textContent = `tenant ${about.tenant}${roles} · version ${about.version}`;
+  const roles = about.roles.length < 3 ? [`may ${about.roles.join(" and ")}`] : [];
+  const parts = [`tenant ${about.tenant}`, ...roles, `version ${about.version}`];
+  $("about").textContent = parts.map((one) => one.replaceAll(" ", "\u00a0")).join(" · "); // it wraps between them
   $("sign-in").hidden = true;
   $("sign-out").hidden = !key.get();
   $("views").hidden = false;

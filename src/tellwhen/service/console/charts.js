@@ -41,14 +41,19 @@ export function line(place, values, { what, every, most }) {
   const now = values.length ? figure(Math.round(values.at(-1) * 10) / 10) : "not known yet";
   const { drawn, width, y } = frame(place, `${what}: now ${now}, at most ${figure(Math.round(Math.max(0, ...values)))}`, top, ROOM.bottom);
   const span = Math.min(most, Math.max(values.length, 60 / every)); // a minute at least
-  const step = (width - ROOM.left - ROOM.right) / (span - 1);
+  const step = (width - ROOM.left - ROOM.right) / span;
   const x = (at) => width - ROOM.right - (values.length - 1 - at) * step;
   if (values.length) {
-    const points = values.map((value, at) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`);
+    // A value is of the time before it: so already the first one is a line.
+    const points = [values[0], ...values].map((value, at) => `${x(at - 1).toFixed(1)},${y(value).toFixed(1)}`);
     drawn.append(
-      svg("polygon", { class: "area", points: [`${x(0)},${y(0)}`, ...points, `${x(values.length - 1)},${y(0)}`].join(" ") }),
+      svg("polygon", { class: "area", points: [`${x(-1)},${y(0)}`, ...points, `${x(values.length - 1)},${y(0)}`].join(" ") }),
       svg("polyline", { class: "line", points: points.join(" ") }),
+      svg("circle", { class: "dot", cx: x(values.length - 1), cy: y(values.at(-1)), r: 3.5 }),
     );
+  } else {
+    const middle = (ROOM.left + width - ROOM.right) / 2;
+    drawn.append(svg("text", { x: middle, y: y(top / 4), "text-anchor": "middle" }, "known in a moment"));
   }
   const minutes = Math.round(((every * span) / 60) * 10) / 10;
   drawn.append(

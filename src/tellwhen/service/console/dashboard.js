@@ -5,11 +5,13 @@ import { get } from "./service.js";
 
 const POLL_SECONDS = 2;
 const POINTS = 150; // five minutes
+const UNSEEN_MAX = 10;
 
 let polling = null;
 let asking = null;
 let before = null;
 let rates = []; // {events, matches} per second
+let planned = null; // the plan that is shown
 
 export const view = {
   start() {
@@ -81,26 +83,55 @@ function show(stats) {
   bars($("latency"), latency, "events by the time they took; the same as the table below");
   fill($("latency-table"), latency.map((one) => [one.label, one.value]));
   fill($("memory"), Object.entries(stats.bytes));
-  const mismatches = Object.entries(stats.mismatches);
-  $("mismatches").hidden = !mismatches.length;
-  $("mismatches-none").hidden = mismatches.length > 0;
-  fill($("mismatches"), mismatches);
+  fillIfAny("mismatches", Object.entries(stats.mismatches));
+  const code = (name) => (name === null ? "" : element("code", {}, ...wrapping(name)));
+  fillIfAny("unseen", Object.entries(stats.unseen).slice(0, UNSEEN_MAX).map((names) => names.map(code)));
   fill(
     $("heaviest"),
     stats.heaviest.map((one) => [
-      element("code", {}, one.predicate),
+      element("code", {}, ...wrapping(one.predicate)),
       one.subscriptions,
       { figure: one.events === null ? "not known" : `${figure(one.events * 100)} %` },
     ]),
   );
-  if ($("plan").textContent !== stats.plan) $("plan").textContent = stats.plan; // or a selection would be lost
+  if (planned !== stats.plan) plan(stats.plan); // or a selection would be lost
+}
+
+function fillIfAny(id, rows) {
+  $(id).hidden = !rows.length;
+  $(`${id}-none`).hidden = rows.length > 0;
+  fill($(id), rows);
+}
+
+/** A text with names of attributes: one that is longer than a line wraps after its dots, others not at all. */
+const wrapping = (text) =>
+  text.split(/((?:[\p{L}\p{N}_]+\.)+\p{L}[\p{L}\p{N}_]*)/u).map((part, at) => {
+    const words = part.split(/(?<=\.)/).flatMap((word, number) => (number ? [element("wbr"), word] : [word]));
+    return at % 2 ? element("span", { class: "name" }, ...words) : part;
+  });
+
+/** Each line of the plan wraps below its own words, not below its number. */
+function plan(text) {
+  planned = text;
+  const lines = text.split("\n");
+  const before = lines.flatMap((line) => line.match(/^ +(?=\d)/)?.[0].length ?? []); // spaces before numbers
+  const spare = before.length ? Math.min(...before) - 2 : 0;
+  $("plan").replaceChildren(
+    ...lines.map((line) => {
+      const shown = line.startsWith("  ") ? line.slice(spare) : line;
+      const made = element("span", {}, ...wrapping(shown));
+      made.style.setProperty("--hang", `${shown.match(/^(?: +[\d,]+)? +/)?.[0].length ?? 2}ch`);
+      return made;
+    }),
+  );
 }
 
 function tiles(figures) {
   const place = $("tiles");
   for (const [name, value] of Object.entries(figures)) {
-    let tile = [...place.children].find((one) => one.firstElementChild.textContent === name);
-    if (!tile) place.append((tile = element("div", {}, element("dt", {}, name), element("dd"))));
+    let tile = [...place.children].find((one) => one.dataset.name === name);
+    if (!tile) place.append((tile = element("div", { "data-name": name }, element("dt"), element("dd"))));
+    tile.firstElementChild.textContent = value === "1" ? name.replace(/^(match)es\b|^(\w+)s\b/, "$1$2") : name;
     tile.lastElementChild.textContent = value;
   }
 }

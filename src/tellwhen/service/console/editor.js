@@ -26,13 +26,18 @@ export function start(about, given) {
     event.preventDefault();
     save();
   });
-  $("edit-new").addEventListener("click", async () => {
-    if (!(await mayDiscard())) return;
-    put(null);
-    $("edit-id").focus();
-  });
+  $("edit-new").addEventListener("click", beginNew);
+  $("to-editor").addEventListener("click", beginNew);
   $("edit-remove").addEventListener("click", remove);
   $("edit-try").addEventListener("click", dryRun);
+  $("edit-expression").addEventListener("input", () => $("tried").replaceChildren()); // it told of another expression
+}
+
+async function beginNew() {
+  if (!(await mayDiscard())) return;
+  put(null);
+  $("editor").scrollIntoView({ block: "nearest" });
+  $("edit-id").focus();
 }
 
 /** Show a subscription to change it. */
@@ -162,8 +167,10 @@ async function remove() {
 
 async function dryRun() {
   const place = $("tried");
+  const text = expression.value;
   try {
-    const found = await post("v1/dry-run", { expression: expression.value });
+    const found = await post("v1/dry-run", { expression: text });
+    if (text !== expression.value) return;
     const words = found.events
       ? `True of ${found.matches} of the last ${count(found.events, "event")}.`
       : "No events were published yet, to try it on.";
@@ -181,6 +188,7 @@ async function dryRun() {
       element("details", {}, element("summary", {}, count(examples.length, "example")), element("ol", { class: "examples" }, ...examples)),
     );
   } catch (error) {
+    if (text !== expression.value) return;
     if (error.position !== null && error.position !== undefined) expression.say(error);
     place.replaceChildren(element("p", { class: "error" }, error.message));
   }

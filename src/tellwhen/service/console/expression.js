@@ -5,7 +5,6 @@ import { get, post } from "./service.js";
 const WORDS_MAX = 8;
 const NAME = /[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*/u;
 const BEFORE_CARET = new RegExp(`(?<![\\p{L}\\p{N}_.])${NAME.source}\\.?$`, "u");
-const COMPUTED = /[()[\]+*/%|<>=]| - /; // the attributes of an index have computed ones among them
 
 const KEYWORDS = [
   "AND", "OR", "NOT", "XOR", "XNOR", "IN (", "NOT IN (", "BETWEEN", "LIKE '", "ILIKE '", "STARTS WITH '", "ENDS WITH '",
@@ -114,7 +113,8 @@ export class ExpressionField {
         const where = lines.length > 1 ? `line ${lines.length}, column` : "column";
         words = `${where} ${[...lines.at(-1)].length + 1}: ${words}`;
         const token = text.slice(place).match(/^(?:[\p{L}\p{N}_.]+|'[^']*'?|"[^"]*"?|\S)/u)?.[0] ?? "";
-        this.mark = [place, place + token.length];
+        // At the end there is nothing to mark: the mark is empty then, right after the last word.
+        this.mark = token ? [place, place + token.length] : Array(2).fill(text.trimEnd().length);
       }
       this.field.setAttribute("aria-invalid", "true");
     } else this.field.removeAttribute("aria-invalid");
@@ -128,11 +128,11 @@ export class ExpressionField {
     const text = this.value;
     if (this.mark) {
       const [from, to] = this.mark;
-      const marked = element("mark", {}, text.slice(from, to) || "\u00a0\u00a0"); // at the end there is nothing to mark
+      const marked = element("mark");
+      marked.textContent = text.slice(from, to); // without a node in it if there is nothing: it is styled as empty
       this.behind.replaceChildren(text.slice(0, from), marked, `${text.slice(to)}\n`);
     } else this.behind.replaceChildren(`${text}\n`);
-    this.behind.style.width = `${this.field.clientWidth + 2}px`; // without the scroll bar
-    this.behind.style.height = `${this.field.offsetHeight}px`;
+    this.behind.style.right = `${this.field.offsetWidth - this.field.clientWidth - 2}px`; // without the scroll bar
     this.behind.scrollTop = this.field.scrollTop;
   }
 
@@ -147,7 +147,7 @@ export class ExpressionField {
     this.word = word;
     const low = word.toLowerCase();
     const named = Object.entries(attributes)
-      .filter(([name]) => !COMPUTED.test(name) && name.toLowerCase().includes(low))
+      .filter(([name]) => name.toLowerCase().includes(low))
       .map(([name, type]) => ({ text: quoted(name), about: type, rank: name.toLowerCase().startsWith(low) ? 0 : 2 }));
     const keywords = KEYWORDS.filter((one) => one.toLowerCase().startsWith(low)).map((text) => ({ text, about: "", rank: 1 }));
     const found = [...named, ...keywords].sort((a, b) => a.rank - b.rank).slice(0, WORDS_MAX);

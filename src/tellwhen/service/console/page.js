@@ -61,7 +61,11 @@ export function confirmed(question, yes) {
 export function fill(table, rows) {
   table.tBodies[0].replaceChildren(
     ...rows.map((cells) =>
-      element("tr", {}, ...cells.map((cell) => element("td", isFigure(cell) ? { class: "number" } : {}, shown(cell)))),
+      element(
+        "tr",
+        { role: "row" }, // on a narrow page some are drawn as something else
+        ...cells.map((cell) => element("td", { role: "cell", class: isFigure(cell) && "number" }, shown(cell))),
+      ),
     ),
   );
 }

@@ -22,6 +22,10 @@ export const view = {
       search();
     });
     $("search-form").addEventListener("input", debounced(search, 300));
+    $("to-list").addEventListener("click", () => {
+      scrollTo({ top: 0 });
+      $("subscriptions-title").focus({ preventScroll: true });
+    });
     $("page-before").addEventListener("click", () => {
       pages.pop();
       find();
