@@ -1,0 +1,199 @@
+"""Does the reference of HTTP say all that the service takes, and is each of its examples answered as it shows?
+
+The page is a story: its examples are sent in order, to a service that is empty at first. A request is a call of curl,
+or a block `body`, which is sent to what its section is about; a block `status ...` is the answer.
+"""
+
+import json
+import re
+import shlex
+from itertools import pairwise
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+import blocks
+from served import inside
+from tellwhen.service.guard import OPEN, role_for
+from tellwhen.service.news import News, message
+
+PAGE = blocks.DOCS / "reference" / "http.md"
+HEADING = re.compile(r"^### `(?P<method>[A-Z]+) (?P<path>/\S*)`$", re.M)
+ROW = re.compile(r"^\| (?P<names>`[^|]*`) \| (?P<meaning>.*) \| (?P<default>[^|]*) \|$", re.M)
+ANSWER = re.compile(r"status (\d+)")
+LIVE = "/v1/live"
+"""Its answer never ends."""
+VARYING = ("/v1", "/v1/stats")
+"""Their answers have numbers of the version, the time and the memory; the page shows what they look like."""
+
+
+class Section(NamedTuple):
+    method: str
+    path: str
+    first: int  # lines of the page
+    last: int
+    text: str  # without blocks of code
+
+
+class Example(NamedTuple):
+    line: int
+    method: str
+    address: str
+    body: str | None
+    status: int | None = None
+    answer: object = None
+
+
+def sections():
+    text = PAGE.read_text()
+    starts = [found.start() for found in re.finditer(r"^##+ ", text, re.M)]
+    for begin, end in pairwise([*starts, len(text)]):
+        if found := HEADING.match(text, begin):
+            lines = [text[:place].count("\n") + 1 for place in (begin, end)]
+            yield Section(found["method"], found["path"], *lines, blocks.FENCE.sub("", text[begin:end]))
+
+
+SECTIONS = list(sections())
+
+
+def examples():
+    """What is sent, and what is shown as its answer, if it is."""
+    asked = None
+    for block in blocks.blocks(PAGE):
+        about = next((one for one in SECTIONS if one.first <= block.line < one.last), None)
+        answered = ANSWER.fullmatch(block.title)
+        if answered:
+            asked = asked or Example(block.line, about.method, about.path.replace("{id}", "ann-1"), None)
+            yield asked._replace(status=int(answered[1]), answer=json.loads(block.code))
+            asked = None
+            continue
+        if asked:
+            yield asked
+            asked = None
+        if block.kind == "sh":
+            asked = by_curl(block)
+        elif block.title == "body":
+            asked = Example(block.line, about.method, about.path.replace("{id}", "ann-1"), block.code)
+        else:
+            assert block.title == "stream", f"line {block.line}: what is this an example of?"
+    assert asked is None
+
+
+def by_curl(block):
+    """What a call of curl sends; its key is not needed here."""
+    words = shlex.split(block.code)[1:]
+    options = {words[place]: words[place + 1] for place, word in enumerate(words) if word in ("-X", "-d", "-H")}
+    (url,) = (word for word in words if word.startswith("localhost:8080/"))
+    body = options.get("-d")
+    method = options.get("-X", "GET" if body is None else "POST")
+    return Example(block.line, method, url.removeprefix("localhost:8080"), body)
+
+
+EXAMPLES = list(examples())
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with inside(tmp_path_factory.mktemp("reference") / "data") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def described(client):
+    """What the service says of itself: operations by method and path."""
+    paths = client.get("/openapi.json").json()["paths"]
+    return {(method.upper(), path): one for path, methods in paths.items() for method, one in methods.items()}
+
+
+def queries(operation):
+    return {one["name"]: one["schema"] for one in operation.get("parameters", ()) if one["in"] == "query"}
+
+
+def body_of(operation):
+    body = operation.get("requestBody")
+    return body["content"]["application/json"]["schema"] if body else {"properties": {}}
+
+
+def names_in(schema):
+    """All names of fields, also of objects inside."""
+    if isinstance(schema, list):
+        return {name for part in schema for name in names_in(part)}
+    if not isinstance(schema, dict):
+        return set()
+    return set(schema.get("properties", ())) | {name for part in schema.values() for name in names_in(part)}
+
+
+def test_every_path_is_there_once_and_no_other(described):
+    assert sorted((one.method, one.path) for one in SECTIONS) == sorted(described)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda one: f"{one.method} {one.path}")
+def test_a_section_says_all_of_its_path(described, section):
+    operation = described[section.method, section.path]
+    query, body = queries(operation), body_of(operation)
+    needed = body.get("required", [])
+    expected = {}
+    for name, schema in {**query, **body["properties"]}.items():
+        default = schema.get("default")
+        said = default if isinstance(default, str) else json.dumps(default)
+        expected[f"`{name}`"] = "required" if name in needed else "none" if default is None else f"`{said}`"
+    assert not set(query) & set(body["properties"]), "one table cannot tell them apart"
+    assert {found["names"]: found["default"] for found in ROW.finditer(section.text)} == expected
+    for name in names_in(body):
+        assert f"`{name}`" in section.text
+    role = "none" if section.path in OPEN else f"`{role_for(section.method, section.path)}`"
+    assert f"Role: {role}." in section.text
+    has_body = any(one.body for one in EXAMPLES if section.first <= one.line < section.last)
+    assert has_body == bool(body["properties"])
+
+
+def test_every_status_is_explained(described):
+    text = PAGE.read_text()
+    for operation in described.values():
+        for status in operation["responses"]:
+            assert int(status) < 300 or f"\n| {status} | " in text
+
+
+def test_every_measurement_is_named(client):
+    (section,) = (one for one in SECTIONS if one.path == "/metrics")
+    names = set(re.findall(r"^# TYPE (\S+)", client.get("/metrics").text, re.M))
+    assert set(re.findall(r"`(tellwhen_\w+)`", section.text)) == {name for name in names if "_created" not in name}
+
+
+def test_every_example_is_answered_as_shown(client, described):
+    for one in EXAMPLES:
+        address = urlsplit(one.address)
+        if address.path == LIVE:
+            assert dict(parse_qsl(address.query)).keys() <= queries(described["GET", LIVE]).keys()
+            continue
+        content = None if one.body is None else one.body.encode()
+        answer = client.request(one.method, one.address, content=content)
+        where = f"{PAGE.name}, line {one.line}: {answer.status_code} {answer.text}"
+        if one.status is None:
+            assert answer.is_success, where
+            continue
+        assert answer.status_code == one.status, where
+        found = answer.json()
+        if address.path in VARYING:
+            assert found.keys() == one.answer.keys(), where
+            assert is_like(one.answer, found), where
+        else:
+            assert found == one.answer, where
+
+
+def is_like(shown, found):
+    """Is everything that is shown there, and of the same type?"""
+    if isinstance(shown, dict):
+        return isinstance(found, dict) and all(
+            name in found and is_like(part, found[name]) for name, part in shown.items()
+        )
+    if isinstance(shown, list):
+        return isinstance(found, list) and len(shown) <= len(found) and all(map(is_like, shown, found))
+    return type(shown) is type(found)
+
+
+def test_messages_are_written_as_shown():
+    (shown,) = (block.code for block in blocks.blocks(PAGE) if block.title == "stream")
+    match = News({"price": 12, "genre": "classics"}, ["ann-1"]).written
+    assert shown.encode() == b": connected\n\n" + match + message("lost", {"count": 3}) + b": still here\n\n"
