@@ -7,7 +7,9 @@ import threading
 import time
 from contextlib import suppress
 from http.client import HTTPConnection
+from pathlib import Path
 
+import httpx2
 import pytest
 
 from served import inside, served, wait_until
@@ -112,13 +114,14 @@ def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
         assert len(heard) == 1
 
 
-def _ended(address, *parts, within=3.0):
+def _ended(address, *parts, within=3.0, pause=0.0):
     """Does the service end a connection over which these parts are sent?"""
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=within) as connection:
         try:
             for part in parts:
                 connection.sendall(part)
+                time.sleep(pause)
             while connection.recv(65536):
                 pass
         except ConnectionError:
@@ -145,6 +148,93 @@ def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
             client.add("a", "x = 1", payload={"long": "z" * 500_000})
 
 
+def test_what_is_no_request_does_not_keep_a_connection_open(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.4)
+    whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    with served(tmp_path / "data") as address:
+        assert _ended(address, whole + b"\r\n", b"\r\n", pause=0.1)
+        assert _ended(address, whole + b"content-length: 1000\r\n\r\n", b"x", pause=0.1)
+
+
+def _answers(connection, count):
+    """So many answers of a connection."""
+    found = b""
+    while found.count(b"HTTP/1.1 200") < count:
+        piece = connection.recv(1 << 16)
+        assert piece, f"only {found.count(b'HTTP/1.1 200')} answers"
+        found += piece
+    return count
+
+
+def test_many_requests_at_once_over_one_connection(tmp_path):
+    one = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-long: " + b"y" * 900 + b"\r\n\r\n"
+    with served(tmp_path / "data") as address, _connected(address, one * 300) as connection:
+        assert _answers(connection, 300) == 300
+
+
+def test_nothing_follows_on_a_connection_that_listens(tmp_path):
+    live = b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+    with served(tmp_path / "data") as address, Client(address) as client:
+        with _connected(address, live):
+            wait_until(lambda: client.stats()["listeners"] == 1)
+        for _ in range(5):
+            with _connected(address, live + live):
+                pass
+        wait_until(lambda: client.stats()["listeners"] == 0)
+
+
+def test_a_million_errors_are_as_quick_as_one(client):
+    large = {f"a{number}": "x" for number in range(50_000)}
+    row = {"id": "a", "expression": "x = 1"}
+    for path, body in (
+        ("/v1/publish/many", {"events": [1] * 1_000_000}),
+        ("/v1/subscriptions/remove", {"ids": [[]] * 500_000}),
+        ("/v1/scores", {"scores": [1] * 500_000}),
+        ("/v1/subscriptions", {"subscriptions": [], **large}),
+        ("/v1/subscriptions", {"subscriptions": [{**row, **large}]}),
+        ("/v1/subscriptions", {"subscriptions": [{**row, "weights": large}]}),
+        ("/v1/publish", {"event": {}, **large}),
+    ):
+        content = json.dumps(body)
+        begin = time.perf_counter()
+        answer = client.post(path, content=content)
+        assert (answer.status_code, answer.json()["error"]) == (422, "MalformedRequest")
+        assert len(answer.text) < 1_000
+        assert time.perf_counter() - begin < 2
+
+
+def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.0)
+    folder = tmp_path / "data"
+    keys = Keys(folder / "keys.json")
+    keys.add("acme", ["read"], "acme")
+    with served(folder, engine="counting"):
+        pass
+    keys.remove("acme")
+    keys.add("other", ["read"])
+    with served(folder, engine="atree") as address:
+        late = keys.add("late", ["read"], "acme")
+        before = None
+        for number in range(30):
+            answer = httpx2.get(f"{address}/v1", headers={"authorization": f"Bearer {late}"})
+            assert (answer.status_code, answer.json()["error"]) == (503, "Unavailable")
+            before = _open_files() if number == 5 else before
+        assert _open_files() <= before + 2
+
+
+def _open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_lengths_of_bodies_that_are_no_numbers(tmp_path):
+    with served(tmp_path / "data") as address:
+        for length, status in ((b"0" * 5_000 + b"17", b"200"), (b"9" * 5_000, b"4"), (b"0" * 5_000, b"200")):
+            sent = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: " + length + b"\r\n\r\n"
+            with _connected(address, sent) as connection:
+                told = connection.recv(1 << 16)
+            assert told.startswith(b"HTTP/1.1 " + status), told
+
+
 def _connected(address, sent):
     """A connection whose system keeps little of what comes, and over which this is sent."""
     host, port = address.removeprefix("http://").split(":")
@@ -169,6 +259,16 @@ def _rest(connection, slow=0.0):
 
 LARGE = b'{"event": {"x": 1}, "payload": true}'
 ASKING = b"POST /v1/match HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(LARGE)
+
+
+@pytest.mark.slow
+def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.service.serving.KEEP_ALIVE_SECONDS", 0.5)
+    with served(tmp_path / "data") as address, Client(address) as client:
+        for number in range(12):
+            client.add(number, "x = 1", payload={"long": "z" * 900_000})
+        with _connected(address, ASKING.replace(b"connection: close\r\n", b"") + LARGE) as steady:
+            assert _rest(steady, slow=3.0) > 12 * 900_000  # and then it is ended: it is idle
 
 
 @pytest.mark.slow

@@ -56,8 +56,13 @@ def read_batch(raw: bytes, limits: Limits) -> Batch:
         raise MalformedRequest(told(error.errors())) from None
     batch = Batch([], asked.replace, asked.errors, [])
     for first in range(0, len(found), PIECE):
-        piece = _read_piece(found[first : first + PIECE], first, batch)
-        batch.rows.extend(row(one, one.id, limits) for one in piece)
+        for one in _read_piece(found[first : first + PIECE], first, batch):
+            try:
+                batch.rows.append(row(one, one.id, limits))
+            except TooLarge as error:
+                if batch.errors == "raise":
+                    raise
+                batch.rejected.append(Rejected(one.id, None, None, str(error), one.score, one.weights, one.payload))
     return batch
 
 

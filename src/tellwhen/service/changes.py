@@ -46,14 +46,16 @@ def apply(index: Index, change: Change) -> Any:
             # Of an id that comes twice in one change, the last one stays.
             return {"accepted": accepted, "added": len(index) - before, "rejected": rejected}
         case "remove":
-            ids = change["ids"]
+            ids = list(dict.fromkeys(change["ids"]))
             if change["missing"] == "ignore":
-                ids = list(dict.fromkeys(id_ for id_ in ids if id_ in index))
+                ids = [id_ for id_ in ids if id_ in index]
             index.remove_many(ids)
             return {"removed": len(ids)}
         case "score":
             scores = dict(change["scores"])
-            index.set_scores(scores, missing=change["missing"])
+            if change["missing"] == "ignore":
+                scores = {id_: score for id_, score in scores.items() if id_ in index}
+            index.set_scores(scores)
             return {"scored": len(scores)}
         case other:
             raise ArgumentError(f"{other!r} is no change that this version knows")

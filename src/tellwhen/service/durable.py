@@ -66,9 +66,14 @@ class DurableIndex:
             self.index.save(self._snapshot, note={"change": 0})
         self.replayed = 0
         self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
-        self._replay()
-        # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too much.
-        self.index.memory_limit = memory_limit
+        try:
+            self._replay()
+            # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too
+            # much.
+            self.index.memory_limit = memory_limit
+        except BaseException:
+            self._journal.close()
+            raise
         self._since = self.replayed  # changes since the snapshot
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._is_closed = False

@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from tellwhen.errors import FormatError, counted
+from tellwhen.errors import TellwhenError, counted
 from tellwhen.service.errors import (
     HostRefused,
     KeyRefused,
@@ -39,6 +39,9 @@ OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
 
 MANY = ("/v1/subscriptions", "/v1/subscriptions/remove", "/v1/scores", "/v1/publish/many")
 """Paths of requests that may be large."""
+
+DIGITS = 18
+"""Of the length of a body; more are not read as a number."""
 
 PORT = re.compile(r":\d+$")
 
@@ -94,7 +97,8 @@ class Guard:
     def summary(self) -> str:
         """What is served."""
         count = sum(len(tenant.index) for tenant in self._tenants.opened())
-        return f"{counted(count, 'subscription')} in {self._tenants.folder}"
+        new = ", which is new" if self._tenants.is_new else ""
+        return f"{counted(count, 'subscription')} in {self._tenants.folder}{new}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -125,7 +129,7 @@ class Guard:
     def _checked(self, scope: Scope) -> None:
         try:
             self._let_in(scope)
-        except (FormatError, OSError) as error:
+        except (TellwhenError, OSError) as error:
             if isinstance(error, ServiceError):
                 raise
             log.error("tellwhen: nobody is let in: %s", error)
@@ -134,9 +138,9 @@ class Guard:
     def _let_in(self, scope: Scope) -> None:
         state = scope["state"]
         path, headers = scope["path"], _headers(scope)
-        length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > (most := self._most(path)):
-            raise TooLarge(f"a request has at most {most:,} bytes, not {int(length):,}")
+        length = headers.get(b"content-length", b"0").lstrip(b"0")
+        if length.isdigit() and (len(length) > DIGITS or int(length) > self._most(path)):
+            raise TooLarge(f"a request has at most {self._most(path):,} bytes")
         if not self._keys.is_in_use:
             _check_host(headers)
         if path in OPEN or path.startswith("/console/"):

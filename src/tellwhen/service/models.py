@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StrictInt, StrictStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from tellwhen.errors import shown
 
 Id = Annotated[
     StrictStr | Annotated[StrictInt, Field(ge=-(1 << 63) + 1, le=(1 << 63) - 1)],
@@ -19,6 +23,18 @@ Expression = Annotated[
 ]
 Event = Annotated[dict[str, Any], Field(examples=[{"price": 12, "genre": "classics", "tags": ["used"]}])]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _numbers(given: Any) -> Any:
+    """Ends at the first that is none: to describe a million errors takes a minute, and a few gigabytes."""
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+            told = {"name": shown(name), "value": shown(value)}
+            raise PydanticCustomError("number", "{name} is weighed by a number, not by {value}", told)
+    return given
+
+
+Weights = Annotated[dict[str, Finite], BeforeValidator(_numbers)]
 Where = Annotated[
     dict[str, Any] | None,
     Field(description="Only subscriptions whose payloads have these values.", examples=[{"subscriber": "ann"}]),
@@ -30,6 +46,16 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown(cls, given: Any) -> Any:
+        """Ends at the first: as above."""
+        for name in given if isinstance(given, dict) else ():
+            if name not in cls.model_fields:
+                told = {"name": shown(name), "there": ", ".join(cls.model_fields)}
+                raise PydanticCustomError("unknown", "there is no {name} here, but {there}", told)
+        return given
+
 
 # subscriptions
 
@@ -39,7 +65,7 @@ class Given(Body):
 
     expression: Expression
     score: Finite | None = Field(None, description="What it is worth: `top-k` takes the highest.", examples=[2.5])
-    weights: dict[str, Finite] | None = Field(None, description="Of its attributes, for relaxed ranking.")
+    weights: Weights | None = Field(None, description="Of its attributes, for relaxed ranking.")
     payload: dict[str, Any] | None = Field(
         None,
         description="JSON of your own; `subscriber` in it says who hears of matches.",
@@ -52,7 +78,7 @@ class Subscription(Given):
 
 
 class AddMany(Body):
-    subscriptions: list[Subscription]
+    subscriptions: Annotated[list[Subscription], FailFast()]
     replace: bool = Field(False, description="Replace those whose ids are taken.")
     errors: Literal["raise", "quarantine"] = Field(
         "raise", description="One faulty subscription refuses all, or only itself."
@@ -60,7 +86,7 @@ class AddMany(Body):
 
 
 class RemoveMany(Body):
-    ids: list[Id]
+    ids: Annotated[list[Id], FailFast()]
     missing: Literal["raise", "ignore"] = "raise"
 
 
@@ -70,7 +96,7 @@ class Score(Body):
 
 
 class SetScores(Body):
-    scores: list[Score]
+    scores: Annotated[list[Score], FailFast()]
     missing: Literal["raise", "ignore"] = "raise"
 
 
@@ -126,7 +152,7 @@ class Publish(Body):
 
 
 class PublishMany(Body):
-    events: list[Event]
+    events: Annotated[list[Event], FailFast()]
     where: Where = None
 
 
@@ -134,7 +160,7 @@ class TopK(Body):
     event: Event
     k: Annotated[int, Field(ge=1, le=10_000)] = 10
     relaxed: bool = Field(False, description="Not all of a subscription need be true.")
-    weights: dict[str, Finite] | None = None
+    weights: Weights | None = None
     where: Where = None
 
 
@@ -222,4 +248,3 @@ class Refusal(BaseModel):
     error: str = Field(examples=["ParseError"])
     message: str = Field(examples=["expected a constant or an attribute, found the end of the text"])
     position: int | None = None
-    rejected: list[Rejection] | None = None

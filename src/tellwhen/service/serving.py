@@ -24,6 +24,8 @@ from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import data_folder
 
 SWITCH_SECONDS = 0.0005
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays."""
 SHUTDOWN_SECONDS = 3
 """How long those who listen may take to leave."""
 
@@ -93,11 +95,13 @@ def _prepared(
     console: bool = True,
 ) -> tuple[uvicorn.Config, socket.socket]:
     """All that can go wrong before it runs: nothing is left open then."""
+    if folder.is_file():
+        raise ArgumentError(f"{folder} is a file; build an index of it first: tellwhen build {folder} -o index")
     data = data_folder(folder)
     if not is_loopback(host) and not (data / "keys.json").exists():
         raise ArgumentError(
             f"{host} can be reached from other machines, and there are no keys; make one: "
-            f"tellwhen keys add {data} NAME --role manage"
+            f"tellwhen keys add {data} NAME --role read --role publish --role manage"
         )
     if (certificate is None) != (private_key is None):
         raise ArgumentError("TLS needs two files: a certificate and its private key")
@@ -117,7 +121,7 @@ def _prepared(
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         lifespan="on",
     )

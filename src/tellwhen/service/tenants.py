@@ -10,12 +10,13 @@ import logging
 import os
 import re
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tellwhen.errors import ArgumentError, FormatError
+from tellwhen.errors import ArgumentError, FormatError, TellwhenError
 from tellwhen.index import Index
 from tellwhen.persistence.directory import MANIFEST
 from tellwhen.schema import Schema
@@ -31,6 +32,8 @@ from tellwhen.warehouse.versions import CURRENT, current
 log = logging.getLogger("tellwhen")
 
 FOLLOW_SECONDS = 2.0
+AGAIN_SECONDS = 10.0
+"""A tenant that could not be opened is not tried again before: it may be large."""
 OURS = r"tenants|lock|keys\.json(\.\w+)?|lost\+found"
 """What may be in a folder of a service; the last one is in every new file system."""
 
@@ -105,7 +108,9 @@ class Tenants:
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
         self._engine, self._schema, self._memory_limit = engine, Schema.of(schema), memory_limit
         self._opened: dict[str, Tenant] = {}
+        self._failed: dict[str, tuple[float, Exception]] = {}  # when, and why
         self._lock = threading.Lock()
+        self.is_new = not self._data.exists()
         self._held = None if _is_version(folder) else _hold(self._data)
         try:
             for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
@@ -137,15 +142,25 @@ class Tenants:
 
     def _open(self, name: str) -> Tenant:
         with self._lock:
+            at, error = self._failed.get(name, (0.0, None))
+            if error is not None and time.monotonic() < at + AGAIN_SECONDS:
+                raise error
             if name not in self._opened:
-                kept = self._kept(name)
                 try:
-                    self._check(name, kept.index)
-                except ArgumentError:
-                    kept.close()
+                    self._opened[name] = Tenant(name, self._checked(name), self._limits)
+                except (TellwhenError, OSError) as error:
+                    self._failed[name] = time.monotonic(), error
                     raise
-                self._opened[name] = Tenant(name, kept, self._limits)
             return self._opened[name]
+
+    def _checked(self, name: str) -> DurableIndex | Followed:
+        kept = self._kept(name)
+        try:
+            self._check(name, kept.index)
+        except ArgumentError:
+            kept.close()
+            raise
+        return kept
 
     def _kept(self, name: str) -> DurableIndex | Followed:
         if not _is_version(self._folder):
