@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from tellwhen.errors import counted as plural
 from tellwhen.lang.compute import names_in
 from tellwhen.lang.values import flatten, is_present
 from tellwhen.schema import Schema
+from tellwhen.spelling import nearest
 
 SHOWN = 10
 
@@ -25,7 +25,7 @@ class Fit(NamedTuple):
     """What `Index.unmatched_attributes` returns; print it. Empty, and so false, if everything fits."""
 
     missing: dict[str, str | None]
-    """Attributes that subscriptions ask for and no event has, with the most similar one that is not asked for."""
+    """Attributes that subscriptions ask for and no event has, with the most similar one that events have."""
     unused: list[str]
     """Attributes of events that no subscription asks for."""
     wrong: dict[str, int]
@@ -80,12 +80,14 @@ def fit(counts: Counts, names: Iterable[str]) -> Fit:
 
 
 def missing_in(carried: Iterable[str], names: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
-    """What subscriptions ask for that is not among what events carry, each with the nearest name of what nobody asks
-    for; and all of the latter."""
+    """What subscriptions ask for that is not among what events carry, each with the nearest name that they do; and what
+    nobody asks for."""
     asked = dict.fromkeys(part for name in names for part in names_in(name))
     there = dict.fromkeys(carried)
     unused = [name for name in there if name not in asked]
-    return {name: _nearest(name, unused) for name in asked if name not in there}, unused
+    missing = [name for name in asked if name not in there]
+    # What nobody asks for is the better guess; but others may ask for what was meant.
+    return {name: nearest(name, unused, 0.6) or nearest(name, list(there), 0.75) for name in missing}, unused
 
 
 def carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -97,10 +99,3 @@ def carried(events: pa.Table | Iterable[Mapping[str, Any]]) -> Iterator[str]:
     else:
         for event in events:
             yield from (name for name, value in flatten(event).items() if is_present(value))
-
-
-def _nearest(name: str, others: list[str]) -> str | None:
-    """Another name that differs in its case, its dots, or a few letters."""
-    plain = {other.lower().replace("_", "").replace(".", ""): other for other in others}
-    near = get_close_matches(name.lower().replace("_", "").replace(".", ""), plain, 1, cutoff=0.6)
-    return plain[near[0]] if near else None

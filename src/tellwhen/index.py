@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tellwhen import exchange
 from tellwhen.contents import Contents, State
+from tellwhen.encode.computed import taken_families
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
@@ -24,7 +25,7 @@ from tellwhen.heaviest import Heavy, heaviest
 from tellwhen.ids import Id, checked
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.lang.ast import Expr
-from tellwhen.lang.compute import names_in
+from tellwhen.lang.compute import names_in, term_of
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lang.read import Given
@@ -401,9 +402,9 @@ class Index(Mapping[Id, Expr]):
 
     def _look(self, state: State) -> None:
         """Log what subscriptions ask for and recent events lack, if they have something of a similar name instead."""
-        missing, _ = missing_in(self._recent.carried(), state.asked())
+        missing, unused = missing_in(self._recent.carried(), state.asked())
         for name, near in missing.items():
-            if near is not None and name not in self._told:
+            if near in unused and name not in self._told:
                 self._told.add(name)
                 log.warning(
                     "tellwhen: subscriptions ask for %s, which no recent event has; they have %s, which nobody asks "
@@ -637,6 +638,24 @@ class Index(Mapping[Id, Expr]):
         used = [state.attributes.by_name[name] for name in state.asked() if not is_lacking(name)]
         found = {a.shown: " or ".join(sorted(a.families)) for a in used}
         return found | self._schema.types
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What subscriptions ask of events, with the types: of a computed value, what it is computed from.
+
+        >>> import tellwhen as tw
+        >>> tw.Index().add(1, "price * qty > 5 AND lower(city) = 'rome'").add(2, "price < 3 OR cars[no > 3]").attributes
+        {'price': 'number', 'qty': 'number', 'city': 'string', 'cars': 'any'}
+        """
+        state = self._contents.state
+        found: dict[str, set[str]] = {}
+        for name in state.asked():
+            if is_computed(name):
+                for part, family in taken_families(term_of(name)).items():
+                    found.setdefault(part, set()).update([family] if family else [])
+            else:
+                found.setdefault(name, set()).update(state.attributes.by_name[name].families)
+        return {name: " or ".join(sorted(types)) or "any" for name, types in found.items()} | self._schema.types
 
     @property
     def computed_from(self) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -12,12 +13,16 @@ from tellwhen.lang.ast import Expr
 from tellwhen.lang.parser import parse_stored
 from tellwhen.lint import canonical, hints, look, odd_predicates, warnings
 from tellwhen.schema import Schema
+from tellwhen.spelling import doubtful_names, names_of
 from tellwhen.subscriptions import Rejected, as_subscription, read_subscription, rows_of
 
 SHOWN = 20
 
 COMPARED_MAX = 16
 """Expressions that look alike and are compared."""
+
+SINGLE_MAX, NAMES_MAX = 200, 5_000
+"""Attributes that only one asks for, and all of them, up to which their spelling is compared."""
 
 
 class Finding(NamedTuple):
@@ -59,13 +64,21 @@ class Report(NamedTuple):
         return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 
-def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, against: Index | None = None) -> Report:
+def validate(
+    subscriptions: Any,
+    schema: Any = None,
+    *,
+    lint: bool = True,
+    against: Index | None = None,
+    attributes: Iterable[str] = (),
+) -> Report:
     """Check subscriptions, in any form that `add_many` takes: every faulty one with the position and the reason.
 
     With `lint` it also warns of those that are always or never true of single values, that are undefined whatever the
     event, that have branches which another one covers, or that say the same as another one; and it hints at exclusions
-    that leave out events without the attribute. `against` is an index that they are to be added to: those that say the
-    same as one in it are told, too, which takes as long as parsing all of it.
+    that leave out events without the attribute, and at names that are probably misspelt. `against` is an index that
+    they are to be added to: those that say the same as one in it are told, too, which takes as long as parsing all of
+    it. `attributes` are names that events have, beside those that subscriptions ask for.
 
     >>> import tellwhen as tw
     >>> print(tw.validate({"a": "x > 5 AND x < 3", "b": "x >", "c": "NOT tag IN ('t')", "d": "NOT tag IN ('t')"}))
@@ -82,7 +95,7 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, again
     rows, count = rows_of(subscriptions), 0
     findings: list[Finding] = []
     seen: set[Any] = set()
-    known = _Known()
+    known, names = _Known(), _Names({*attributes, *types.types, *(() if against is None else against.attributes)})
     if against is not None and lint:
         for id_, text in against.texts():
             known.add(id_, text, look(parse_stored(text)).key)
@@ -101,7 +114,8 @@ def validate(subscriptions: Any, schema: Any = None, *, lint: bool = True, again
                 findings.append(Finding.error(Rejected.of(row, error)))
         if lint:
             findings += _linted(good, known, types)
-    return Report(count, findings)
+            names.add(good)
+    return Report(count, findings + names.findings())
 
 
 class _Known:
@@ -118,6 +132,32 @@ class _Known:
         others = [(other, text) for other, text in self._by_key.get(key, ()) if other != id_][:COMPARED_MAX]
         said = canonical(expression) if others else None
         return next((other for other, text in others if canonical(parse_stored(text)) == said), None)
+
+
+class _Names:
+    """Which attributes are asked for only once?"""
+
+    def __init__(self, known: set[str]) -> None:
+        self._known = known
+        self._by_name: dict[str, tuple[Any, str] | None] = {}  # the only one that asks for it; None if there are more
+
+    def add(self, good: list[tuple[Any, Expr, str]]) -> None:
+        for id_, expression, text in good:
+            for name in names_of(expression):
+                self._by_name[name] = None if name in self._by_name else (id_, text)
+
+    def findings(self) -> list[Finding]:
+        """Hints at names that nobody else has, unless there are so many that this is how they are."""
+        single = {name: one for name, one in self._by_name.items() if one is not None and name not in self._known}
+        if len(single) > SINGLE_MAX or len(self._by_name) > NAMES_MAX:
+            return []
+        known = {*self._known, *self._by_name} - single.keys()
+        found = []
+        for id_, text in dict.fromkeys(single.values()):
+            expression = parse_stored(text)
+            found += [Finding("hint", id_, text, None, reason) for reason in doubtful_names(expression, known)]
+            known |= names_of(expression).keys()
+        return found
 
 
 def _linted(good: list[tuple[Any, Expr, str]], known: _Known, schema: Schema) -> list[Finding]:

@@ -116,7 +116,7 @@ def test_an_id_that_is_no_integer(client, method):
         ({"expression": "a MATCHES '('"}, "ParseError", "RE2"),
         ({"expression": {"nonsense": 1}}, "ExpressionError", "nonsense"),
         ({"expression": "a = 1", "weights": {"b": 1}}, "ScoreError", "no attribute b"),
-        ({"expression": "a = 1", "scor": 1}, "MalformedRequest", "scor: Extra inputs"),
+        ({"expression": "a = 1", "scor": 1}, "MalformedRequest", "there is no 'scor' here, but expression, "),
         ({"expression": "a = 1", "score": "high"}, "MalformedRequest", "score: "),
         ({"expression": "a = 1", "payload": [1]}, "MalformedRequest", "payload: "),
         ({"expression": 5}, "MalformedRequest", "expression"),
@@ -177,6 +177,22 @@ def test_rows_of_wrong_types_are_named_or_kept_out(client):
     assert reasons[6].startswith("score: ")
     assert all(reasons)
     assert "tellwhen_rejected_total" in client.get("/metrics").text
+
+
+def test_an_expression_that_is_too_long_is_kept_out_alone(client):
+    rows = [{"id": "a", "expression": "x = 1"}, {"id": "b", "expression": "x = " + "1" * 120_000, "score": 3}]
+    refused(client.post("/v1/subscriptions", json={"subscriptions": rows}), 413, "TooLarge")
+    answer = good(client.post("/v1/subscriptions", json={"subscriptions": rows, "errors": "quarantine"}))
+    assert (answer["accepted"], [(one["id"], one["score"]) for one in answer["rejected"]]) == (1, [("b", 3.0)])
+
+
+def test_only_what_is_there_is_counted(client):
+    good(add(client, ("a", "x = 1"), ("b", "x = 1")))
+    scores = [{"id": "a", "score": 1}, {"id": "z", "score": 1}]
+    assert good(client.post("/v1/scores", json={"scores": scores, "missing": "ignore"})) == {"scored": 1}
+    assert good(client.post("/v1/subscriptions/remove", json={"ids": ["a", "a"]})) == {"removed": 1}
+    ids = {"ids": ["a", "b", "b"], "missing": "ignore"}
+    assert good(client.post("/v1/subscriptions/remove", json=ids)) == {"removed": 1}
 
 
 def test_a_large_batch_is_read_as_a_small_one(tmp_path):
@@ -482,6 +498,17 @@ def test_validation(client):
     assert answer["error"]["position"] == 7
     assert "expected a constant" in answer["error"]["message"]
     assert good(client.post("/v1/validate", json={"expression": "a < 1 AND a > 2"}))["hints"]
+    good(add(client, ("a", "lower(station) = 'basel' AND delay > 5")))
+    good(client.post("/v1/publish", json={"event": {"vehicle": {"seats": 5}, "planned": 1, "actual": 1}}))
+    for expression, hints in (
+        ("dealy > 5", ["nobody else asks for dealy; did you mean delay?"]),
+        ("station = Basel", ["Basel is an attribute here; if it is text, write 'Basel'"]),
+        ("vehicle.seatz > 5", ["nobody else asks for vehicle.seatz; did you mean vehicle.seats?"]),
+        ("station = 'Basel' AND actual = planned AND vehicle.seats > 1", []),
+        ("quite_new = 1", []),
+    ):
+        assert good(client.post("/v1/validate", json={"expression": expression}))["hints"] == hints
+    assert good(client.get("/v1/attributes")) == {"station": "string", "delay": "number"}
     for body in ({}, {"expression": None}, {"expression": 1}, {"expression": []}):
         refused(client.post("/v1/validate", json=body), 422, "MalformedRequest")
 
@@ -620,7 +647,18 @@ def test_what_is_not_posted_to_a_path_is_refused_as_ever(client):
     for path in ("/v1/publish", "/v1/publish/many", "/v1/match", "/v1/top-k", "/v1/explain", "/v1/scores"):
         answer = client.get(path)
         assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
-    assert client.post("/v1/publish?x=1", json={"event": {}}).status_code == 200
+
+
+def test_parameters_that_are_none(client):
+    """What is misspelt would change nothing, or show too much."""
+    for path, there in (
+        ("/v1/subscriptions?q=ann", "there are text, mentions, "),
+        ("/v1/live?subscribers=ann", "subscriber, "),
+    ):
+        assert there in refused(client.get(path), 422, "MalformedRequest")
+    assert "there is none" in refused(client.post("/v1/publish?x=1", json={"event": {}}), 422, "MalformedRequest")
+    assert "there is none" in refused(client.get("/v1/stats?x"), 422, "MalformedRequest")
+    assert client.get("/?x=1").status_code == 200
 
 
 def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, monkeypatch):

@@ -124,7 +124,7 @@ def test_answers_are_those_of_an_index(client):
     assert client.publish_many(events) == [index.match(event) for event in events]
     assert client.publish_many(iter(events), where=where) == [index.match(event, where=where) for event in events]
     assert [one["id"] for one in client.all()] == list(index)
-    assert client.types() == index.types
+    assert client.attributes() == index.attributes
     for id_ in list(index)[:5]:
         shown = client.get(id_)
         assert (shown["expression"], shown["score"], shown["weights"], shown["payload"]) == (

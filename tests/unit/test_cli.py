@@ -398,6 +398,26 @@ def test_what_was_faulty_is_mended_and_given_again_whole(kind):
 
 
 @pytest.mark.usefixtures("work")
+def test_mistakes_that_people_make():
+    lines("more.jsonl", [{"id": 1, "expression": "price < 20", "prio": 3}, {"id": 2, "expression": "prcie < 5"}])
+    done = run("build", "more.jsonl", "-o", "more")
+    assert "prio is not used (1 row): put it into the payload" in done.stderr
+    Path("more.csv").write_text("id,expression,who,score\na,price < 2,ann,\nb,price < 3,,two\n")
+    done = run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
+    assert "who is not used (1 row)" in done.stderr
+    assert "more.csv, row 2: a score is a number, not 'two'" in Path("faulty.jsonl").read_text()
+    assert "not used" not in run("build", "rules.jsonl", "-o", "again").stderr
+    found = run("validate", "more.jsonl").stdout
+    assert "hint: 2: nobody else asks for prcie; did you mean price?" in found
+    Path("array.json").write_text('[{"price": 12}]')
+    assert "one object per line, and no array" in told(run("match", "index", "array.json", code=1))
+    Path("event.json").write_text('{"price": 12}')
+    assert "event.json is a file: write @event.json" in told(run("explain", "index", "cheap", "event.json", code=1))
+    os.makedirs("served/tenants/default")
+    assert "a service keeps its indexes in tenants/<name>/index" in told(run("inspect", "served", code=1))
+
+
+@pytest.mark.usefixtures("work")
 def test_text_that_is_no_utf8():
     Path("latin.csv").write_bytes("id,expression\na,city = 'K\xf6ln'\n".encode("latin-1"))
     Path("latin.jsonl").write_bytes('{"id": "a", "expression": "city = \'K\xf6ln\'"}\n'.encode("latin-1"))

@@ -219,7 +219,8 @@ def one_event(text: str) -> dict[str, Any]:
     try:
         event = json.loads(text)
     except (ValueError, RecursionError) as error:
-        fail(f"an event is a JSON object, @file or -: {error}")
+        is_file = len(text) < 256 and Path(text).is_file()
+        fail(f"{text} is a file: write @{text}" if is_file else f"an event is a JSON object, @file or -: {error}")
     if not isinstance(event, dict):
         fail(f"an event is a JSON object, not {text[:60]}")
     return event

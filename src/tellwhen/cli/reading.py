@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
@@ -112,8 +113,15 @@ Faults = list[Rejected] | None
 """Where lines go that are no subscriptions; without it, the first one is an error."""
 
 
-def subscriptions(path: str, given: str | None = None, faults: Faults = None) -> Iterator[Any]:
-    """Rows for `add_many`."""
+NOTED = (*COLUMNS, "position", "reason")
+"""What is read of a row, or was written into it by us."""
+
+
+def subscriptions(
+    path: str, given: str | None = None, faults: Faults = None, unused: Counter[str] | None = None
+) -> Iterator[Any]:
+    """Rows for `add_many`. What else they have is counted in `unused`, by name."""
+    unused = Counter() if unused is None else unused
     kind = format_of(path, given)
     if kind in ("parquet", "arrow"):
         for table in _tables(path, kind):
@@ -121,11 +129,11 @@ def subscriptions(path: str, given: str | None = None, faults: Faults = None) ->
         return
     with _lines(path) as lines:
         if kind == "csv":
-            yield from _csv_subscriptions(path, lines, faults)
+            yield from _csv_subscriptions(path, lines, faults, unused)
         elif kind == "text":
             yield from ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
         else:
-            yield from _json_subscriptions(path, lines, faults)
+            yield from _json_subscriptions(path, lines, faults, unused)
 
 
 csv.field_size_limit(1 << 26)
@@ -151,22 +159,23 @@ def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[dict[st
         raise FormatError(f"{path}, line {reader.line_num}: {error}") from None
 
 
-def _csv_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:
+def _csv_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Counter[str]) -> Iterator[Any]:
     for number, row in enumerate(_cells(path, lines, faults), 1):
         if number == 1:
             _require(path, row)
         try:
             score = float(row["score"]) if row.get("score") else None
-        except ValueError as error:
-            told = f"{path}, row {number}: {error}"
+        except ValueError:
+            told = f"{path}, row {number}: a score is a number, not {shown(row['score'])}"
             if faults is None:
                 raise FormatError(told) from None
             faults.append(Rejected.of(row, FormatError(told)))
             continue
+        unused.update(name for name, cell in row.items() if cell and name not in NOTED)
         yield row["id"], row["expression"] or "", score, row.get("weights") or None, row.get("payload") or None
 
 
-def _json_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[Any]:
+def _json_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Counter[str]) -> Iterator[Any]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -180,6 +189,7 @@ def _json_subscriptions(path: str, lines: IO[str], faults: Faults) -> Iterator[A
                 raise
             faults.append(Rejected(None, line.strip(), None, str(error)))
             continue
+        unused.update(row.keys() - NOTED)
         yield tuple(row.get(name) for name in COLUMNS)
 
 
@@ -196,7 +206,8 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
         hint = "; every line is one object: `jq -c` writes them so" if str(line).strip(" b'\\n\r") in ("{", "[") else ""
         raise EventError(f"{path}, line {number}: this is no JSON: {error}{hint}") from None
     if not isinstance(found, dict):
-        raise EventError(f"{path}, line {number}: this is no JSON object: {shown(found)}")
+        hint = "; one object per line, and no array: `jq -c '.[]'` writes them so" if isinstance(found, list) else ""
+        raise EventError(f"{path}, line {number}: this is no JSON object: {shown(found)}{hint}")
     return found
 
 

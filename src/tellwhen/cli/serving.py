@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +45,7 @@ def serve(
         from tellwhen import service
     except ImportError as error:
         fail(f"{error.name} is missing: pip install 'tellwhen[service]'")
+    logging.getLogger("tellwhen").setLevel(logging.WARNING)  # of a service, the log is all that is seen
     service.serve(
         folder,
         host=host,
@@ -88,6 +90,8 @@ def add(
 
     Example: tellwhen keys add data shop --role publish --role read
     """
+    if not folder.exists():
+        told.print(f"{folder} is new", soft_wrap=True)
     print(_keys(folder).add(name, role, tenant, rate))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,10 +42,13 @@ def declared_schema(file: Path | None, strict: bool) -> tw.Schema:
 
 def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected] | None = None) -> Iterator[Any]:
     """The subscriptions of all files; afterwards, they are indexed."""
+    unused: Counter[str] = Counter()
     for file in files:
-        for row in subscriptions(file, form, faults):
+        for row in subscriptions(file, form, faults, unused):
             doing.advance(1)
             yield row
+    for name, count in unused.items():
+        told.print(f"{name} is not used ({counted(count, 'row')}): put it into the payload", markup=False)
     doing.now("indexing")
 
 

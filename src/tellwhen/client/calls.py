@@ -221,7 +221,7 @@ class Calls(Sends):
         """What is served, and what the key may do."""
         return self._send(Call("GET", "/v1", _whole))
 
-    def types(self) -> Any:
+    def attributes(self) -> Any:
         """The attributes that subscriptions ask for, with their types."""
         return self._send(Call("GET", "/v1/attributes", _whole))
 

@@ -117,7 +117,8 @@ class _Parser(TermParser):
                 return operands[0]
             word = keyword(token)
             if word not in CONNECTIVES:
-                self.fail(f"expected AND, OR, XOR, XNOR or {closing or 'the end'}, found {show(token)}")
+                hint = "; write AND" if token[:1] == "&" else ""
+                self.fail(f"expected AND, OR, XOR, XNOR or {closing or 'the end'}, found {show(token)}{hint}")
             binding = BINDING[word]
             depth -= self._reduce(operands, operators, indexes, binding + 1)
             # Equal operators wait, so that a chain of n operands becomes a node in one step.
@@ -202,6 +203,9 @@ class _Parser(TermParser):
         operator = COMPARISON.get(token)
         if operator is not None:
             self.at += 1
+            if token == "=" and (order := self.tokens[self.at]) in (">", "<"):
+                self.at -= 1
+                self.fail(f"={order} is written {order}=")
             right = self._value()
             if isinstance(left, str) and not isinstance(right, Term):
                 return Predicate(left, operator, right)  # type: ignore[arg-type]

@@ -125,7 +125,8 @@ def _read_manifest(root: Path) -> dict[str, Any]:
     try:
         return read_checked(root / MANIFEST, FORMAT)
     except (FileNotFoundError, NotADirectoryError):
-        raise FormatError(f"there is no index in {root}: {MANIFEST} is missing") from None
+        served = "; a service keeps its indexes in tenants/<name>/index" if (root / "tenants").is_dir() else ""
+        raise FormatError(f"there is no index in {root}: {MANIFEST} is missing{served}") from None
 
 
 def read_checked(file: Path, version: int) -> dict[str, Any]:

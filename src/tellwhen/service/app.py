@@ -9,17 +9,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import tellwhen as tw
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import TellwhenError, shown
 from tellwhen.service import models
 from tellwhen.service.answering import Service, refusal
 from tellwhen.service.bodies import told
+from tellwhen.service.errors import MalformedRequest
 from tellwhen.service.guard import Guard
 from tellwhen.service.keys import Keys
 from tellwhen.service.routes.events import add_events
@@ -81,6 +82,7 @@ def create_app(
         redoc_url=None,
         lifespan=living,
         responses=ERRORS,
+        dependencies=[Depends(_refuse_unknown)],
     )
     _answer_errors(app)
     add_events(app, service)  # first: the routes are tried in this order
@@ -91,11 +93,20 @@ def create_app(
     if console and CONSOLE.is_dir():
         app.mount("/console", StaticFiles(directory=CONSOLE), name="console")
 
-        @app.get("/", include_in_schema=False)
-        async def home() -> Response:
+        async def home(_: Request) -> Response:
             return FileResponse(CONSOLE / "index.html")
 
+        app.add_route("/", home, include_in_schema=False)
+
     return Guard(Straight(app), keys, tenants, limits)
+
+
+def _refuse_unknown(request: Request) -> None:
+    """A parameter that is not known is probably misspelt, and would otherwise change nothing."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    if (strange := next((name for name in request.query_params if name not in known), None)) is not None:
+        there = f"there are {', '.join(known)}" if known else "there is none"
+        raise MalformedRequest(f"there is no parameter {shown(strange)}; {there}")
 
 
 def _answer_errors(app: FastAPI) -> None:

@@ -13,11 +13,13 @@ from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.index import Index
 from tellwhen.lang.explain import Explanation
 from tellwhen.lang.read import read
+from tellwhen.lang.values import flatten
 from tellwhen.service import models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
 from tellwhen.service.live import by_subscriber
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
+from tellwhen.spelling import names_of
 from tellwhen.validation import validate
 
 EXAMPLES_MAX = 10
@@ -108,6 +110,7 @@ def stats(tenant: Tenant) -> dict[str, Any]:
         "lost": tenant.live.lost,
         "bytes": said["bytes"],
         "mismatches": said["mismatches"],
+        "unseen": said["unseen"],
         "journal_bytes": tenant.kept.journal_bytes,
         "failure": tenant.kept.failure,
     }
@@ -146,15 +149,17 @@ def _reason(found: Explanation) -> dict[str, Any]:
     return {"label": found.label, "value": found.value, "note": found.note, "parts": parts}
 
 
-def validated(index: Index, expression: Any, limits: Limits) -> dict[str, Any]:
+def validated(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
     """Is it an expression, and is it probably meant?"""
+    index = tenant.index
     try:
         one = alone(index, expression, limits)
     except TellwhenError as error:
         told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
-    hints = [finding.reason for finding in validate({0: expression}, index.schema).findings]
-    return {"ok": True, "error": None, "hints": hints, "attributes": list(one.types), "text": str(one[0])}
+    known = {*index.attributes, *(name for event in list(tenant.recent) for name in flatten(event))}
+    hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=known).findings]
+    return {"ok": True, "error": None, "hints": hints, "attributes": list(names_of(one[0])), "text": str(one[0])}
 
 
 def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:

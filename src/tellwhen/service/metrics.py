@@ -25,7 +25,10 @@ class Metrics:
         self.rejected = Counter("tellwhen_rejected", "Subscriptions that were refused.", **given)
         self.requests = Counter("tellwhen_requests", "Requests, by path and status.", ["path", "status"], **given)
         self.match_seconds = Histogram(
-            "tellwhen_match_seconds", "From an event to the ids of its matches.", buckets=SECONDS, **given
+            "tellwhen_match_seconds",
+            "From an event to the ids of its matches; one that is published alone.",
+            buckets=SECONDS,
+            **given,
         )
         for name, text, value in (
             ("tellwhen_subscriptions", "Subscriptions.", lambda: len(tenant.index)),

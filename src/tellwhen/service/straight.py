@@ -29,7 +29,8 @@ class Straight:
                 self._routes[route.path] = route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = self._routes.get(scope["path"]) if scope.get("method") == "POST" else None
+        is_plain = scope.get("method") == "POST" and not scope["query_string"]
+        route = self._routes.get(scope["path"]) if is_plain else None
         if route is None:
             return await self._app(scope, receive, send)
         scope["route"] = route

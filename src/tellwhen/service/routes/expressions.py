@@ -22,8 +22,8 @@ def add_expressions(app: FastAPI, service: Service) -> None:
     @app.post("/v1/validate", **described("expressions", models.Validate, models.Validated))
     async def validate(request: Request) -> Response:
         """Is it an expression? What is wrong with it, and where; and what is probably not meant."""
-        asked, index = read(await request.body(), models.Validate), tenant_of(request).index
-        return json_answer(await service.beside(lambda _: asking.validated(index, asked.expression, limits)))
+        asked, tenant = read(await request.body(), models.Validate), tenant_of(request)
+        return json_answer(await service.beside(lambda _: asking.validated(tenant, asked.expression, limits)))
 
     @app.post("/v1/dry-run", **described("expressions", models.Validate, models.DryRun))
     async def dry_run(request: Request) -> Response:
