@@ -61,9 +61,11 @@ def _where(given: list[str] | None) -> dict[str, Any] | None:
 def _tell(index: tw.Index, total: int, found: str) -> None:
     told.print(f"{counted(total, 'event')}, {found}", soft_wrap=True)
     stats = index.stats()
-    types = index.types
+    types = index.attributes
     lines = [
-        f"{name}: {counted(wrong, 'value')} of a wrong type{TIME_HINT if types.get(name) == 'time' else ''}"
+        f"{name}: {counted(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
+        if name in types
+        else f"{name} has no value in {counted(wrong, 'event')}, although all its parts are there"
         for name, wrong in stats["mismatches"].items()
     ]
     _some(lines)
@@ -279,7 +281,8 @@ def inspect(
         asked = [one._asdict() for one in heavy]
         json_line({"stats": stats, "types": opened.types, "heaviest": asked, "plan": plan._asdict()})
         return
-    sizes = Table("", "", title=str(opened), show_header=False)
+    out.print(f"{counted(len(opened), 'subscription')}, engine {stats['engine']}")
+    sizes = Table("", "", show_header=False)
     for name, value in stats["bytes"].items():
         sizes.add_row(name, f"{value / 1e6:,.1f} MB" if value >= 1e6 else f"{value / 1e3:,.1f} KB")
     for name in ("attributes", "domains", "predicates"):

@@ -68,6 +68,8 @@ def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
     value = event.get(name)
     if is_present(value):
         return f"{name_text(name)} is {value_text(value)}"
+    if is_several(value):
+        return f"{name_text(name)} is an empty list"
     if name in objects:
         return f"{name_text(name)} is an object, not a list of objects"
     parts = name.split(".")
