@@ -162,6 +162,7 @@ def test_rows_of_wrong_types_are_named_or_kept_out(client):
         5, None, ["a", "x = 1"], {"id": "b"}, {"id": 1.5, "expression": "x = 1"}, {"id": "c", "expression": 7},
         {"id": "d", "expression": "x = 1", "score": "much"}, {"id": "e", "expression": "x = 1", "payload": [1]},
         {"id": "f", "expression": "x = 1", "colour": 1}, {"id": 2**70, "expression": "x = 1"},
+        {"id": "g", "expression": "x = 1", "weights": {"x": 10**400}},
     ]  # fmt: skip
     rows = [{"id": number, "expression": f"x = {number}"} for number in range(789)]
     for one in wrong:
@@ -172,7 +173,7 @@ def test_rows_of_wrong_types_are_named_or_kept_out(client):
     body = {"subscriptions": [*wrong[:5], *rows, *wrong[5:], {"id": "z", "expression": "x ="}], "errors": "quarantine"}
     answer = good(client.post("/v1/subscriptions", json=body))
     assert (answer["accepted"], answer["added"]) == (789, 789)
-    assert [one["id"] for one in answer["rejected"]] == [None, None, "a", "b", 1.5, "c", "d", "e", "f", 2**70, "z"]
+    assert [one["id"] for one in answer["rejected"]] == [None, None, "a", "b", 1.5, "c", "d", "e", "f", 2**70, "g", "z"]
     reasons = [one["reason"] for one in answer["rejected"]]
     assert reasons[6].startswith("score: ")
     assert all(reasons)

@@ -84,6 +84,7 @@ def test_a_schema_and_an_engine_are_kept(tmp_path):
     for other in ({"engine": "auto"}, {"engine": "counting", "schema": {"day": "int"}}):
         with pytest.raises(tw.ArgumentError, match="of default has .* already|of default has the engine counting"):
             running(tmp_path / "data", **other)
+        assert not [one.name for one in threading.enumerate() if one.name == "tellwhen-default"]  # it is closed
     with running(tmp_path / "data") as service, Client(service.address) as client:
         assert len(client) == 1
 

@@ -144,7 +144,7 @@ class Tenants:
         with self._lock:
             at, error = self._failed.get(name, (0.0, None))
             if error is not None and time.monotonic() < at + AGAIN_SECONDS:
-                raise error
+                raise error.with_traceback(None)
             if name not in self._opened:
                 try:
                     self._opened[name] = Tenant(name, self._checked(name), self._limits)
