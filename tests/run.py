@@ -41,10 +41,13 @@ class Part(NamedTuple):
 
 CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
 TREES = ("atree", "bdd", "bop", "dewey", "intervalid", "pstbloom", "psthash", "translation")
-OF_TREES = [f"tests/unit/test_{name}.py" for name in ("atree", "bdd", "pst_engines", "translation", "tree_engines")]
+OF_TREES = [
+    f"tests/unit/test_{name}.py"
+    for name in ("atree", "bdd", "pst_engines", "pst_papers", "translation", "tree_engines")
+]
 OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover"))]
 OTHERS = [f"--ignore={path}" for path in (*OF_ENGINES, *OF_TREES)]
-NAMED = " or ".join((*TREES, "pst_engines", "tree_engines"))
+NAMED = " or ".join((*TREES, "pst_engines", "pst_papers", "tree_engines"))
 PARTS = {
     "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
     "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),

@@ -78,7 +78,10 @@ def test_faulty_rows_are_returned_and_the_others_added():
     assert [one.id for one in rejected] == [
         "broken", "good", "typed", 1.5, "scored", "weighed", "json", "missing", None, "old"
     ]  # fmt: skip
-    assert rejected[0] == ("broken", "x > 'one", 4, "this string is never closed; a quote inside is written ''")
+    assert rejected[0][:4] == ("broken", "x > 'one", 4, "this string is never closed; a quote inside is written ''")
+    assert (rejected[4].score, rejected[5].score, rejected[5].weights) == ("high", 1, {"y": 1})
+    assert repr(rejected[0]).endswith("written ''\")")  # what it did not have is not shown
+    assert "score='high'" in repr(rejected[4])
     assert "given twice" in reasons["good"]
     assert "declared int" in reasons["typed"]
     assert "a score is a number" in reasons["scored"]
