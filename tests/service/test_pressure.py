@@ -75,9 +75,9 @@ def test_large_events_are_not_kept_for_a_dry_run(client):
 def test_explaining_takes_time_by_size_and_not_its_square(client):
     event = {f"a{number}.b": number for number in range(20_000)}
     text = " OR ".join(f"b{number} = 1" for number in range(3_000))
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert client.post("/v1/explain", json={"expression": text, "event": event}).status_code == 200
-    assert time.perf_counter() - begin < 4
+    assert time.process_time() - begin < 4
 
 
 def test_headers_that_come_twice_and_addresses_that_are_no_text(client):
@@ -196,11 +196,11 @@ def test_a_million_errors_are_as_quick_as_one(client):
         ("/v1/publish", {"event": {}, **large}),
     ):
         content = json.dumps(body)
-        begin = time.perf_counter()
+        begin = time.process_time()
         answer = client.post(path, content=content)
         assert (answer.status_code, answer.json()["error"]) == (422, "MalformedRequest")
         assert len(answer.text) < 1_000
-        assert time.perf_counter() - begin < 2
+        assert time.process_time() - begin < 2
 
 
 def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):

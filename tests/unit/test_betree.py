@@ -155,9 +155,9 @@ def test_conjunctions_that_nothing_divides_are_not_grouped_again_and_again():
     store = Store()
     store.append(store.compile([parse("a = 1 AND b = 2")] * 40_000))
     engine = create("betree:max_cap=5", store)
-    begin = time.perf_counter()
+    begin = time.process_time()
     engine.insert(np.arange(40_000, dtype=np.int32))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     engine.verify()
 
 

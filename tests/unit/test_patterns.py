@@ -115,20 +115,20 @@ def test_one_more_pattern_is_cheap():
     rule = "s CONTAINS 'w{:05}' OR s MATCHES '^[{}x]{{{}}}$'"
     index = tw.Index().add_many({n: rule.format(n, n % 9, n % 90 + 1) for n in range(10_000)})
     index.match({"s": "a w00017 b"})
-    begin = time.perf_counter()
+    begin = time.process_time()
     for n in range(20):
         index.add(f"new {n}", f"s LIKE '%q{n}_%' OR s MATCHES '[{n}]+[a-z]'")
         assert index.match({"s": f"w00017 q{n}z"})[0] == 17
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_long_patterns_and_texts_take_linear_time():
-    begin = time.perf_counter()
+    begin = time.process_time()
     index = tw.Index().add("long", tw.col("s").contains("a.b*" * 1_000))
     index.add("like", tw.col("s").like("%a" * 1_000 + "%"))
     assert index.match({"s": "a.b*" * 100_000}) == ["long", "like"]
     assert index.match({"s": "a" * 200_000}) == ["like"]
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 @pytest.mark.slow

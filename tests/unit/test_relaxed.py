@@ -303,9 +303,9 @@ def test_a_child_does_not_wait_for_a_thread_of_its_parent():
 def test_an_event_with_thousands_of_attributes():
     names = [f"n{i:05d}" for i in range(5000)]
     index = tw.Index().add_many((i, f"{name} = 1") for i, name in enumerate(names))
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(index.top_k(dict.fromkeys(reversed(names), 1), 10_000, relaxed=True)) == 5000
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_its_memory_is_counted():

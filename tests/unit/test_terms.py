@@ -474,10 +474,10 @@ def test_thousands_of_brackets_are_asked_at_once():
     event = {"items": [{"p": 45, "q": n, "s": "x"} for n in range(5)]}
     wanted = [n for n, text in rules.items() if tw.parse(text).evaluate(event) is True]
     assert index.match(event) == wanted
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(10):
         index.match(event)
-    assert time.perf_counter() - begin < 1  # one by one, they would take more
+    assert time.process_time() - begin < 1  # one by one, they would take more
     assert index.stats()["mismatches"] == {}
     assert index.match({"items": [1, 2]}) == []
     assert index.stats()["mismatches"] == {"items": 1}
