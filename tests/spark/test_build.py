@@ -41,13 +41,13 @@ def test_ingest_loses_nothing(spark):
     assert taken.keys() == {"a", "b", "d", "g", ""}
     assert taken["d"] == ("x = 3", 2.0)
     assert subs.columns == ["id", "expression", "score", "parsed"]
-    assert quarantined.columns == ["id", "expression", "position", "reason"]
+    assert quarantined.columns == ["id", "expression", "position", "reason", "score"]
     bad = quarantined.collect()
     assert len(taken) + len(bad) == len(rows)
     assert sorted(filter(None, (row.id for row in bad))) == ["a", "a", "b", "c", "e", "f", "h", "i"]
     assert all(row.reason for row in bad)
     (broken,) = [row for row in bad if row.expression == "x ="]
-    assert broken.position == 3
+    assert (broken.position, broken.score) == (3, 0.1)
     (double,) = [row for row in bad if row.id == "a" and row.position is None]
     assert "another subscription with this id" in double.reason
 
