@@ -101,7 +101,7 @@ def create_app(
     return Guard(Straight(app), keys, tenants, limits)
 
 
-def _refuse_unknown(request: Request) -> None:
+async def _refuse_unknown(request: Request) -> None:  # async, or a thread would be asked for it
     """A parameter that is not known is probably misspelt, and would otherwise change nothing."""
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     if (strange := next((name for name in request.query_params if name not in known), None)) is not None:
