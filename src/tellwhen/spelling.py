@@ -15,10 +15,12 @@ SHORT = 3
 
 
 def nearest(name: str, others: Collection[str], cutoff: float) -> str | None:
-    """Another name that differs in its case, its dots, or a few letters; or a member, where the name is an object's."""
+    """The first other name that differs in its case, its dots or a few letters; or a member, if it names an object."""
     if (member := next((other for other in others if other.startswith(f"{name}.")), None)) is not None:
         return member
-    plain = {_plain(other): other for other in others}
+    plain: dict[str, str] = {}
+    for other in others:
+        plain.setdefault(_plain(other), other)
     near = get_close_matches(_plain(name), plain, 1, cutoff)
     return plain[near[0]] if near else None
 
@@ -32,17 +34,17 @@ def names_of(expression: Expr) -> dict[str, None]:
     return dict.fromkeys(name for one in expression.predicates() for name in names_in(one.attribute))
 
 
-def doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[str]:
-    """What to ask about names that are not known from elsewhere."""
+def doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Names that are not known from elsewhere, each with what to ask about it."""
     unquoted = set(_compared(expression))
     for name in names_of(expression):
         if name in known:
             continue
         near = nearest(name, known, 0.8) if len(name) > SHORT else None
         if near is not None and _letters(near) != _letters(name):
-            yield f"nobody else asks for {name}; did you mean {near}?"
+            yield name, f"nobody else asks for {name}; did you mean {near}?"
         elif name in unquoted:
-            yield f"{name} is an attribute here; if it is text, write '{name}'"
+            yield name, f"{name} is an attribute here; if it is text, write '{name}'"
 
 
 def _letters(name: str) -> str:

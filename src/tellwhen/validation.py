@@ -95,7 +95,7 @@ def validate(
     rows, count = rows_of(subscriptions), 0
     findings: list[Finding] = []
     seen: set[Any] = set()
-    known, names = _Known(), _Names({*attributes, *types.types, *(() if against is None else against.attributes)})
+    known, names = _Known(), _Names((*attributes, *types.types, *(() if against is None else against.attributes)))
     if against is not None and lint:
         for id_, text in against.texts():
             known.add(id_, text, look(parse_stored(text)).key)
@@ -137,8 +137,8 @@ class _Known:
 class _Names:
     """Which attributes are asked for only once?"""
 
-    def __init__(self, known: set[str]) -> None:
-        self._known = known
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = dict.fromkeys(known)  # in their order, as everywhere here: the same is told every time
         self._by_name: dict[str, tuple[Any, str] | None] = {}  # the only one that asks for it; None if there are more
 
     def add(self, good: list[tuple[Any, Expr, str]]) -> None:
@@ -151,12 +151,13 @@ class _Names:
         single = {name: one for name, one in self._by_name.items() if one is not None and name not in self._known}
         if len(single) > SINGLE_MAX or len(self._by_name) > NAMES_MAX:
             return []
-        known = {*self._known, *self._by_name} - single.keys()
+        known = dict.fromkeys(name for name in (*self._known, *self._by_name) if name not in single)
         found = []
         for id_, text in dict.fromkeys(single.values()):
             expression = parse_stored(text)
-            found += [Finding("hint", id_, text, None, reason) for reason in doubtful_names(expression, known)]
-            known |= names_of(expression).keys()
+            doubtful = dict(doubtful_names(expression, known))
+            found += [Finding("hint", id_, text, None, reason) for reason in doubtful.values()]
+            known.update(dict.fromkeys(name for name in names_of(expression) if name not in doubtful))
         return found
 
 

@@ -263,6 +263,36 @@ def test_what_lint_says_is_so(seed):
     assert len(kinds) > 4
 
 
+def test_names_that_are_probably_misspelt():
+    def hints(*texts, **more):
+        return [(one.id, one.reason) for one in tw.validate(dict(enumerate(texts)), **more).of("hint")]
+
+    assert hints("delay > 1", "delay > 2", "dealy > 3") == [(2, "nobody else asks for dealy; did you mean delay?")]
+    assert hints("delay > 1", "dealy > 3") == [(1, "nobody else asks for dealy; did you mean delay?")]
+    assert hints("o.price > 1", "o.price > 2", "O.Price > 3", "o_price > 4") == [
+        (2, "nobody else asks for O.Price; did you mean o.price?"),
+        (3, "nobody else asks for o_price; did you mean o.price?"),
+    ]
+    assert hints("item1 = 1", "item2 = 1", "item10 = 1") == []  # all of them are meant
+    assert hints("ab = 1", "ac = 1", "delay > 1", "planned > 2") == []
+    assert hints("delay > 1", "delay > 2", "delays > 3 OR delays < 1", "delays = 5") == []
+    assert hints("station = Basel") == [(0, "Basel is an attribute here; if it is text, write 'Basel'")]
+    assert hints("station = Basel", attributes=["Basel"]) == hints("station = Basel", "Basel = 1") == []
+    assert hints("at > planned", "lower(name) = other || 'x'") == []
+    assert hints("dealy > 1", attributes=["delay"]) == [(0, "nobody else asks for dealy; did you mean delay?")]
+    assert hints("dealy > 1", schema={"delay": "int", "dealy": "int"}) == []
+    index = tw.Index().add("a", "lower(station) = 'x'")
+    assert hints("statoin = 'x'", against=index) == [(0, "nobody else asks for statoin; did you mean station?")]
+    assert hints(*(f"{chr(97 + n // 26)}{chr(97 + n % 26)}{'abcdef'} = 1" for n in range(300))) == []  # too many
+
+
+def test_what_events_lack_is_told_with_what_they_have():
+    index = tw.Index().add_many({1: "dealy > 1", 2: "delay > 1", 3: "vehicle IS NOT NULL", 4: "unlike = 1"})
+    found = index.unmatched_attributes([{"delay": 5, "vehicle": {"seats": 3}, "colour": 1}])
+    assert found.missing == {"dealy": "delay", "vehicle": "vehicle.seats", "unlike": None}
+    assert sorted(found.unused) == ["colour", "vehicle.seats"]
+
+
 def test_lint_takes_no_longer_than_it_should():
     branches = " OR ".join("(" + " AND ".join([*(f"x <> {m}" for m in range(50)), f"y = {b}"]) + ")" for b in range(64))
     wide = " AND ".join(f"x IN ({', '.join(str(n * m) for n in range(60))})" for m in range(1, 16))
