@@ -23,7 +23,7 @@ from tellwhen.engines.base import Reader
 from tellwhen.errors import ArgumentError, PayloadError, shown
 from tellwhen.kernels.arrays import I32, Events, Matches
 
-log = logging.getLogger("tellwhen")
+log = logging.getLogger("tellwhen.payloads")
 
 Payload = Mapping[str, Any]
 

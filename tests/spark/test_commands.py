@@ -115,6 +115,39 @@ def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
         assert message in run(*arguments, "--spark", "local[2]", code=1).stderr.replace("\n", " ")
 
 
+@pytest.mark.usefixtures("spark")
+def test_messy_subscriptions_are_built_as_they_are_without_spark(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = [
+        {"id": 1, "expression": "x = 'a' AND y > 1", "weights": {"x": 2.5}, "payload": {"n": 1, "list": [1, "a"]}},
+        {"id": 2, "expression": "y > 1", "score": 3, "payload": {"n": "one", "deep": {"a": None}}},
+        {"id": 3, "expression": {"operator": "=", "attribute": "x", "value": 'ä\n"b"'}, "weights": None},
+        {"id": 4, "expression": "y = 7", "score": 1e300, "payload": {}},
+        {"id": 5, "expression": "y >", "score": 2, "weights": {"y": 1}, "payload": {"n": 2}, "note": "mine"},
+        {"id": 6, "expression": "y > 1", "weights": [1]},
+        {"id": 7},
+    ]
+    lines = [*map(json.dumps, rules), "", '{"id": 8, "expression": "y > 1"', "[9]"]
+    (tmp_path / "rules.jsonl").write_text("\n".join(lines))
+    told = [
+        CliRunner().invoke(app, ["build", "rules.jsonl", "-o", name, "--quarantine", f"{name}.jsonl", *more])
+        for name, more in (("here", []), ("there", ["--spark", "local[2]"]))
+    ]
+    assert [one.exit_code for one in told] == [0, 0], [one.output for one in told]
+    assert all("note is not used" in one.stderr for one in told)
+    here, there = tw.Index.load("here"), tw.Index.load("there")
+    assert sorted(here) == sorted(there) == [1, 2, 3, 4]
+    for id_ in here:
+        for ask in (tw.Index.text, tw.Index.score, tw.Index.weights, tw.Index.payload):
+            assert ask(there, id_) == ask(here, id_)
+    faulty = [[json.loads(line) for line in (tmp_path / f"{name}.jsonl").open()] for name in ("here", "there")]
+    assert len(faulty[0]) == len(faulty[1]) == 5
+    kept = {row["id"]: row for row in faulty[1]}[5]
+    assert (kept["expression"], kept["position"], kept["score"]) == ("y >", 3, 2)
+    assert json.loads(kept["payload"]) == {"n": 2}
+    assert {row["expression"] for row in faulty[1]} >= {'{"id": 8, "expression": "y > 1"', "[9]"}
+
+
 def test_a_folder_that_is_no_index_stays_as_it_is(tmp_path):
     (tmp_path / "mine").mkdir()
     with pytest.raises(tw.FormatError, match="there is no index"):

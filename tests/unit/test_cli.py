@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from tellwhen.cli import app
+from tellwhen.warm import Warmed
 
 RULES = [
     {"id": "cheap", "expression": "price < 20", "score": 2.5, "payload": {"tenant": 7}},
@@ -539,3 +540,25 @@ def test_odd_ids_and_deep_events_are_told():
     Path("deep.jsonl").write_text(deep + "\n")
     assert "deep.jsonl, line 1" in told(run("match", "index", "deep.jsonl", code=1))
     assert "top takes" in run("shell", "index", given=f'{{"price": 1}}\ntop {"1" * 5000}\nwhy --5\n').stdout
+
+
+@pytest.mark.usefixtures("work")
+def test_a_misspelt_name_of_the_payloads_is_told(caplog):
+    assert run("match", "index", "events.jsonl", "--where", "tenat=7").stdout == ""
+    assert [record.message for record in caplog.records] == [
+        "tellwhen: where= asks for tenat, which no payload has; did you mean tenant?; told once"
+    ]
+
+
+def test_engines_for_programs():
+    found = {row["name"]: row for row in rows(run("engines", "--json").stdout)}
+    assert list(found) == [info.name for info in tw.list_engines()]
+    assert found["betree"]["options"]["max_cap"]["default"] == 0
+    assert "expressions" in found["auto"]["supports"]
+
+
+def test_warm_for_programs(monkeypatch):
+    assert "there is no engine" in run("warm", "sacn", "--json", code=1).stderr
+    monkeypatch.setattr("tellwhen.warm.warm", lambda engine: Warmed(engine, 0.5, 3))
+    found = rows(run("warm", "scan", "auto", "--json").stdout)
+    assert [(row["engine"], row["compiled"]) for row in found] == [("scan", 3), ("auto", 3)]

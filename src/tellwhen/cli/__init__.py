@@ -12,7 +12,8 @@ from rich.table import Table
 
 import tellwhen as tw
 from tellwhen.cli import asking, generating, serving, shell, subscribing
-from tellwhen.cli.told import command, fail
+from tellwhen.cli.options import JsonOption
+from tellwhen.cli.told import command, fail, json_line
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -61,8 +62,14 @@ def demo() -> None:
 
 
 @app.command()
-def engines() -> None:
+@command
+def engines(as_json: JsonOption = False) -> None:
     """List the engines and their options. An option goes behind the name: betree:max_cap=5."""
+    if as_json:
+        for info in tw.list_engines():
+            given = {name: option._asdict() for name, option in info.options.items()}
+            json_line(info._asdict() | {"supports": sorted(info.supports), "options": given})
+        return
     table = Table("engine", "what it is", "takes")
     owners: dict[tuple[str, tw.Option], list[str]] = {}
     for info in tw.list_engines():
@@ -86,24 +93,26 @@ def engines() -> None:
 def warm(
     engines: Annotated[list[str] | None, typer.Argument(help="Engines, as in betree:max_cap=5; default: auto.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compile kernels ahead of time: a new process then loads them from the cache. For images and installations."""
     from tellwhen.kernels.jit import cache_directory
     from tellwhen.warm import warm as warm_engine
 
-    console = Console()
+    console = Console(stderr=as_json)  # where the status is shown
     directory = cache_directory()
     if directory is None:
         fail("no directory can be written, so nothing that is compiled could be kept: set NUMBA_CACHE_DIR")
     for engine in [info.name for info in tw.list_engines()] if every else engines or ["auto"]:
-        try:
-            with console.status(f"Compiling the kernels of {engine} ..."):
-                done = warm_engine(engine)
-        except tw.TellwhenError as error:
-            fail(error)
+        with console.status(f"Compiling the kernels of {engine} ..."):
+            done = warm_engine(engine)
+        if as_json:
+            json_line(done._asdict() | {"cache": str(directory)})
+            continue
         what = f"{done.compiled} functions compiled" if done.compiled else "nothing to compile"
         console.print(f"{engine}: {what}, {done.seconds:.1f} s", highlight=False)
-    console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)
+    if not as_json:
+        console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tellwhen.cli.told import command, fail, told
+from tellwhen.cli.told import command, fail, progress, told
 from tellwhen.errors import counted
 from tellwhen.workloads import WORKLOADS, taken, taken_events
 
@@ -31,10 +31,12 @@ def generate(
         fail(f"there is no workload {workload}; there are {', '.join(WORKLOADS)}")
     work = WORKLOADS[workload](seed=seed)  # type: ignore[call-arg]
     output.mkdir(parents=True, exist_ok=True)
-    with (output / "subscriptions.jsonl").open("w") as file:
+    with progress("subscriptions") as doing, (output / "subscriptions.jsonl").open("w") as file:
         for number, text in enumerate(taken(work, subscriptions)):
             file.write(json.dumps({"id": number, "expression": text}) + "\n")
-    with (output / "events.jsonl").open("w") as file:
+            doing.advance(1)
+    with progress("events") as doing, (output / "events.jsonl").open("w") as file:
         for event in taken_events(work, events):
             file.write(json.dumps(event, default=str) + "\n")
+            doing.advance(1)
     told.print(f"{counted(subscriptions, 'subscription')} and {counted(events, 'event')} in {output}", soft_wrap=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tellwhen.cli.reading import format_of
+from tellwhen.cli.reading import NOTED, format_of
 from tellwhen.cli.told import Doing, fail, progress, told
 from tellwhen.cli.writing import write
 from tellwhen.errors import FormatError, counted
 from tellwhen.schema import Schema
-from tellwhen.subscriptions import Rejected
+from tellwhen.subscriptions import COLUMNS, Rejected
 from tellwhen.validation import Finding, Report
 from tellwhen.warehouse.versions import read_version
 
@@ -59,9 +58,6 @@ def _session(master: str, files: list[str], form: str | None) -> Iterator[tuple[
     from tellwhen import spark as tws
     from tellwhen.spark.watching import watched
 
-    log = logging.getLogger("tellwhen.spark")
-    before = log.level
-    log.setLevel(logging.WARNING)  # what is told of events and of changes
     try:
         with progress("starting Spark") as doing:
             spark = tws.session("tellwhen", master)
@@ -69,8 +65,6 @@ def _session(master: str, files: list[str], form: str | None) -> Iterator[tuple[
                 yield spark, doing
     except PySparkException as error:
         fail(f"Spark: {str(error).partition(chr(10))[0]}")
-    finally:
-        log.setLevel(before)
 
 
 def _address(path: str, form: str | None) -> str:
@@ -98,9 +92,36 @@ def _raw(spark: SparkSession, files: list[str], form: str | None) -> DataFrame:
         kind, address = format_of(path, form), _address(path, form)
         if kind == "csv":
             return spark.read.csv(address, **CSV)  # type: ignore[arg-type]
-        return spark.read.json(address) if kind == "jsonl" else spark.read.parquet(address)
+        return _json_rows(spark, path, address) if kind == "jsonl" else spark.read.parquet(address)
 
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), map(read, files))
+
+
+def _json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:
+    """Subscriptions in lines of JSON, whose members stay text: Spark would make structs of weights and payloads, with
+    all names that any of them has. A line that is no object is an expression without an id, which `ingest` refuses."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    lines = _json_lines(spark, address)
+    names = {row[0] for row in lines.select(F.explode(F.json_object_keys(ATTRIBUTES))).distinct().collect()}
+    for name in sorted(names - {*NOTED}):
+        told.print(f"{name} is not used: put it into the payload", markup=False)
+    if "id" not in names or "expression" not in names:
+        raise FormatError(f"{path}: a subscription has an id and an expression, not only {', '.join(sorted(names))}")
+    is_object = F.json_object_keys(ATTRIBUTES).isNotNull()
+    return lines.select(
+        _member(lines, "id").alias("id"),
+        F.when(is_object, F.get_json_object(ATTRIBUTES, "$.expression"))
+        .otherwise(F.col(ATTRIBUTES))
+        .alias("expression"),
+        *(F.get_json_object(ATTRIBUTES, f"$.{name}").alias(name) for name in COLUMNS[2:] if name in names),
+    )
+
+
+def _json_lines(spark: SparkSession, address: str) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return spark.read.text(address).where(F.trim("value") != "").withColumnRenamed("value", ATTRIBUTES)
 
 
 def _events(spark: SparkSession, events: EventsFile) -> tuple[DataFrame, str | list[str]]:
@@ -114,7 +135,7 @@ def _events(spark: SparkSession, events: EventsFile) -> tuple[DataFrame, str | l
     kind, address = format_of(events.path, events.form), _address(events.path, events.form)
     name = events.event_id
     if kind == "jsonl":
-        frame = spark.read.text(address).where(F.trim("value") != "").withColumnRenamed("value", ATTRIBUTES)
+        frame = _json_lines(spark, address)
         id_ = None if name is None else _member(frame, name)
     elif kind == "csv":
         cells = spark.read.csv(address, **CSV)  # type: ignore[arg-type]
@@ -141,13 +162,13 @@ def _numbered() -> Column:
 
 
 def _member(frame: DataFrame, name: str) -> Column:
-    """A member of JSON objects: an integer where all are, else text."""
+    """A member of JSON objects: an integer if all that have it have one, else text."""
     from pyspark.sql import functions as F  # noqa: N812
 
     path = "$" + "".join(f"['{part}']" for part in name.split("."))
     member = F.try_variant_get(F.try_parse_json(F.col(ATTRIBUTES)), path, "variant")
-    kinds = {row[0] for row in frame.select(F.schema_of_variant(member)).distinct().collect()}
-    if kinds <= {None, "VOID"}:
+    kinds = {row[0] for row in frame.select(F.schema_of_variant(member)).distinct().collect()} - {None, "VOID"}
+    if not kinds:
         raise FormatError(f"there is no column {name} to call events by")
     found = F.get_json_object(ATTRIBUTES, path)
     return found.cast("long") if kinds == {"BIGINT"} else found

@@ -45,15 +45,11 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
 
     @wraps(run)
     def running(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
-        # A command shows a status of its own: no notice about compiling, and warnings only at its end.
-        log = logging.getLogger("tellwhen")
-        before = log.level
-        log.setLevel(logging.ERROR)
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
                 stream.reconfigure(encoding="utf-8")  # whatever the locale is: trees are drawn with lines
         try:
-            with _tidied():
+            with _tidied(), _quiet():
                 return run(*given, **named)
         except TellwhenError as error:
             fail(error)
@@ -65,10 +61,25 @@ def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
             raise typer.Exit(STOPPED) from None
         except (OSError, pa.ArrowException) as error:
             fail(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error)
-        finally:
-            log.setLevel(before)
 
     return running
+
+
+LEVELS = {"tellwhen": logging.ERROR, "tellwhen.payloads": logging.WARNING, "tellwhen.spark": logging.WARNING}
+"""A command shows a status of its own: no notice about compiling, and what is counted of events only at its end."""
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    logs = {logging.getLogger(name): level for name, level in LEVELS.items()}
+    before = {log: log.level for log in logs}
+    try:
+        for log, level in logs.items():
+            log.setLevel(level)
+        yield
+    finally:
+        for log, level in before.items():
+            log.setLevel(level)
 
 
 class _Ended(BaseException):

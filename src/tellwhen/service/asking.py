@@ -157,7 +157,7 @@ def validated(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]
     except TellwhenError as error:
         told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
-    known = {*index.attributes, *(name for event in list(tenant.recent) for name in flatten(event))}
+    known = (*index.attributes, *(name for event in list(tenant.recent) for name in flatten(event)))
     hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=known).findings]
     return {"ok": True, "error": None, "hints": hints, "attributes": list(names_of(one[0])), "text": str(one[0])}
 
