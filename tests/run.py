@@ -51,8 +51,8 @@ NAMED = " or ".join((*TREES, "pst_engines", "pst_papers", "tree_engines"))
 PARTS = {
     "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
     "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),
-    "spark": Part(OTHERS, "spark", CHECKED),
-    "unit": Part(OTHERS, "not spark", CHECKED),
+    "spark": Part(["tests/spark"], "spark", CHECKED),
+    "unit": Part(["--ignore=tests/spark", *OTHERS], "not spark", CHECKED),
     "unchecked": Part(["tests/conformance"], "", {}),
 }
 PROGRESS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
@@ -72,7 +72,8 @@ def command(name: str, slow: bool, more: list[str]) -> list[str]:
     """The call of pytest."""
     marked = " and ".join(mark for mark in (PARTS[name].marked, "" if slow else "not slow") if mark)
     cache = f"cache_dir=.pytest_cache/{name}"  # one each: they run at the same time
-    return [sys.executable, "-m", "pytest", "-o", cache, "-m", marked, *PARTS[name].options, *more]
+    quick = ["-p", "no:schemathesis"]  # whose plugin no test needs, and which takes a second to load
+    return [sys.executable, "-m", "pytest", *quick, "-o", cache, "-m", marked, *PARTS[name].options, *more]
 
 
 NICENESS = {"spark": 0, "unit": 1}

@@ -281,7 +281,7 @@ def test_workloads_have_all_three_values(seed):
     assert min(values.count(value) for value in (True, False, None)) > 0.1 * len(values)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
 def test_sqlite_agrees_with_the_oracle(seed):
     _, events, expressions, meanings, answers = workload(seed)
     for expr, ours, theirs in zip(expressions, meanings, answers, strict=True):

@@ -231,7 +231,7 @@ def test_a_build_does_not_touch_one_that_is_alive(spark, tmp_path):
     assert not alive.exists()
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_workloads_are_the_same_on_spark(spark, partitions):
     work = BEGen()
     made = tws.generate(spark, work, 10_500).repartition(partitions)

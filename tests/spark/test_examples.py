@@ -1,6 +1,9 @@
-"""Do the examples on Spark run, and say what they should? The others are in `tests/unit/test_scripts.py`."""
+"""Do the demo and the examples on Spark run, and say what they should? The others: `tests/unit/test_scripts.py`."""
 
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +46,25 @@ def test_an_example(name, spark, monkeypatch, capsys, tmp_path):
     printed = capsys.readouterr().out
     for line in SAID[name]:
         assert line in printed
+
+
+QUICK_JAVA = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""A Java that starts quickly, and does not optimize what runs once."""
+
+
+@pytest.mark.slow
+def test_demo(tmp_path):
+    """In a process of its own: it ends by stopping Spark."""
+    code = (
+        "from pathlib import Path; from rich.console import Console; from tellwhen import demo;"
+        f"demo.run(Console(width=110), Path({str(tmp_path / 'out')!r}), 3000, 500)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=400, env=QUICK_JAVA)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stderr == ""
+    for part in ("It satisfies", "price is 640", "rows are in quarantine", "times as fast", "Engines on"):
+        assert part in done.stdout
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("<svg") == 6
+    assert "http://" not in page
+    assert "https://" not in page

@@ -8,7 +8,6 @@ from bench.adaptation import swapped
 from bench.loading import encoded, stored
 
 import tellwhen as tw
-from support import first_seeds
 from tellwhen.checks import check_engine
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Typical
@@ -438,7 +437,8 @@ def workloads():
     return [BEGen(match=0.001, dimensions=60, skew=skew, seed=3) for skew in (0.0, 1.0)]
 
 
-@pytest.mark.parametrize("first", first_seeds(1, 2))
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
     monkeypatch.setattr("tellwhen.engines.betree.engine.REBUILD_FACTOR", 1_000)  # adjust, do not rebuild

@@ -23,6 +23,7 @@ def check(structure, intervals, points):
     assert made.count(np.array(points, dtype=np.int64)).tolist() == [len(numbers) for numbers in wanted]
 
 
+@pytest.mark.slow  # structures to compare with, which no engine uses
 @pytest.mark.parametrize("structure", STRUCTURES)
 @given(st.lists(INTERVALS, max_size=30), st.lists(ENDS, max_size=30))
 def test_any_intervals(structure, intervals, points):

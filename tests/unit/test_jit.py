@@ -215,6 +215,7 @@ def test_a_changed_function_is_not_run_from_the_cache(tmp_path):
     assert run(CALLS, here).stdout == "11 0\n1 1\n"
 
 
+@pytest.mark.slow
 def test_bounds_checks_have_a_cache_of_their_own(tmp_path):
     script = tmp_path / "script.py"
     source = KERNEL.replace("2 * x", "x[5]").replace("double(21)", "double(np.zeros(3))")

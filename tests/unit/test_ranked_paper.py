@@ -179,6 +179,7 @@ def naive_arrangement(low, edges):
     return order
 
 
+@pytest.mark.slow
 def test_example_4_the_constraint_graph():
     found = {(a + 1, b + 1) for a, b in edges(graph_of(LOW, HIGH))}
     assert {(1, 3), (1, 9), (3, 10)} <= found

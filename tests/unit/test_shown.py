@@ -1,12 +1,8 @@
 """Does what a user runs first run?"""
 
 import io
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -15,10 +11,6 @@ from tellwhen.cli import app
 from tellwhen.demo import market, story
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-QUICK_JAVA = os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""A Java that starts quickly, and does not optimize what runs once."""
 
 
 def test_the_story_of_the_demo(tmp_path):
@@ -42,25 +34,6 @@ def test_the_data_of_the_demo_is_realistic():
     counts = [index.count(market.listing(number)) for number in range(300)]
     assert 1 < sum(counts) / len(counts) < 10  # of a tenth of the subscriptions
     assert market.listing(7)["title"] == "Alto piano, light"
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-def test_demo(tmp_path):
-    """In a process of its own: it ends by stopping Spark."""
-    code = (
-        "from pathlib import Path; from rich.console import Console; from tellwhen import demo;"
-        f"demo.run(Console(width=110), Path({str(tmp_path / 'out')!r}), 3000, 500)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=400, env=QUICK_JAVA)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stderr == ""
-    for part in ("It satisfies", "price is 640", "rows are in quarantine", "times as fast", "Engines on"):
-        assert part in done.stdout
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert page.count("<svg") == 6
-    assert "http://" not in page
-    assert "https://" not in page
 
 
 def test_the_demo_says_at_once_what_to_install(monkeypatch):
