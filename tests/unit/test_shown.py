@@ -1,7 +1,6 @@
 """Does what a user runs first run?"""
 
 import io
-from pathlib import Path
 
 from rich.console import Console
 from typer.testing import CliRunner
@@ -9,8 +8,6 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 from tellwhen.demo import market, story
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def test_the_story_of_the_demo(tmp_path):
