@@ -20,13 +20,13 @@ from tellwhen.compaction import Compaction
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import asked_names
 from tellwhen.engines.base import Reader
-from tellwhen.errors import TellwhenError, UnknownId
+from tellwhen.errors import TellwhenError
 from tellwhen.ids import Id, Ids, IdType, checked
 from tellwhen.memory_limit import MemoryLimit
 from tellwhen.mismatches import Mismatches
 from tellwhen.relaxed.index import View
 from tellwhen.shard import Shard, ShardMark
-from tellwhen.slots import SlotsById
+from tellwhen.slots import SlotsById, unknown
 from tellwhen.upkeep import ShardUpkeep, engine_upkeep
 
 COMPACT_AT_ONCE = 10_000
@@ -114,7 +114,7 @@ class Contents:
         shard = self.shard
         slot = self.slots(shard).get(checked(id_))
         if slot is None:
-            raise UnknownId(f"there is no subscription {id_!r}")
+            raise unknown(id_, self.slots(shard).get)
         return shard, slot
 
     def at_one_moment(self, run: Callable[[State], Found]) -> tuple[State, Found]:

@@ -521,6 +521,16 @@ class Index(Mapping[Id, Expr]):
         shard, slot = self._contents.located(id)
         return shard.payloads.of(slot)
 
+    def payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
+        """One name in the payloads of many subscriptions; None where there is no such name, or no such subscription.
+
+        A column of it is kept, so that no payload is read twice. Lists and dicts are those of the column: copy them
+        before you change them.
+        """
+        state = self._contents.state
+        find = self._contents.slots(state.shard).get
+        return state.shard.payload_columns.some(name, [find(checked(id_)) for id_ in ids], state.slots)
+
     def unmatched_attributes(self, events: Any) -> Fit:
         """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
 

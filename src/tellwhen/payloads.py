@@ -27,6 +27,9 @@ log = logging.getLogger("tellwhen.payloads")
 
 Payload = Mapping[str, Any]
 
+TOLD_MAX = 100
+"""Names that no payload has, and that are told."""
+
 PAYLOAD_MAX = 1 << 20
 """Bytes that the JSON of one payload may take."""
 
@@ -234,11 +237,22 @@ class Columns:
 
     def _tell(self, name: str, value: str, example: Any = None) -> None:
         """Once: a name or a value that no payload has may be a mistake."""
-        if name not in self._told:
+        name = shown(name)[1:-1]  # on one line, and not too long: it may come from anybody
+        if name not in self._told and len(self._told) < TOLD_MAX:
             self._told.add(name)
             near = get_close_matches(name, self._names, 1) if not value else []
             hint = f"; did you mean {near[0]}?" if near else f", but for example {shown(example)}" if value else ""
             log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
+
+    def some(self, name: str, wanted: list[int | None], slots: int) -> list[Any]:
+        """The values of a key in some of the first so many slots; None for a slot that is none of them."""
+        column = self._column(name, slots)
+        if column is None:
+            return [None] * len(wanted)
+        known = [slot if slot is not None and slot < slots else -1 for slot in wanted]
+        numbers = column.numbers.data[np.array(known, dtype=np.int64)].tolist()
+        values = column.values
+        return [None if slot < 0 else values[number] for slot, number in zip(known, numbers, strict=True)]
 
     def values(self, name: str, slots: int) -> tuple[pa.Array, I32]:
         """The values of a key, as JSON if they are of several types; and by slot the number of its value."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
 from tellwhen.fit import carried
+from tellwhen.lang.values import is_several
 from tellwhen.profile import Profile
 
 MOST = 1_024
@@ -23,6 +25,12 @@ EVERY = 64
 
 ROWS, TABLES = 128, 32
 """The first 128 events of each of the last 32 tables are kept."""
+
+TABLE_BYTES = 1 << 20
+"""Of a table with larger events, fewer are kept."""
+
+TEXT_MAX, MEMBERS_MAX, VALUES_MAX = 1_000, 64, 1_000
+"""Characters of a text, members of a list, and values in all that are kept of an event: a sample, not an archive."""
 
 
 class Recent:
@@ -38,18 +46,19 @@ class Recent:
         """An event was matched."""
         self._count += 1
         if self._count <= MOST or self._count % EVERY == 0:
-            self._kept.append(dict(event))  # a copy: the user may go on changing it
+            self._kept.append(_copy(event))  # the user may go on changing it
 
     def note_many(self, events: Any) -> None:
         """A list of events, or a table, was matched."""
         if isinstance(events, pa.Table):
             self._count += events.num_rows
             with suppress(pa.ArrowNotImplementedError):  # a column of a rare type
-                self._tables.append(_written(events.slice(0, ROWS)))
+                few = events.slice(0, ROWS)
+                self._tables.append(_written(few.slice(0, ROWS * TABLE_BYTES // max(TABLE_BYTES, few.nbytes))))
         elif isinstance(events, list | tuple):
             self._count += len(events)
             some = events[:: 1 + len(events) // MOST]
-            self._kept.extend(dict(event) for event in some if isinstance(event, Mapping))
+            self._kept.extend(_copy(event) for event in some if isinstance(event, Mapping))
 
     @property
     def is_due(self) -> bool:
@@ -69,6 +78,24 @@ class Recent:
     def profile(self) -> Profile:
         """The profile of the events that are kept."""
         return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, self._read())])
+
+
+def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy, in which what is large is cut."""
+    left = VALUES_MAX
+
+    def copied(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if isinstance(value, str | bytes):
+            return value[:TEXT_MAX]
+        if isinstance(value, Mapping):
+            return {name: copied(one) for name, one in value.items() if left > 0}
+        if is_several(value):
+            return [copied(one) for one in islice(value, MEMBERS_MAX) if left > 0]
+        return value
+
+    return {name: copied(value) for name, value in event.items() if left > 0}
 
 
 def _written(table: pa.Table) -> pa.Buffer:

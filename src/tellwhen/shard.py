@@ -22,7 +22,7 @@ from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo, able
-from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError, UnknownId
+from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
 from tellwhen.ids import Id, Ids, checked
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.lang.ast import Expr
@@ -31,7 +31,7 @@ from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, 
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.relaxed.index import Relaxed
 from tellwhen.schema import Schema
-from tellwhen.slots import SlotsById
+from tellwhen.slots import SlotsById, unknown
 from tellwhen.subscriptions import Rejected, as_subscription, read_subscription
 
 COMPACT_MIN = 4_096
@@ -190,7 +190,7 @@ class Shard:
         for id_ in wanted:
             slot = known.get(id_)
             if slot is None:
-                raise UnknownId(f"there is no subscription {id_!r}")
+                raise unknown(id_, known.get)
             slots.append(slot)
         if wanted:
             self._is_engine_touched = True
@@ -204,7 +204,7 @@ class Shard:
         for id_, score in scores.items():
             slot = known.get(checked(id_))
             if slot is None:
-                raise UnknownId(f"there is no subscription {id_!r}")
+                raise unknown(id_, known.get)
             slots.append(slot)
             numbers.append(score + 0.0 if type(score) is float and score == score else _score_of(id_, score))
         self.set_scores(np.array(slots, dtype=np.int32), np.array(numbers))

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from tellwhen.containers.growing import Growing
+from tellwhen.errors import UnknownId
 from tellwhen.ids import Id, Ids
 from tellwhen.kernels.arrays import I32
 from tellwhen.kernels.slots import FREE, forget_slots, put_slots
+
+INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 MASK_32 = 0xFFFFFFFF
 
 GOLDEN = 0x9E3779B97F4A7C15
 """Hashes are multiplied by 2^64 over the golden ratio. The hash of an integer is the integer: ids in a row would fill
 the table without a gap, and whoever came there would have to walk to its end."""
+
+
+def unknown(id_: Id, slot_of: Callable[[Id], int | None]) -> UnknownId:
+    """The error for an id that no subscription has. In files and addresses, 7 and '7' are easily confused."""
+    other: Id | None = None
+    if isinstance(id_, int):
+        other = str(id_)
+    elif INTEGER.fullmatch(id_):
+        other = int(id_)
+    if other is None or slot_of(other) is None:
+        return UnknownId(f"there is no subscription {id_!r}")
+    kind = "a string" if isinstance(other, str) else "an integer"
+    return UnknownId(f"there is no subscription {id_!r}, but {other!r}, whose id is {kind}")
 
 
 class SlotsById:

@@ -15,12 +15,10 @@ SHORT = 3
 
 
 def nearest(name: str, others: Collection[str], cutoff: float) -> str | None:
-    """The first other name that differs in its case, its dots or a few letters; or a member, if it names an object."""
+    """Another name that differs in its case, its dots or a few letters; or a member, if it names an object."""
     if (member := next((other for other in others if other.startswith(f"{name}.")), None)) is not None:
         return member
-    plain: dict[str, str] = {}
-    for other in others:
-        plain.setdefault(_plain(other), other)
+    plain = {_plain(other): other for other in others}
     near = get_close_matches(_plain(name), plain, 1, cutoff)
     return plain[near[0]] if near else None
 

@@ -60,7 +60,7 @@ class Report(NamedTuple):
         counts = ", ".join(counted(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
         lines = [f"{one.kind}: {one.called}: {one.reason}" for one in self.findings[:SHOWN]]
         rest = len(self.findings) - SHOWN
-        more = [f"... and {rest:,} more: all are in findings, and in what --json writes"] if rest > 0 else []
+        more = [f"... and {rest:,} more: findings has all, and on the command line --json"] if rest > 0 else []
         return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 

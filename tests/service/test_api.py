@@ -560,7 +560,7 @@ def test_what_is_served(client):
     good(add(client, ("a", "x > 1"), ("b", "city = 'Oslo'")))
     assert good(client.get("/v1")) == {
         "version": tw.__version__, "tenant": "default", "roles": ["read", "publish", "manage"], "subscriptions": 2,
-        "changes": True, "index_version": None,
+        "changes": True, "index_version": None, "schema": {},
     }  # fmt: skip
     assert good(client.get("/v1/attributes")) == {"x": "number", "city": "string"}
     assert good(client.get("/healthz")) == {"status": "ok"}

@@ -508,3 +508,33 @@ def test_tls_needs_both_files(tmp_path, certificate):
     for files in ({"certificate": chain}, {"private_key": private}):
         with pytest.raises(ArgumentError, match="two files"):
             serve(tmp_path / "data", port=0, **files)
+
+
+def test_a_body_in_pieces_has_the_same_limit(tmp_path):
+    with inside(tmp_path / "data", Limits(single=1_000)) as client:
+        event = b'{"event": {"x": "' + b"y" * 900 + b'"}}'
+        for more, status in ((0, 200), (1_000 - len(event), 200), (1_001 - len(event), 413)):
+            pieces = iter([event[:10], event[10:], b" " * more])
+            assert client.post("/v1/match", content=pieces).status_code == status
+
+
+def test_lengths_origins_and_addresses_that_cannot_be(tmp_path):
+    with inside(tmp_path / "data") as client:
+        assert client.post("/v1/match", content=b"{}", headers={"content-length": "9" * 5_000}).status_code == 413
+        twice = [("origin", "http://localhost"), ("origin", "http://evil.com")]
+        assert client.get("/v1", headers=httpx2.Headers(twice)).status_code == 422
+        assert client.get("/v1/subscriptions?start=%ff").status_code == 422
+        answer = client.get("/v1/publish")
+        assert (answer.status_code, answer.json()["message"]) == (405, "Method Not Allowed: this path has POST")
+
+
+def test_keys_of_a_file_that_is_gone_or_odd(tmp_path):
+    secret = Keys(tmp_path / "data" / "keys.json").add("ann", ["read"])
+    with inside(tmp_path / "data") as client:
+        assert client.get("/v1", headers=bearer(secret)).status_code == 200
+        file = tmp_path / "data" / "keys.json"
+        text = file.read_text()
+        file.unlink()
+        assert client.get("/v1", headers=bearer(secret)).status_code == 401
+        file.write_text(text.replace('"digest": "', '"digest": "\u00e9'))
+        assert client.get("/v1", headers=bearer(secret)).status_code == 503

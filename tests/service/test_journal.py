@@ -202,3 +202,49 @@ def test_nothing_follows_half_a_frame_that_cannot_be_taken_back(tmp_path, monkey
     assert "the log cannot be written" in journal.failure
     journal.close()
     assert [body for _, body in bodies(tmp_path)] == BODIES[:1]
+
+
+def test_a_rotation_that_fails_leaves_nothing_in_the_way(tmp_path, monkeypatch):
+    journal = Journal(tmp_path)
+    journal.append([b"1", b"2"])
+    files = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Too many"):
+        patch.setattr("tellwhen.service.journal.sync_folder", _raise(OSError(errno.EMFILE, "Too many open files")))
+        journal.rotate()
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert journal.append([b"3"]) == 3
+    journal.close()
+    assert bodies(tmp_path) == [(1, b"1"), (2, b"2"), (3, b"3")]
+
+
+def _raise(error):
+    def raising(*_):
+        raise error
+
+    return raising
+
+
+@pytest.mark.parametrize("torn", [b"", b"half a frame"])
+def test_a_file_that_was_begun_and_not_used_is_no_gap(tmp_path, torn):
+    journal = Journal(tmp_path)
+    journal.append([b"1", b"2"])
+    (tmp_path / f"log-{2:020d}").touch()
+    journal.append([b"3"])
+    journal.close()
+    log = tmp_path / f"log-{1:020d}"
+    log.write_bytes(log.read_bytes() + torn)
+    assert bodies(tmp_path) == [(1, b"1"), (2, b"2"), (3, b"3")]
+    assert log_file(tmp_path) == log
+    (tmp_path / f"log-{9:020d}").touch()
+    with pytest.raises(FormatError, match="has change 9 where 4 is expected"):
+        Journal(tmp_path)
+
+
+def test_a_log_that_was_deleted_takes_nothing_more(tmp_path):
+    journal = Journal(tmp_path)
+    journal.append([b"1"])
+    log_file(tmp_path).unlink()
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError):
+            journal.append([b"2"])
+    assert journal.failure == "the log cannot be written: it was deleted"

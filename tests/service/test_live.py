@@ -22,8 +22,10 @@ def is_silent(listener):
 
 
 def told(live, ids, event=None):
-    whose = by_subscriber(ids, PAYLOADS.__getitem__) if live.asks_for_subscribers else {}
-    live.tell(event or {"x": 1}, ids, whose)
+    named = [PAYLOADS[id_].get("subscriber") for id_ in ids]
+    whose = by_subscriber(ids, named) if live.asks_for_subscribers else {}
+    event = event or {"x": 1}
+    live.tell(event, ids, whose, live.satisfied(event))
 
 
 def test_everybody_who_asked_for_it_hears_it():
@@ -57,6 +59,36 @@ def test_filters_are_expressions():
     with pytest.raises(tw.ParseError):
         live.listen(Listener(), "price <")
     assert len(live) == 2
+
+
+def test_filters_are_read_by_the_schema_of_the_tenant():
+    live, late = Live(tw.Schema({"at": "timestamp"})), Listener()
+    live.listen(late, "at > TIMESTAMP '2026-01-01 00:00:00'")
+    told(live, ["a"], {"at": "2026-02-02T00:00:00Z"})
+    told(live, ["a"], {"at": "2025-02-02T00:00:00Z"})
+    assert heard(late) == [["a"]]
+    with pytest.raises(tw.SchemaError):
+        live.listen(Listener(), "at > '2026-01-01'")
+
+
+def test_whose_subscriptions_they_are_matters_only_while_somebody_asks():
+    live = Live()
+    leave = [live.listen(Listener("ann")), live.listen(Listener("ann"), "x = 1")]
+    for one in leave:
+        assert live.asks_for_subscribers
+        one()
+        one()
+    assert not live.asks_for_subscribers
+
+
+def test_who_left_while_filters_were_tried_hears_nothing():
+    live, listener = Live(), Listener()
+    leave = live.listen(listener, "x = 1")
+    live.listen(Listener())
+    satisfied = live.satisfied({"x": 1})
+    leave()
+    live.tell({"x": 1}, ["a"], {}, satisfied)
+    assert is_silent(listener)
 
 
 def test_who_has_left_hears_nothing():

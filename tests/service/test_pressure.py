@@ -14,7 +14,8 @@ import pytest
 
 from served import inside, served, wait_until
 from tellwhen.client import Client
-from tellwhen.service import Keys, Limits
+from tellwhen.service import Keys, Limits, asking
+from tellwhen.service.live import Live
 
 
 @pytest.fixture
@@ -315,3 +316,99 @@ def test_keys_that_are_made_at_once_are_all_kept(tmp_path):
     for one in processes:
         one.join()
     assert len(json.loads((tmp_path / "keys.json").read_text())["keys"]) == 8
+
+
+def test_events_of_any_size_are_not_kept(client):
+    """A sample of events is kept in memory: of large ones, little."""
+    index = client.app._tenants.get("default").index
+    for large in ([[]] * 50_000, "x" * 500_000, {str(n): n for n in range(30_000)}, ["y" * 5_000] * 100):
+        assert client.post("/v1/match", json={"event": {"a": large, "b": 1}}).status_code == 200
+        assert client.post("/v1/publish/many", json={"events": [{"a": large}] * 3}).status_code == 200
+    kept = index._recent._kept
+    assert len(kept) == 16
+    assert sum(len(json.dumps(one)) for one in kept) < 16 * 100_000
+    assert not any(isinstance(one["a"], dict) and len(one["a"]) > 1_000 for one in kept)
+
+
+def test_what_takes_long_to_explain_is_given_up(client):
+    like = " AND ".join(f"s LIKE '%{'a' * 900}b{n}'" for n in range(100))
+    begin = time.thread_time()
+    answer = client.post("/v1/explain", json={"expression": like, "event": {"s": "a" * 900_000}})
+    assert (answer.status_code, answer.json()["value"]) == (200, False)
+    assert time.thread_time() - begin < 3
+
+
+def test_explaining_ends_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("tellwhen.lang.explain.value_of", lambda *_: time.sleep(0.05))
+    ended = []
+    was = asking.explained
+    monkeypatch.setattr(asking, "explained", lambda *given: _noting(was, given, ended))
+    with inside(tmp_path / "data", Limits(seconds=0.5)) as client:
+        many = " AND ".join(f"x = {n}" for n in range(1_000))
+        assert client.post("/v1/explain", json={"expression": many, "event": {}}).status_code == 504
+        wait_until(lambda: ended == ["TooSlow"], 5)
+
+
+def _noting(run, given, ended):
+    try:
+        return run(*given)
+    except Exception as error:
+        ended.append(type(error).__name__)
+        raise
+
+
+def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
+    slow = threading.Event()
+    was = Live.satisfied
+
+    def satisfied(live, event):
+        end = time.thread_time() + (0.5 if slow.is_set() else 0)
+        while time.thread_time() < end:
+            pass
+        return was(live, event)
+
+    monkeypatch.setattr(Live, "satisfied", satisfied)
+    with served(tmp_path / "data") as address, Client(address) as client:
+        client.add("a", "x = 1")
+        heard = []
+        listening = threading.Thread(target=lambda: heard.append(next(iter(client.live(filter="x = 1")))), daemon=True)
+        listening.start()
+        wait_until(lambda: client.stats()["listeners"] == 1)
+        slow.set()
+        client.publish({"x": 1})  # it was not known yet that this takes long
+        publishing = threading.Thread(target=lambda: client.publish({"x": 1}))
+        publishing.start()
+        time.sleep(0.1)
+        begin = time.perf_counter()
+        httpx2.get(f"{address}/healthz")
+        assert time.perf_counter() - begin < 0.3
+        publishing.join()
+        listening.join(5)
+        assert heard
+
+
+def test_large_payloads_are_read_beside_and_not_without_end(tmp_path):
+    with inside(tmp_path / "data", Limits(payload_bytes=2_500)) as client:
+        rows = [{"id": n, "expression": "x = 1", "payload": {"text": "y" * 1_000}} for n in range(10)]
+        assert client.post("/v1/subscriptions", json={"subscriptions": rows}).status_code == 200
+        for path in ("match", "publish"):
+            answer = client.post(f"/v1/{path}", json={"event": {"x": 1}, "payload": True}).json()
+            assert (answer["count"], len(answer["matches"]), answer["truncated"]) == (10, 2, True)
+
+
+def test_an_id_fits_into_an_address(client):
+    for id_, status in (("\U0001f600" * 4_000, 200), ("x" * 4_001, 422)):
+        rows = [{"id": id_, "expression": "x = 1"}]
+        assert client.post("/v1/subscriptions", json={"subscriptions": rows}).status_code == status
+    page = client.get("/v1/subscriptions", params={"limit": 1}).json()
+    assert client.get("/v1/subscriptions", params={"start": page["subscriptions"][0]["id"]}).status_code == 200
+
+
+def test_names_in_where_forge_no_log(client, caplog):
+    client.put("/v1/subscriptions/a", json={"expression": "x = 1", "payload": {"n": 1}})
+    for n in range(200):
+        where = {f"n{n}\nFAKE" + "x" * 1_000: 1}
+        assert client.post("/v1/match", json={"event": {"x": 1}, "where": where}).status_code == 200
+    said = [record.getMessage() for record in caplog.records if "where=" in record.getMessage()]
+    assert len(said) == 100
+    assert all(len(one) < 300 and "\n" not in one for one in said)

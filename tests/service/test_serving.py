@@ -15,7 +15,7 @@ import tellwhen as tw
 from served import wait_until
 from tellwhen.cli import app
 from tellwhen.client import Client
-from tellwhen.service import running
+from tellwhen.service import Keys, create_app, running
 
 
 class Process:
@@ -82,7 +82,9 @@ def test_a_schema_and_an_engine_are_kept(tmp_path):
     with running(tmp_path / "data", engine="counting", schema={"day": "date"}) as service, Client(service.address) as c:
         assert len(c) == 1
     for other in ({"engine": "auto"}, {"engine": "counting", "schema": {"day": "int"}}):
-        with pytest.raises(tw.ArgumentError, match="of default has .* already|of default has the engine counting"):
+        with pytest.raises(
+            tw.ArgumentError, match="of default cannot have this schema|of default has the engine counting"
+        ):
             running(tmp_path / "data", **other)
         assert not [one.name for one in threading.enumerate() if one.name == "tellwhen-default"]  # it is closed
     with running(tmp_path / "data") as service, Client(service.address) as client:
@@ -154,14 +156,67 @@ def test_a_stop_ends_those_who_listen(tmp_path):
         assert "Traceback" not in said
 
 
-@pytest.mark.slow
-def test_another_schema_is_refused_and_the_start_says_what_is_served(tmp_path):
-    with running(tmp_path / "data", schema={"day": "date"}):
+RULES = [("a", "day > DATE '2026-01-01'", 2.5, {"day": 3.0}, {"subscriber": "ann"}), (7, "n = 1", 1e300)]
+
+
+def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    with running(data) as service, Client(service.address) as client:
+        client.add_many(RULES)
+        client.remove("a")
+        client.add(*RULES[0][:2], score=2.5, weights={"day": 3.0}, payload={"subscriber": "ann"})
+        assert client.match({"day": "2026-02-02", "n": 1}) == [7]
+        assert client.about()["schema"] == {}
+    kept = (data / "tenants/default/index/manifest.json").read_bytes()
+    with pytest.raises(
+        tw.TellwhenError, match="the index of default cannot have this schema: subscription 'a': day > "
+    ):
+        running(data, schema={"day": "string"})
+    assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
+    with monkeypatch.context() as broken, pytest.raises(OSError, match="full"):
+        broken.setattr("tellwhen.index.Index.save", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
+        running(data, schema={"day": "date"})
+    assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
+    for given in ({"schema": {"day": "date"}}, {}, {"schema": {"day": "date"}}):
+        with running(data, **given) as service, Client(service.address) as client:
+            assert sorted(client.match({"day": "2026-02-02", "n": 1}), key=str) == [7, "a"]
+            assert client.about()["schema"] == {"day": "date"}
+            found = client.get("a")
+            assert (found["score"], found["weights"], found["payload"]) == RULES[0][2:]
+            client.add("late", "n = 1", replace=True)
+            client.remove("late")
+            assert client.get(7)["score"] == 1e300
+
+
+def test_a_new_tenant_has_the_schema_of_the_folder(tmp_path):
+    data = tmp_path / "data"
+    with running(data, schema={"day": "date"}, engine="scan"):
         pass
-    with running(tmp_path / "data", schema={"day": "date"}) as service, Client(service.address) as client:
-        client.add("a", "day > DATE '2026-01-01'")
-    with pytest.raises(tw.TellwhenError, match="has another schema already, which stays"):
-        running(tmp_path / "data", schema={"day": "string"})
-    process = Process(tmp_path / "data")
-    assert f"1 subscription in {tmp_path / 'data'}" in process.said
+    secret = Keys(data / "keys.json").add("acme", ["read", "publish", "manage"], "acme")
+    with running(data) as service, Client(service.address, key=secret) as acme:
+        acme.add("a", "day > DATE '2026-01-01'")
+        assert (acme.publish({"day": "2026-02-02"}), acme.about()["schema"]) == (["a"], {"day": "date"})
+        assert "scan" in acme.stats()["plan"]
+    (data / "service.json").write_text("{")
+    with pytest.raises(tw.FormatError, match="service.json is damaged"):
+        running(data)
+
+
+def test_an_index_that_was_saved_again_is_told(tmp_path):
+    said = []
+    for is_saved in (True, False, True):
+        if is_saved:
+            tw.Index().add("a", "x = 1").save(tmp_path / "index")
+        app = create_app(tmp_path / "index")
+        said.append(app.summary)
+        app._tenants.close()
+    assert ["which is new" in one for one in said] == [True, False, False]
+    assert ["was saved again since" in one for one in said] == [False, False, True]
+
+
+@pytest.mark.slow
+def test_the_start_says_what_is_served(tmp_path):
+    tw.Index().add("a", "x = 1").save(tmp_path / "index")
+    process = Process(tmp_path / "index")
+    assert f"1 subscription in {tmp_path / 'index-service'}, which is new" in process.said
     process.end(signal.SIGTERM)

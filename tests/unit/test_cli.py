@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from tellwhen.cli import app
+from tellwhen.cli.shell import Session
 from tellwhen.warm import Warmed
 
 RULES = [
@@ -135,7 +136,7 @@ def test_no_value_becomes_another_one_on_its_way(events, size, monkeypatch):
     wanted = sorted((n, id_) for n, event in enumerate(events) for id_ in index.match(event))
     assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == wanted
     Path("odd.jsonl").write_bytes(b"\xef\xbb\xbf" + Path("odd.jsonl").read_bytes().rstrip().replace(b"\n", b"\r\n\n"))
-    assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == wanted
+    assert pairs(rows(run("match", "odd", "odd.jsonl").stdout)) == [(2 * n, id_) for n, id_ in wanted]
 
 
 @pytest.mark.usefixtures("work")
@@ -362,7 +363,7 @@ def test_lines_that_are_no_rows_go_to_the_quarantine():
     assert "line 2: this is no JSON" in told(run("build", "odd.jsonl", "-o", "x", code=1))
     Path("events2.jsonl").write_text('{"price": 1}\nno json\n{"price": 2}\n')
     done = run("match", "index", "events2.jsonl", "--quarantine", "bad.jsonl")
-    assert pairs(rows(done.stdout)) == [(0, "cheap"), (1, "cheap")]
+    assert pairs(rows(done.stdout)) == [(0, "cheap"), (2, "cheap")]
     assert "1 faulty event in bad.jsonl" in told(done)
     assert rows(Path("bad.jsonl").read_text())[0]["expression"] == "no json"
     assert "every line is one object" in told(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
@@ -562,3 +563,92 @@ def test_warm_for_programs(monkeypatch):
     monkeypatch.setattr("tellwhen.warm.warm", lambda engine: Warmed(engine, 0.5, 3))
     found = rows(run("warm", "scan", "auto", "--json").stdout)
     assert [(row["engine"], row["compiled"]) for row in found] == [("scan", 3), ("auto", 3)]
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("size", [1 << 22, 20])
+def test_events_are_called_by_their_lines(size, monkeypatch):
+    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", size)
+    cheap = '{"id": "e", "price": 12}'
+    Path("some.jsonl").write_text(f'{cheap}\n\n{{"price": 90}}\n\n{cheap}')
+    assert [row["event_id"] for row in rows(run("match", "index", "some.jsonl").stdout)] == [0, 4]
+    Path("odd.jsonl").write_text(f'no JSON\n{cheap}\n\n{{"id": null, "price": 1}}\n{{"price": 2}}\n{cheap}\n')
+    found = rows(run("match", "index", "odd.jsonl", "--quarantine", "q.jsonl").stdout)
+    assert [row["event_id"] for row in found] == [1, 3, 4, 5]
+    assert [row["expression"] for row in rows(Path("q.jsonl").read_text())] == ["no JSON"]
+    found = rows(run("match", "index", "odd.jsonl", "--event-id", "id", "--quarantine", "q.jsonl").stdout)
+    assert [row["event_id"] for row in found] == ["e", "e"]
+    reasons = [row["reason"] for row in rows(Path("q.jsonl").read_text())]
+    assert reasons[1:] == [f"odd.jsonl, line {n}: it has no id to be called by" for n in (4, 5)]
+    Path("nameless.jsonl").write_text(f"{cheap}\n" * 3 + '{"price": 1}\n')
+    done = run("match", "index", "nameless.jsonl", "--event-id", "id", code=1)
+    assert ("line 4: it has no id" if size > 20 else "there is no column id") in told(done)
+    Path("deep.jsonl").write_text('{"o": {"id": 5}, "price": 12}\n{"o": {}, "price": 12}\n')
+    found = rows(run("match", "index", "deep.jsonl", "--event-id", "o.id", "--quarantine", "q.jsonl").stdout)
+    assert [row["event_id"] for row in found] == [5]
+
+
+@pytest.mark.usefixtures("work")
+def test_rows_of_csv_without_an_id_go_to_the_quarantine():
+    Path("events.csv").write_text("key,price\na,12\n,12\nb,90\nc,12,7\nd,1\n")
+    found = rows(run("match", "index", "events.csv", "--event-id", "key", "--quarantine", "q.jsonl").stdout)
+    assert [row["event_id"] for row in found] == ["a", "d"]
+    reasons = [row["reason"] for row in rows(Path("q.jsonl").read_text())]
+    assert sorted(reason.split(":")[0] for reason in reasons) == ["events.csv, line 5", "events.csv, row 2"]
+    found = rows(run("match", "index", "events.csv", "--quarantine", "q.jsonl").stdout)
+    assert [row["event_id"] for row in found] == [0, 1, 4]
+
+
+@pytest.mark.usefixtures("work")
+def test_what_a_new_user_stumbled_over():
+    tw.Index(schema={"at": "timestamp"}).add("a", "at > DATE '2026-01-01'").save("timed")
+    assert "jsonl cannot note the declared types" in told(run("convert", "timed", "timed.jsonl"))
+    assert "declared types" not in told(run("convert", "timed", "timed.parquet"))
+    assert "declared types" not in told(run("convert", "index", "again.csv"))
+    Path("types.json").write_text(run("inspect", "timed", "--schema").stdout)
+    run("build", "timed.jsonl", "-o", "again", "--schema", "types.json")
+    assert tw.Index.load("again").match({"at": "2026-02-02"}) == ["a"]
+    lines("typo.jsonl", [{"id": 1, "expression": "x = 1", "wieghts": {"x": 1}, "team": 7}])
+    said = told(run("build", "typo.jsonl", "-o", "typo"))
+    assert "wieghts is not used (1 row): did you mean weights?" in said
+    assert "team is not used (1 row): put it into the payload" in said
+    assert "rules.jsonl is a file" in told(run("keys", "add", "rules.jsonl", "x", "--role", "read", code=1))
+    with pytest.raises(tw.UnknownId, match="no subscription '7', but 7, whose id is an integer"):
+        tw.Index().add(7, "x = 1").text("7")
+    with pytest.raises(tw.UnknownId, match="no subscription 8, but '8', whose id is a string"):
+        tw.Index().add("8", "x = 1").remove(8)
+    answer = Session(tw.Index.load("index"))
+    answer.answer('{"price": 30}')
+    assert answer.answer("why not cheap") == answer.answer("why cheap")
+
+
+def test_signals_leave_nothing_behind(work):
+    code = (
+        "import sys, time; from tellwhen import cli; from tellwhen.cli import writing;"
+        "was = writing._to_stream;"
+        "writing._to_stream = lambda batches, file, *more, **named: (print('begun', flush=True), time.sleep(60));"
+        "cli.app(['match', 'index', 'events.jsonl', '-o', 'matches.parquet'])"
+    )
+    for sent in (signal.SIGHUP, signal.SIGTERM):
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        process.stdout.readline()
+        process.send_signal(sent)
+        _, said = process.communicate(timeout=30)
+        assert (process.returncode, said) == (128 + sent, "")
+    assert not [path.name for path in work.iterdir() if "unfinished" in path.name or "matches" in path.name]
+
+
+def test_closed_streams_are_told(work):
+    for close, message in (("<&-", "the standard input is closed"), (">&-", "the standard output is closed")):
+        file = "-" if "<" in close else "events.jsonl"
+        done = subprocess.run(
+            f"{sys.executable} -m tellwhen match index {file} {close}",
+            shell=True,
+            capture_output=True,
+            text=True,
+            cwd=work,
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+        assert message in done.stderr

@@ -16,12 +16,13 @@ from rich.table import Table
 
 import tellwhen as tw
 from tellwhen.cli.options import JsonOption, SparkOption
+from tellwhen.cli.reading import Some, format_of
 from tellwhen.cli.reading import events as read_events
-from tellwhen.cli.reading import format_of
 from tellwhen.cli.told import command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import refuse_same, rejected, write
 from tellwhen.errors import counted
 from tellwhen.ids import Id
+from tellwhen.kernels.arrays import I64
 from tellwhen.lang.literals import IS_NAME
 from tellwhen.subscriptions import Rejected
 
@@ -33,13 +34,19 @@ Output = Annotated[str, typer.Option("--output", "-o", help="A file for the resu
 FormatOption = Annotated[str | None, typer.Option("--format", help="Of the events, if the name does not tell.")]
 OutFormat = Annotated[str | None, typer.Option("--output-format", help="jsonl, csv, parquet or arrow.")]
 EventId = Annotated[
-    str | None, typer.Option("--event-id", help="The attribute that events are called by; else their number.")
+    str | None,
+    typer.Option(
+        "--event-id", help="The attribute that events are called by; else the number of their line or row, from 0 on."
+    ),
 ]
 Where = Annotated[
     list[str] | None, typer.Option("--where", help="name=value of the payloads; values are JSON, or text.")
 ]
 EventQuarantine = Annotated[
-    str | None, typer.Option("--quarantine", help="A file for lines that are no JSON; without it, one is an error.")
+    str | None,
+    typer.Option(
+        "--quarantine", help="A file for lines that are no event, or have no id; without it, one is an error."
+    ),
 ]
 ATTRIBUTES_SHOWN, PREDICATES_SHOWN = 40, 10
 
@@ -65,7 +72,7 @@ def _tell(index: tw.Index, total: int, found: str) -> None:
     lines = [
         f"{name}: {counted(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
         if name in types
-        else f"{name} has no value in {counted(wrong, 'event')}, although all its parts are there"
+        else f"{name} has no value in {counted(wrong, 'event')}: a part of it is of a wrong type, or there is no result"
         for name, wrong in stats["mismatches"].items()
     ]
     _some(lines)
@@ -95,30 +102,30 @@ def _exact(index: tw.Index, event_id: str | None) -> set[str]:
 class _Reading:
     """Goes through the events of a file, and counts them; faulty ones go to the quarantine, if there is one."""
 
-    def __init__(self, path: str, form: str | None, quarantine: str | None, exact: set[str]) -> None:
-        self._path, self._form, self._quarantine, self._exact = path, form, quarantine, exact
+    def __init__(self, path: str, form: str | None, quarantine: str | None, exact: set[str], named: str | None) -> None:
+        self._path, self._form, self._quarantine, self._exact, self._named = path, form, quarantine, exact, named
         self._faults: list[Rejected] | None = None if quarantine is None else []
         self.total = 0
         if quarantine is not None:
             format_of(quarantine, None, "--output-format")
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Some]:
         with progress("events") as doing:
-            for some in read_events(self._path, self._form, self._faults, self._exact):
+            for some in read_events(self._path, self._form, self._faults, self._exact, self._named):
                 yield some
-                self.total += len(some)
-                doing.advance(len(some))
+                self.total += len(some.events)
+                doing.advance(len(some.events))
         if self._quarantine is not None and self._faults is not None:
             write([rejected(self._faults)], self._quarantine)
             told.print(f"{counted(len(self._faults), 'faulty event')} in {self._quarantine}", soft_wrap=True)
 
-    def answered(self, tables: Callable[[Any], Iterable[pa.Table]], numbers: bool) -> Iterator[pa.RecordBatch]:
+    def answered(self, tables: Callable[[Any], Iterable[pa.Table]]) -> Iterator[pa.RecordBatch]:
         """What is found, in batches: at least one, which may be empty, since a file has columns without rows, too."""
         schema: pa.Schema | None = None
         is_empty = True
         for some in self:
-            for table in tables(some):
-                for batch in (self.renumbered(table, self.total) if numbers else table).to_batches():
+            for table in tables(some.events):
+                for batch in (table if self._named else _numbered(table, some.numbers)).to_batches():
                     # Text may be of two types of Arrow, by the form of the events.
                     schema = batch.schema if is_empty else schema
                     is_empty = False
@@ -127,9 +134,10 @@ class _Reading:
         if is_empty:
             yield pa.RecordBatch.from_pylist([], schema or next(iter(tables([]))).schema)
 
-    def renumbered(self, table: pa.Table, first: int) -> pa.Table:
-        """Event ids that are positions, counted from the first event of the file on."""
-        return table.set_column(0, "event_id", pa.array(table["event_id"].to_numpy() + first))
+
+def _numbered(table: pa.Table, numbers: I64) -> pa.Table:
+    """Event ids that are positions become those in the file."""
+    return table.set_column(0, "event_id", pa.array(numbers[table["event_id"].to_numpy()]))
 
 
 @command
@@ -162,7 +170,7 @@ def match(
     refuse_same(output, events)
     refuse_same(quarantine, events, output)
     opened, wanted = tw.Index.load(index), _where(where)
-    reading = _Reading(events, form, quarantine, _exact(opened, event_id))
+    reading = _Reading(events, form, quarantine, _exact(opened, event_id), event_id)
 
     def tables(some: Any) -> Iterator[pa.Table]:
         if count:
@@ -171,7 +179,7 @@ def match(
         for batch in opened.match_batches(some, event_id=event_id, where=wanted, payload=payload or False):
             yield pa.Table.from_batches([batch])
 
-    rows = write(reading.answered(tables, event_id is None), output, output_format)
+    rows = write(reading.answered(tables), output, output_format)
     _tell(opened, reading.total, counted(rows, "count") if count else counted(rows, "match", "matches"))
 
 
@@ -203,12 +211,12 @@ def top_k(
     refuse_same(output, events)
     refuse_same(quarantine, events, output)
     opened, wanted = tw.Index.load(index), _where(where)
-    reading = _Reading(events, form, quarantine, _exact(opened, event_id))
+    reading = _Reading(events, form, quarantine, _exact(opened, event_id), event_id)
 
     def tables(some: Any) -> list[pa.Table]:
         return [opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)]
 
-    rows = write(reading.answered(tables, event_id is None), output, output_format)
+    rows = write(reading.answered(tables), output, output_format)
     _tell(opened, reading.total, counted(rows, "row"))
 
 
@@ -269,12 +277,16 @@ def _as_json(explanation: Any) -> dict[str, Any]:
 def inspect(
     index: IndexPath,
     as_json: JsonOption = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Only the declared types, as --schema takes them.")] = False,
 ) -> None:
     """What is in an index: sizes, attributes, the heaviest predicates, and how the engine finds its subscriptions.
 
     Example: tellwhen inspect index
     """
     opened = tw.Index.load(index)
+    if schema:
+        json_line(opened.schema.types)
+        return
     stats, plan = opened.stats(), opened.plan()
     heavy = opened.heaviest(PREDICATES_SHOWN)
     if as_json:

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,8 @@ import pyarrow.types as pt
 
 from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, shown
 from tellwhen.exchange import declared_in
+from tellwhen.kernels.arrays import I64
+from tellwhen.lang.values import flatten
 from tellwhen.schema import Schema
 from tellwhen.subscriptions import COLUMNS, Rejected, rows_of
 
@@ -52,12 +54,18 @@ def format_of(path: str, given: str | None = None, option: str = "--format") -> 
     return known[suffix]
 
 
+def _input() -> BinaryIO:
+    if sys.stdin is None:
+        raise FormatError("the standard input is closed; name a file")
+    return sys.stdin.buffer
+
+
 @contextmanager
 def _lines(path: str) -> Iterator[IO[str]]:
     """The lines of a text, which is UTF-8 whatever the locale says."""
     try:
         if path == "-":
-            text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(_input(), encoding="utf-8-sig", newline="")
             yield text
             text.detach()  # the standard input is not ours to close
         else:
@@ -70,10 +78,10 @@ def _lines(path: str) -> Iterator[IO[str]]:
 def _tables(path: str, kind: Format) -> Iterator[pa.Table]:
     """The batches of a Parquet or Arrow file."""
     try:
-        source: Any = sys.stdin.buffer if path == "-" else path
+        source: Any = _input() if path == "-" else path
         if kind == "parquet":
             if path == "-":
-                source = pa.BufferReader(sys.stdin.buffer.read())
+                source = pa.BufferReader(_input().read())
             for batch in pq.ParquetFile(source).iter_batches(EVENTS_AT_ONCE):
                 yield pa.Table.from_batches([batch])
         else:
@@ -139,34 +147,36 @@ def subscriptions(
 csv.field_size_limit(1 << 26)
 
 
-def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file by their head; a row with more cells than the head is faulty."""
+def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file by their head, with their numbers; a row with more cells than the head is faulty."""
     reader = csv.DictReader(lines)
     try:
         names = list(reader.fieldnames or [])
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise FormatError(f"{path} has two columns {twice[0]}")
-        for row in reader:
+        for number, row in enumerate(reader):
             if None in row:
                 told = f"{path}, line {reader.line_num}: there are more cells than columns; quote what has a comma"
                 if faults is None:
                     raise FormatError(told)
                 faults.append(Rejected.of(row, FormatError(told)))
                 continue
-            yield row
+            yield number, row
     except csv.Error as error:
         raise FormatError(f"{path}, line {reader.line_num}: {error}") from None
 
 
 def _csv_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Counter[str]) -> Iterator[Any]:
-    for number, row in enumerate(_cells(path, lines, faults), 1):
-        if number == 1:
+    is_first = True
+    for number, row in _cells(path, lines, faults):
+        if is_first:
             _require(path, row)
+            is_first = False
         try:
             score = float(row["score"]) if row.get("score") else None
         except ValueError:
-            told = f"{path}, row {number}: a score is a number, not {shown(row['score'])}"
+            told = f"{path}, row {number + 1}: a score is a number, not {shown(row['score'])}"
             if faults is None:
                 raise FormatError(told) from None
             faults.append(Rejected.of(row, FormatError(told)))
@@ -214,37 +224,70 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
 # events
 
 
+class Some(NamedTuple):
+    """Some events of a file."""
+
+    events: list[dict[str, Any]] | pa.Table
+    numbers: I64
+    """The line of each, or its row, from 0 on."""
+
+    @classmethod
+    def of(cls, events: list[dict[str, Any]] | pa.Table, first: int) -> Some:
+        """Where none is left out."""
+        return cls(events, np.arange(first, first + len(events), dtype=np.int64))
+
+
 def events(
-    path: str, given: str | None = None, faults: Faults = None, exact: Container[str] = ()
-) -> Iterator[list[dict[str, Any]] | pa.Table]:
+    path: str, given: str | None = None, faults: Faults = None, exact: Container[str] = (), named: str | None = None
+) -> Iterator[Some]:
     """Events, some at a time: in tables, or as dicts. Integers of `exact` attributes stay integers beside fractions:
-    something is computed of them, or events are called by them."""
+    something is computed of them, or events are called by them. If `named`, an event without this attribute is among
+    the faults, where there are some."""
     kind = format_of(path, given)
     if kind == "text":
         raise FormatError(f"{path}: events are JSON lines, CSV, Parquet or Arrow")
     if kind in ("parquet", "arrow"):
-        yield from _tables(path, kind)
-        return
-    if kind == "jsonl":
-        yield from _json_events(path, faults, exact)
-        return
-    with _lines(path) as lines:
-        yield from _csv_events(path, lines)
+        first = 0
+        for table in _tables(path, kind):
+            yield Some.of(table, first)
+            first += len(table)
+    elif kind == "jsonl":
+        yield from _json_events(path, faults, exact, named)
+    else:
+        with _lines(path) as lines:
+            yield from _csv_events(path, lines, faults, named)
 
 
-def _json_events(path: str, faults: Faults, exact: Container[str]) -> Iterator[list[dict[str, Any]] | pa.Table]:
-    number = 1
+def _json_events(path: str, faults: Faults, exact: Container[str], named: str | None) -> Iterator[Some]:
+    first = 0
     for block in _blocks(path):
-        yield _columns(block, exact) or _objects(path, number, block, faults)
-        number += block.count(b"\n")
+        table = _columns(block, exact)
+        if table is None or (named is not None and _lacks(table, named, faults is not None)):
+            yield _objects(path, first, block, faults, named)
+        elif len(table) == block.count(b"\n"):
+            yield Some.of(table, first)
+        else:  # empty lines are no events, but they count
+            there = [number for number, line in enumerate(block.split(b"\n"), first) if line.strip()]
+            yield Some(table, np.array(there, dtype=np.int64))
+        first += block.count(b"\n")
+
+
+def _lacks(table: pa.Table, name: str, is_without: bool) -> bool:
+    """Has some event not this attribute, which may be a member of an object? `is_without` is the answer if none has."""
+    first, *rest = name.split(".")
+    try:
+        column = table.column(first)
+        return bool((pc.struct_field(column, rest) if rest else column).null_count)
+    except (KeyError, pa.ArrowException):
+        return is_without
 
 
 def _blocks(path: str) -> Iterator[bytes]:
     """Whole lines, as they come: a pipe is answered without waiting for its end."""
-    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
+    with nullcontext(_input()) if path == "-" else Path(path).open("rb") as file:
         before: list[bytes] = []  # of a line that is not whole yet
         is_first = True
-        while chunk := file.read1(BLOCK_BYTES):  # type: ignore[union-attr]
+        while chunk := file.read1(BLOCK_BYTES):  # type: ignore[attr-defined]
             if is_first:
                 chunk, is_first = chunk.removeprefix(codecs.BOM_UTF8), False
             end = chunk.rfind(b"\n") + 1
@@ -307,25 +350,37 @@ EXACT = 1 << 53
 """Integers up to here are doubles, too."""
 
 
-def _objects(path: str, first: int, block: bytes, faults: Faults) -> list[dict[str, Any]]:
-    found = []
+def _objects(path: str, first: int, block: bytes, faults: Faults, named: str | None) -> Some:
+    found, numbers = [], []
     for number, line in enumerate(block.split(b"\n"), first):
         if line.strip():
             try:
-                found.append(_object(path, number, line))
+                event = _object(path, number + 1, line)
+                if named is not None and event.get(named) is None and flatten(event).get(named) is None:
+                    raise EventError(f"{path}, line {number + 1}: it has no {named} to be called by")
+                found.append(event)
+                numbers.append(number)
             except EventError as error:
                 if faults is None:
                     raise
                 faults.append(Rejected(None, line.decode(errors="replace").strip(), None, str(error)))
-    return found
+    return Some(found, np.array(numbers, dtype=np.int64))
 
 
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 
 
-def _csv_events(path: str, lines: IO[str]) -> Iterator[pa.Table]:
+def _csv_events(path: str, lines: IO[str], faults: Faults, named: str | None) -> Iterator[Some]:
     """As maps of text, which is read as what subscriptions compare it with; an empty cell is no value."""
-    reader = _cells(path, lines)
+    reader = _cells(path, lines, faults)
     while block := list(islice(reader, EVENTS_AT_ONCE)):
-        rows = [[(name, text) for name, text in row.items() if name and text not in ("", None)] for row in block]
-        yield pa.table({"event": pa.array(rows, TEXT_MAP)})
+        if named is not None and faults is not None and named in block[0][1]:
+            nameless = [(number, row) for number, row in block if not row[named]]
+            faults += [
+                Rejected(None, json.dumps(row), None, f"{path}, row {number + 1}: it has no {named} to be called by")
+                for number, row in nameless
+            ]
+            block = [one for one in block if one[1][named]]
+        rows = [[(name, text) for name, text in row.items() if name and text not in ("", None)] for _, row in block]
+        numbers = np.array([number for number, _ in block], dtype=np.int64)
+        yield Some(pa.table({"event": pa.array(rows, TEXT_MAP)}), numbers)

@@ -92,6 +92,8 @@ def add(
     """
     if not folder.exists():
         told.print(f"{folder} is new", soft_wrap=True)
+    elif not folder.is_dir():
+        fail(f"{folder} is a file; keys belong to the folder of a service")
     print(_keys(folder).add(name, role, tenant, rate))
 
 

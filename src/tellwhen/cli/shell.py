@@ -14,7 +14,7 @@ from tellwhen.cli.told import command, out, told
 from tellwhen.errors import TellwhenError, counted
 
 HELP = """paste an event as JSON to see what it matches; then
-  why ID          why the subscription matches it, or why not
+  why [not] ID    why the subscription matches it, or why not
   top [K]         the best K, with their scores
   show ID         the expression of a subscription
   add ID EXPR     add a subscription, or replace one, for this session only
@@ -90,7 +90,7 @@ class Session:
             if line.startswith("{"):
                 return self._event(line)
             if word not in known:
-                return f"{word} is no event, and nothing that can be asked\n{HELP}"
+                return f"{word} is no event, and nothing that can be asked; help tells what can"
             return known[word](rest.strip())
         except (TellwhenError, RecursionError) as error:
             return str(error)
@@ -110,6 +110,8 @@ class Session:
     def _why(self, id_: str) -> str:
         if self.event is None:
             return "paste an event first"
+        if id_.startswith("not ") and id_ not in self.index:
+            id_ = id_.removeprefix("not ").strip()
         return str(self.index.explain(known_id(self.index, id_), self.event))
 
     def _top(self, k: str) -> str:

@@ -18,7 +18,8 @@ from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.told import FAILED, Doing, command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import refuse_same, rejected, write
 from tellwhen.errors import counted
-from tellwhen.subscriptions import Rejected
+from tellwhen.spelling import nearest
+from tellwhen.subscriptions import COLUMNS, Rejected
 from tellwhen.validation import Finding
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
@@ -48,7 +49,9 @@ def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected
             doing.advance(1)
             yield row
     for name, count in unused.items():
-        told.print(f"{name} is not used ({counted(count, 'row')}): put it into the payload", markup=False)
+        near = nearest(name, COLUMNS, 0.75)
+        hint = f"did you mean {near}?" if near else "put it into the payload"
+        told.print(f"{name} is not used ({counted(count, 'row')}): {hint}", markup=False)
     doing.now("indexing")
 
 
@@ -156,7 +159,7 @@ def _built(
         if observe is not None:
             doing.now("looking at events")
             for some in read_events(observe):
-                index.observe(some)
+                index.observe(some.events)
         doing.now("building the index")
         index.rebuild()
         doing.now("saving")
@@ -181,7 +184,14 @@ def convert(
         with progress("subscriptions") as doing:
             index = tw.Index(schema=declared([source], form)).add_many(_all([source], form, doing))
     table = index.to_arrow()
-    if format_of(target, output_format, "--output-format") == "csv":  # which has no maps
+    kind = format_of(target, output_format, "--output-format")
+    if kind in ("csv", "jsonl") and (index.schema.types or index.schema.strict):
+        told.print(
+            f"{kind} cannot note the declared types: `tellwhen inspect INDEX --schema` writes them, and "
+            "`build --schema` takes them",
+            soft_wrap=True,
+        )
+    if kind == "csv":  # which has no maps
         weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]
         table = table.set_column(3, "weights", pa.array(weights, pa.string()))
     count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target, output_format)

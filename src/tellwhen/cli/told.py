@@ -22,8 +22,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tellwhen.errors import TellwhenError
 
-FAILED, STOPPED, CLOSED, ENDED = 1, 130, 141, 143
-"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone; SIGTERM."""
+FAILED, STOPPED, CLOSED = 1, 130, 141
+"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone. Other signals: 128 and
+their number."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -83,26 +84,32 @@ def _quiet() -> Iterator[None]:
 
 
 class _Ended(BaseException):
-    """A supervisor wants the process to end."""
+    """The process shall end."""
+
+    def __init__(self, signal: int) -> None:
+        self.signal = signal
 
 
-def _end(*_: object) -> NoReturn:
-    raise _Ended
+def _end(signal: int, *_: object) -> NoReturn:
+    raise _Ended(signal)
 
 
 @contextmanager
 def _tidied() -> Iterator[None]:
-    """On SIGTERM, half-written files are removed first, as on Ctrl-C."""
+    """When a supervisor or the terminal ends it, half-written files are removed first, as on Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _end)
+    # Not what is ignored: nohup would be in vain.
+    heard = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, _end) for one in heard}
     try:
         yield
-    except _Ended:
-        raise SystemExit(ENDED) from None
+    except _Ended as ended:
+        raise SystemExit(128 + ended.signal) from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def fail(reason: object) -> NoReturn:

@@ -7,6 +7,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ def write(batches: Iterable[pa.RecordBatch], path: str, given: str | None = None
     """Write the batches, whole or not at all; returns the number of rows."""
     kind = format_of(path, given, "--output-format")
     if path == "-":
+        if sys.stdout is None:
+            raise FormatError("the standard output is closed; say -o")
         return _to_stream(batches, sys.stdout.buffer, kind, is_pipe=True)
     target = Path(path).resolve()  # what a link leads to is written, and not the link replaced
     if target.exists() and not target.is_file():  # a device or a pipe; a folder is an error
@@ -52,16 +55,22 @@ def refuse_same(output: str | None, *inputs: str | Path) -> None:
 
 def _to_stream(batches: Iterable[pa.RecordBatch], file: Any, kind: str, is_pipe: bool = False) -> int:
     count, writer = 0, None
-    for batch in batches:
-        count += batch.num_rows
-        if kind == "jsonl":
-            file.write(_json_lines(batch))
-            if is_pipe:
-                file.flush()  # whoever reads a pipe is answered at once
-            continue
-        if writer is None:
-            writer = _writer(file, kind, batch.schema, is_pipe)
-        writer.write_batch(batch)
+    try:
+        for batch in batches:
+            count += batch.num_rows
+            if kind == "jsonl":
+                file.write(_json_lines(batch))
+                if is_pipe:
+                    file.flush()  # whoever reads a pipe is answered at once
+                continue
+            if writer is None:
+                writer = _writer(file, kind, batch.schema, is_pipe)
+            writer.write_batch(batch)
+    except BaseException:
+        if writer is not None:
+            with suppress(Exception):  # or it would complain when it is deleted
+                writer.close()
+        raise
     if writer is not None:
         writer.close()
     file.flush()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tellwhen.lang import like, limits, patterns
-from tellwhen.lang.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.lang.ast import And, Connective, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.lang.compute import computed, term_of
 from tellwhen.lang.terms import is_computed
 from tellwhen.lang.values import Interval, Value, flatten, is_present, members, reduce
@@ -28,14 +28,23 @@ def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
         return predicate_value(expr, value_in(event, expr.attribute))
     if isinstance(expr, Truth):
         return expr.value
+    return combined(expr, [value_of(part, event) for part in parts_of(expr)])
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """What a NOT or a connective is about; nothing for other expressions."""
+    return expr.args if isinstance(expr, Connective) else (expr.arg,) if isinstance(expr, Not) else ()
+
+
+def combined(expr: Expr, values: list[bool | None]) -> bool | None:
+    """The value of an expression with parts, from theirs."""
     if isinstance(expr, Not):
-        return negation(value_of(expr.arg, event))
+        return negation(values[0])
     if isinstance(expr, And):
-        return conjunction([value_of(arg, event) for arg in expr.args])
+        return conjunction(values)
     if isinstance(expr, Or):
-        return disjunction([value_of(arg, event) for arg in expr.args])
+        return disjunction(values)
     assert isinstance(expr, Xor | Xnor)
-    values = [value_of(arg, event) for arg in expr.args]
     return parity(values) if isinstance(expr, Xor) else equivalence(values)
 
 

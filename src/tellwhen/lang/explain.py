@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tellwhen.lang.ast import Connective, Expr, Not, Predicate
 from tellwhen.lang.compute import term_of
-from tellwhen.lang.evaluate import value_of
+from tellwhen.lang.evaluate import combined, parts_of, value_of
 from tellwhen.lang.format import predicate_text, value_text
 from tellwhen.lang.literals import name_text
 from tellwhen.lang.terms import is_computed
@@ -57,10 +57,31 @@ class Explanation(NamedTuple):
         return lines
 
 
-def explain(expr: Expr, event: Mapping[str, Any]) -> Explanation:
-    """The explanation of `expr` on `event`."""
+def explain(expr: Expr, event: Mapping[str, Any], look: Callable[[], None] = lambda: None) -> Explanation:
+    """The explanation of `expr` on `event`. `look` is called before every part: it may raise an error to give up."""
     flat = flatten(event)
-    return _explain(expr, flat, {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."})
+    objects = {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."}
+
+    def explained(expr: Expr) -> Explanation:
+        look()
+        parts = tuple(map(explained, parts_of(expr)))
+        value = combined(expr, [part.value for part in parts]) if parts else value_of(expr, flat)
+        return Explanation(expr, value, parts, _note(expr, value, flat, objects))
+
+    return explained(expr)
+
+
+def _note(expr: Expr, value: bool | None, event: Mapping[str, Any], objects: set[str]) -> str:
+    """What the event has of the attributes of a predicate. `objects` are the names of what was flattened."""
+    if not isinstance(expr, Predicate):
+        return ""
+    if is_computed(expr.attribute):
+        return ", ".join(_said(name, event, objects) for name in dict.fromkeys(term_of(expr.attribute).names()))
+    note = _said(expr.attribute, event, objects)
+    if value is None and isinstance(event.get(expr.attribute), str) and expr.family is not None:
+        more = "; a schema can declare it as one" if expr.family == "time" else ""
+        note += f", which is a string, and not a {expr.family}{more}"
+    return note
 
 
 def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
@@ -80,17 +101,3 @@ def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
             asked = f"{name_text(outer)}[{'.'.join(parts[end:])} ...]"
             return f"{name_text(name)} is missing: {name_text(outer)} is a list of objects, ask with {asked}"
     return f"{name_text(name)} is missing"
-
-
-def _explain(expr: Expr, event: Mapping[str, Any], objects: set[str]) -> Explanation:
-    """`objects` are the names of what was flattened."""
-    parts: tuple[Explanation, ...] = ()
-    note = ""
-    if isinstance(expr, Connective):
-        parts = tuple(_explain(arg, event, objects) for arg in expr.args)
-    elif isinstance(expr, Not):
-        parts = (_explain(expr.arg, event, objects),)
-    elif isinstance(expr, Predicate):
-        names = dict.fromkeys(term_of(expr.attribute).names()) if is_computed(expr.attribute) else [expr.attribute]
-        note = ", ".join(_said(name, event, objects) for name in names)
-    return Explanation(expr, value_of(expr, event), parts, note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import groupby
 
 from tellwhen.errors import ExpressionError
 
@@ -34,20 +35,62 @@ def tokens(pattern: str, escape: str | None) -> list[str | Wild]:
 
 
 def matches(text: str, pattern: str, escape: str | None) -> bool:
-    """Does the whole text fit the pattern? Greedy, and goes back to the last % only: never exponential."""
-    wanted = tokens(pattern, escape)
-    at = here = 0
-    star, resume = -1, 0
-    while at < len(text):
-        if here < len(wanted) and wanted[here] is Wild.ANY:
-            star, resume = here, at
-            here += 1
-        elif here < len(wanted) and (wanted[here] is Wild.ONE or wanted[here] == text[at]):
-            at += 1
-            here += 1
-        elif star >= 0:
-            resume += 1
-            at, here = resume, star + 1
-        else:
+    """Does the whole text fit the pattern? What stands between two % may be anywhere, in this order: the first place
+    will do, so that nothing is tried twice."""
+    first, *others = _parts(tokens(pattern, escape))
+    if not others:
+        return len(first) == len(text) and _is_at(0, first, text)
+    *middle, last = others
+    at, end = len(first), len(text) - len(last)
+    if at > end or not _is_at(0, first, text) or not _is_at(end, last, text):
+        return False
+    for part in middle:
+        at = _find(part, text, at, end)
+        if at < 0:
             return False
-    return all(token is Wild.ANY for token in wanted[here:])
+        at += len(part)
+    return True
+
+
+Part = list[str | Wild]
+"""Literal characters, and wildcards for one character."""
+
+
+def _parts(wanted: list[str | Wild]) -> list[Part]:
+    """What is before, between and behind the %."""
+    parts: list[Part] = [[]]
+    for token in wanted:
+        if token is Wild.ANY:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _runs(part: Part) -> list[tuple[int, str]]:
+    """Literal texts in a part, each with its place."""
+    runs = []
+    for is_text, group in groupby(enumerate(part), key=lambda one: isinstance(one[1], str)):
+        if is_text:
+            places, characters = zip(*group, strict=True)
+            runs.append((places[0], "".join(characters)))
+    return runs
+
+
+def _is_at(at: int, part: Part, text: str) -> bool:
+    return all([text.startswith(run, at + place) for place, run in _runs(part)])
+
+
+def _find(part: Part, text: str, at: int, end: int) -> int:
+    """Where the part is first, from `at` on and before `end`; -1 if it is nowhere."""
+    runs = _runs(part)
+    if not runs:
+        return at if end - at >= len(part) else -1
+    place, run = min(runs, key=lambda one: text.count(one[1], at, end))  # the rarest is looked for
+    last = end - len(part)
+    found = text.find(run, at + place)
+    while 0 <= found - place <= last:
+        if all([text.startswith(other, found - place + where) for where, other in runs]):
+            return found - place
+        found = text.find(run, found + 1)
+    return -1

@@ -16,15 +16,15 @@ from fastapi.responses import Response
 from tellwhen.errors import shown
 from tellwhen.service import changes
 from tellwhen.service.errors import MalformedRequest, TooSlow, status_of
+from tellwhen.service.pace import Pace
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 from tellwhen.service.writing import json_bytes
 
 ASKING_THREADS, MATCHING_THREADS = 4, 2
-QUICK_SECONDS = 0.002
-"""Where matching takes longer than this on average, it is done beside the loop that answers everybody."""
-LOOK_EVERY = 8
-"""One of so many matches is timed: the clock takes as long as a tenth of a match."""
+QUICK_SECONDS, QUICK_BYTES = 0.002, 8 << 10
+"""Where matching takes longer than this on average, or a request is larger, it is done beside the loop that answers
+everybody."""
 
 Found = TypeVar("Found")
 IdType = Annotated[Literal["str", "int"], Query(description="Are the ids in the address strings, or integers?")]
@@ -38,8 +38,6 @@ class Service:
         # Two, so that those who publish never wait for those who search or explain.
         self._asking = ThreadPoolExecutor(ASKING_THREADS, thread_name_prefix="tellwhen-ask")
         self._matching = ThreadPoolExecutor(MATCHING_THREADS, thread_name_prefix="tellwhen-match")
-        self._calls = 0
-        self._seconds = 0.0  # of a processor that matching takes, on average
 
     def close(self) -> None:
         for pool in (self._asking, self._matching):
@@ -55,19 +53,11 @@ class Service:
         except TimeoutError:
             raise TooSlow(f"it took longer than {self.limits.seconds:g} seconds") from None
 
-    async def quickly(self, match: Callable[[], Found]) -> Found:
-        """Match, which is usually quick: here, unless it was not lately."""
-
-        self._calls += 1
-        run = match if self._calls % LOOK_EVERY else lambda: self._timed(match)
-        return run() if self._seconds < QUICK_SECONDS else await self.beside(lambda _: run(), self._matching)
-
-    def _timed(self, match: Callable[[], Found]) -> Found:
-        """By the time of the processor: to wait for other threads is not matching's fault."""
-        begin = time.thread_time()
-        found = match()
-        self._seconds += 0.25 * (time.thread_time() - begin - self._seconds)
-        return found
+    async def quickly(self, pace: Pace, size: int, match: Callable[[], Found]) -> Found:
+        """Match an event of a request of this size, which is usually quick: here, unless it was not lately."""
+        if pace.seconds < QUICK_SECONDS and size <= QUICK_BYTES:
+            return pace.timed(match)
+        return await self.beside(lambda _: pace.timed(match), self._matching)
 
     async def change(self, tenant: Tenant, change: changes.Change) -> Any:
         """Make a change; when this returns, it is on disk."""

@@ -119,7 +119,9 @@ def _answer_errors(app: FastAPI) -> None:
 
     async def other(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return JSONResponse({"error": "HTTPException", "message": error.detail}, error.status_code, error.headers)
+        allowed = (error.headers or {}).get("Allow")
+        message = f"{error.detail}: this path has {allowed}" if allowed else error.detail
+        return JSONResponse({"error": "HTTPException", "message": message}, error.status_code, error.headers)
 
     app.add_exception_handler(TellwhenError, refused)
     app.add_exception_handler(MemoryError, refused)

@@ -11,14 +11,15 @@ from typing import Any
 
 from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.index import Index
-from tellwhen.lang.explain import Explanation
+from tellwhen.lang.explain import Explanation, explain
 from tellwhen.lang.read import read
 from tellwhen.lang.values import flatten
 from tellwhen.service import models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
-from tellwhen.service.live import by_subscriber
+from tellwhen.service.live import SUBSCRIBER, Live, by_subscriber
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
+from tellwhen.service.writing import json_bytes
 from tellwhen.spelling import names_of
 from tellwhen.validation import validate
 
@@ -36,18 +37,23 @@ def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
 
 def subscribers(index: Index, ids: list[Any]) -> dict[str, list[Any]]:
     """Whose subscriptions are these?"""
-    return by_subscriber(ids, lambda id_: payload_of(index, id_))
+    return by_subscriber(ids, index.payload_values(SUBSCRIBER, ids))
 
 
 def published(
-    tenant: Tenant, event: dict[str, Any], ids: list[Any], whose: Mapping[str, list[Any]], is_kept: bool
+    tenant: Tenant,
+    event: dict[str, Any],
+    ids: list[Any],
+    whose: Mapping[str, list[Any]],
+    satisfied: list[Any],
+    is_kept: bool,
 ) -> None:
     """An event is counted, remembered, and told to those who listen. Only the thread of the loop does this."""
     tenant.metrics.events.inc()
     tenant.metrics.matches.inc(len(ids))
     if is_kept:
         tenant.recent.append(event)
-    tenant.live.tell(event, ids, whose)
+    tenant.live.tell(event, ids, whose, satisfied)
 
 
 def answered(index: Index, asked: models.Publish, ids: list[Any], limits: Limits) -> dict[str, Any]:
@@ -55,10 +61,17 @@ def answered(index: Index, asked: models.Publish, ids: list[Any], limits: Limits
     most = limits.payloads if asked.payload else limits.results
     if asked.limit is not None:
         most = min(asked.limit, most)
-    shown: list[Any] = ids[:most]
-    if asked.payload:
-        shown = [{"id": id_, "payload": payload_of(index, id_)} for id_ in shown]
-    return {"count": len(ids), "matches": shown, "truncated": len(ids) > most}
+    shown = list(_with_payloads(index, ids[:most], limits.payload_bytes)) if asked.payload else ids[:most]
+    return {"count": len(ids), "matches": shown, "truncated": len(ids) > len(shown)}
+
+
+def _with_payloads(index: Index, ids: list[Any], most: int) -> Iterator[dict[str, Any]]:
+    for id_ in ids:
+        payload = payload_of(index, id_)
+        most -= len(json_bytes(payload))
+        if most < 0:
+            return
+        yield {"id": id_, "payload": payload}
 
 
 def payload_of(index: Index, id_: Any) -> dict[str, Any]:
@@ -83,6 +96,16 @@ def matched_many(index: Index, asked: models.PublishMany, limits: Limits, ends: 
         for event, id_ in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             found[event].append(id_)
     return found
+
+
+def heard(live: Live, events: list[dict[str, Any]], found: list[list[Any]], ends: float) -> list[list[Any]]:
+    """Which filters does each of many events satisfy, if it matched anything?"""
+    satisfied: list[list[Any]] = []
+    for event, ids in zip(events, found, strict=True):
+        if time.monotonic() > ends:
+            raise TooSlow("the filters of those who listen take too long; send fewer events at once")
+        satisfied.append(live.satisfied(event) if ids else [])
+    return satisfied
 
 
 def best(index: Index, asked: models.TopK) -> list[dict[str, Any]]:
@@ -134,13 +157,16 @@ def alone(index: Index, expression: Any, limits: Limits) -> Index:
     return Index(schema=index.schema).add(0, expression)
 
 
-def explained(index: Index, asked: models.Explain, limits: Limits) -> dict[str, Any]:
+def explained(index: Index, asked: models.Explain, limits: Limits, ends: float) -> dict[str, Any]:
     if (asked.id is None) == (asked.expression is None):
         raise MalformedRequest("explain takes an id, or an expression")
-    if asked.id is not None:
-        found = index.explain(asked.id, asked.event)
-    else:
-        found = alone(index, asked.expression, limits).explain(0, asked.event)
+
+    def look() -> None:
+        if time.monotonic() > ends:
+            raise TooSlow("to explain this takes too long")
+
+    expression = index[asked.id] if asked.id is not None else alone(index, asked.expression, limits)[0]
+    found = explain(expression, index.schema.read_event(flatten(asked.event)), look)
     return {"value": found.value, "tree": _reason(found), "text": str(found)}
 
 

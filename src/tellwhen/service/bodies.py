@@ -14,6 +14,8 @@ from tellwhen.service.settings import Limits
 from tellwhen.subscriptions import Rejected
 
 TOLD_MAX = 3
+ID_MAX = 4_000
+"""Characters of an id; %-encoded they may be twelve times as many, and the head of a request has 64 KiB."""
 PIECE = 500
 """Subscriptions that are read without a break: other threads wait meanwhile."""
 
@@ -59,7 +61,7 @@ def read_batch(raw: bytes, limits: Limits) -> Batch:
         for one in _read_piece(found[first : first + PIECE], first, batch):
             try:
                 batch.rows.append(row(one, one.id, limits))
-            except TooLarge as error:
+            except (MalformedRequest, TooLarge) as error:
                 if batch.errors == "raise":
                     raise
                 batch.rejected.append(Rejected(one.id, None, None, str(error), one.score, one.weights, one.payload))
@@ -67,7 +69,11 @@ def read_batch(raw: bytes, limits: Limits) -> Batch:
 
 
 def row(given: models.Given, id_: Any, limits: Limits) -> list[Any]:
-    """A subscription as an index takes it, its expression of limited size."""
+    """A subscription as an index takes it, its id and its expression of limited size."""
+    if isinstance(id_, str) and len(id_) > ID_MAX:
+        raise MalformedRequest(
+            f"an id has at most {ID_MAX:,} characters, not {len(id_):,}: it must fit into an address"
+        )
     checked_expression(given.expression, limits)
     return [id_, given.expression, given.score, given.weights, given.payload]
 

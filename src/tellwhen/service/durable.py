@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from tellwhen.errors import FormatError, TellwhenError
 from tellwhen.index import Index
 from tellwhen.persistence.directory import MANIFEST, saved_note
+from tellwhen.schema import Schema
 from tellwhen.service.changes import KINDS, Change, apply, groups, joined, size, written
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import Journal
@@ -49,8 +50,14 @@ class Waiting(NamedTuple):
 class DurableIndex:
     """An index in a folder. Any thread may `submit` changes and read `index`."""
 
-    def __init__(self, folder: Path, make: Callable[[], Index] = Index, memory_limit: int | None = None) -> None:
-        """Open what is there, or begin with what `make` gives."""
+    def __init__(
+        self,
+        folder: Path,
+        make: Callable[[], Index] = Index,
+        memory_limit: int | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        """Open what is there, or begin with what `make` gives. If a schema is given, it has that one from now on."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._snapshot = folder / "index"
@@ -68,13 +75,15 @@ class DurableIndex:
         self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
         try:
             self._replay()
+            self._since = self.replayed  # changes since the snapshot
+            if schema is not None and schema != self.index.schema:
+                self._declare(schema)
             # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too
             # much.
             self.index.memory_limit = memory_limit
         except BaseException:
             self._journal.close()
             raise
-        self._since = self.replayed  # changes since the snapshot
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"tellwhen-{folder.name}", daemon=True)
@@ -101,9 +110,18 @@ class DurableIndex:
             self._is_closed = True
             self._queue.put(None)
             self._thread.join()
-            if self._since:
+            if self._since and self.failure is None:
                 self._save()
             self._journal.close()
+
+    def _declare(self, schema: Schema) -> None:
+        """All subscriptions are compiled again, and a snapshot has them; or an error, and nothing has changed."""
+        before = self.index
+        worth = Index.score, Index.weights, Index.payload
+        rows = ((id_, text, *(ask(before, id_) for ask in worth)) for id_, text in before.texts())
+        self.index = Index(before.stats()["engine"], schema=schema).add_many(rows)
+        self._snap()
+        log.warning("tellwhen: %s has another schema now; %d subscriptions were read again", self._folder, len(before))
 
     # replaying
 
@@ -209,8 +227,12 @@ class DurableIndex:
 
     def _save(self) -> None:
         try:
-            self.index.save(self._snapshot, note={"change": self._journal.last})
-            self._journal.rotate()
+            self._snap()
         except (OSError, TellwhenError) as error:
             log.warning("tellwhen: no snapshot of %s: %s; the journal is kept", self._folder, error)
-        self._since = 0  # after a failure, it is tried again when as many changes have come
+            self._since = 0  # it is tried again when as many changes have come
+
+    def _snap(self) -> None:
+        self.index.save(self._snapshot, note={"change": self._journal.last})
+        self._journal.rotate()
+        self._since = 0

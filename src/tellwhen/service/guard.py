@@ -97,8 +97,7 @@ class Guard:
     def summary(self) -> str:
         """What is served."""
         count = sum(len(tenant.index) for tenant in self._tenants.opened())
-        new = ", which is new" if self._tenants.is_new else ""
-        return f"{counted(count, 'subscription')} in {self._tenants.folder}{new}"
+        return f"{counted(count, 'subscription')} in {self._tenants.folder}{self._tenants.note}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -218,10 +217,10 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
         for name in (b"host", b"origin", b"authorization"):
             if names.count(name) > 1:
                 raise MalformedRequest(f"the header {name.decode()} is given twice")
-    path = scope.get("raw_path") or b""
-    if b"%" in path or not path.isascii():
+    address = (scope.get("raw_path") or b"") + scope["query_string"]
+    if b"%" in address or not address.isascii():
         try:
-            unquote_to_bytes(path).decode()
+            unquote_to_bytes(address).decode()
         except UnicodeDecodeError:
             raise MalformedRequest("the address is not UTF-8") from None
     return headers

@@ -12,6 +12,7 @@ is damage, and nothing is opened then.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
@@ -53,11 +54,18 @@ class Journal:
         self._next, self._kept = 1, kept
         self.last_frame = 0
         """The number of the first record in the last frame that was there when it was opened."""
-        for file in files:
+        used = [file for file in files if file.stat().st_size]
+        for file in used:
             self._expect(_first_of(file), file)
-            for number, records in _checked(file, is_last=file == files[-1]):
+            for number, records in _checked(file, is_last=file == used[-1]):
                 self._expect(number, file)
                 self._next, self.last_frame = number + records, number
+        for file in [file for file in files if file not in used]:
+            if _first_of(file) < self._next:  # it was begun, and then not used: changes went on in the one before
+                files.remove(file)
+                file.unlink()
+            else:
+                self._expect(_first_of(file), file)
         self._next = max(self._next, kept + 1)
         self._file = files[-1] if files else folder / f"log-{self._next:020d}"
         self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -94,6 +102,8 @@ class Journal:
     def append(self, bodies: Sequence[bytes]) -> int:
         """Write records and sync them to the disk; returns the number of the first one. Where that fails, nothing is
         written: an OSError, after which the journal goes on."""
+        if self._failure is None and os.fstat(self._descriptor).st_nlink == 0:
+            self._failure = FileNotFoundError(errno.ENOENT, "it was deleted")
         if self._failure is not None:
             raise self._failure
         payload = b"\n".join(bodies)
@@ -125,7 +135,12 @@ class Journal:
         if file == self._file:
             return  # nothing is in it
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        sync_folder(self._folder)
+        try:
+            sync_folder(self._folder)
+        except BaseException:  # changes go on in the file before: this one would be in the way when it is opened again
+            file.unlink()
+            os.close(descriptor)
+            raise
         os.close(self._descriptor)
         self._file, self._descriptor, self.bytes = file, descriptor, 0
         for old in _files(self._folder):

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tellwhen.errors import ArgumentError, FormatError, UnknownId, shown
+from tellwhen.service.writing import replace_json
 
 ROLES = ("read", "publish", "manage")
 """To look and ask; to publish events; to change subscriptions. A key may have several."""
@@ -141,22 +142,16 @@ class Keys:
             os.close(held)
 
     def _write(self, keys: dict[str, Key]) -> None:
-        unfinished = self._file.with_name(f"{self._file.name}.{secrets.token_hex(8)}")
-        try:
-            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "w", encoding="utf-8") as out:
-                json.dump({"format": 1, "keys": [asdict(key) for key in keys.values()]}, out, indent=1)
-                out.flush()
-                os.fsync(out.fileno())
-            unfinished.replace(self._file)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        replace_json(self._file, {"format": 1, "keys": [asdict(key) for key in keys.values()]})
         self._keys, self._stamp = keys, None
 
 
 def _read(file: Path) -> list[Key]:
     try:
         body: Any = json.loads(file.read_bytes())
-        return [Key(**{**one, "roles": tuple(one["roles"])}) for one in body["keys"]]
+        keys = [Key(**{**one, "roles": tuple(one["roles"])}) for one in body["keys"]]
+        if not all(isinstance(key.digest, str) and key.digest.isascii() for key in keys):
+            raise ValueError
+        return keys
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(f"{file} is damaged; restore it, or delete it and make new keys") from None

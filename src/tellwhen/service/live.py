@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tellwhen.index import Index
+from tellwhen.schema import Schema
 from tellwhen.service.news import News
+from tellwhen.service.pace import Pace
 
 WAITING_MAX = 1_000
 """Messages that wait for one listener."""
@@ -61,8 +63,10 @@ class Listener:
 class Live:
     """The listeners of a tenant. Used by one thread."""
 
-    def __init__(self) -> None:
-        self._filters = Index()
+    def __init__(self, schema: Schema | None = None) -> None:
+        """`schema` is what expressions of the tenant are read by, and so filters."""
+        self._filters = Index(schema=schema)
+        self.pace = Pace()
         self._filtered: dict[int, Listener] = {}
         # Those without a filter: by subscriber, by id, or neither. An event costs nothing for whom it does not concern.
         self._of_subscriber: dict[str, set[Listener]] = defaultdict(set)
@@ -138,13 +142,22 @@ class Live:
         for listener in self._all:
             listener.end()
 
-    def tell(self, event: Mapping[str, Any], ids: list[Any], by_subscriber: Mapping[str, list[Any]]) -> None:
-        """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`."""
+    def satisfied(self, event: Mapping[str, Any]) -> list[Any]:
+        """The numbers of the filters that an event satisfies. Any thread may ask, and it may take long."""
+        return self._filters.match(event)
+
+    def tell(
+        self,
+        event: Mapping[str, Any],
+        ids: list[Any],
+        by_subscriber: Mapping[str, list[Any]],
+        satisfied: Iterable[Any] = (),
+    ) -> None:
+        """An event was published, and matched these subscriptions. Whose they are matters if `asks_for_subscribers`,
+        and which filters it satisfies if there are `filters`."""
         if not self._all or not ids:
             return
-        listeners = {*self._others}
-        if self._filtered:
-            listeners |= {self._filtered[number] for number in self._filters.match(event)}  # type: ignore[index]
+        listeners = {*self._others, *(self._filtered[number] for number in satisfied if number in self._filtered)}
         if self._of_id:
             listeners |= {listener for id_ in ids for listener in self._of_id.get(id_, ())}
         if self._of_subscriber:
@@ -162,11 +175,10 @@ class Live:
                 self.lost += listener.tell(one)
 
 
-def by_subscriber(ids: list[Any], payload_of: Callable[[Any], Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Whose are these subscriptions?"""
+def by_subscriber(ids: list[Any], named: list[Any]) -> dict[str, list[Any]]:
+    """Whose are these subscriptions? `named` has what their payloads say."""
     found: dict[str, list[Any]] = defaultdict(list)
-    for id_ in ids:
-        subscriber = payload_of(id_).get(SUBSCRIBER)
+    for id_, subscriber in zip(ids, named, strict=True):
         if isinstance(subscriber, str | int):
             found[str(subscriber)].append(id_)  # in an address, all is text
     return found

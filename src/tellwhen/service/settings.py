@@ -21,6 +21,8 @@ class Limits:
     """Ids in one answer; the rest are counted."""
     payloads: int = 10_000
     """Payloads in one answer."""
+    payload_bytes: int = 16 << 20
+    """Bytes of the payloads in one answer."""
     expression: int = 100_000
     """Characters of one expression, as text or as JSON."""
     filter: int = 2_000

@@ -6,6 +6,7 @@ An index is kept in a folder of the service (`DurableIndex`), or is a version th
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import logging
 import os
 import re
@@ -16,16 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tellwhen.errors import ArgumentError, FormatError, TellwhenError
+from tellwhen.errors import ArgumentError, FormatError, SchemaError, TellwhenError
 from tellwhen.index import Index
 from tellwhen.persistence.directory import MANIFEST
 from tellwhen.schema import Schema
 from tellwhen.service.changes import Change
+from tellwhen.service.chosen import Chosen
 from tellwhen.service.durable import DurableIndex
 from tellwhen.service.errors import ReadOnly
 from tellwhen.service.keys import DEFAULT_TENANT, Keys
 from tellwhen.service.live import Live
 from tellwhen.service.metrics import Metrics
+from tellwhen.service.pace import Pace
 from tellwhen.service.settings import Limits
 from tellwhen.warehouse.versions import CURRENT, current
 
@@ -34,7 +37,8 @@ log = logging.getLogger("tellwhen")
 FOLLOW_SECONDS = 2.0
 AGAIN_SECONDS = 10.0
 """A tenant that could not be opened is not tried again before: it may be large."""
-OURS = r"tenants|lock|keys\.json(\.\w+)?|lost\+found"
+CHOSEN = "service.json"
+OURS = r"tenants|lock|(keys|service)\.json(\.\w+)?|lost\+found"
 """What may be in a folder of a service; the last one is in every new file system."""
 
 
@@ -82,7 +86,8 @@ class Tenant:
 
     def __init__(self, name: str, kept: DurableIndex | Followed, limits: Limits) -> None:
         self.name, self.kept = name, kept
-        self.live = Live()
+        self.live = Live(kept.index.schema)
+        self.pace = Pace()
         self.recent: deque[dict[str, Any]] = deque(maxlen=limits.recent)
         self.metrics = Metrics(self)
 
@@ -103,18 +108,23 @@ class Tenants:
         schema: Any = None,
         memory_limit: int | None = None,
     ) -> None:
-        """On the folder that a user names. A new index has this engine and this schema; one that is there must have
-        them already, if they are given."""
+        """On the folder that a user names. Its indexes get this schema, also those that are there; a new index has this
+        engine, and one that is there must have it already. What is not given is what was given last."""
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
-        self._engine, self._schema, self._memory_limit = engine, Schema.of(schema), memory_limit
+        self._memory_limit, self._engine = memory_limit, engine
+        given = Schema.of(schema)
+        self._schema = given if given.types or given.strict else None
         self._opened: dict[str, Tenant] = {}
         self._failed: dict[str, tuple[float, Exception]] = {}  # when, and why
         self._lock = threading.Lock()
         self.is_new = not self._data.exists()
         self._held = None if _is_version(folder) else _hold(self._data)
+        self._chosen = Chosen.read(self._data / CHOSEN).updated(engine, self._schema, self._source())
         try:
             for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
                 self.get(name)
+            if self._held is not None:
+                self._chosen.write(self._data / CHOSEN)
         except BaseException:
             self.close()
             raise
@@ -127,6 +137,20 @@ class Tenants:
     def folder(self) -> Path:
         """Where it is kept."""
         return self._folder if _is_version(self._folder) else self._data
+
+    @property
+    def note(self) -> str:
+        """What whoever started it should know."""
+        if self.is_new:
+            return ", which is new"
+        is_old = self._source() not in ("", self._chosen.source)
+        return f"; {self._folder} was saved again since, which changes nothing here" if is_old else ""
+
+    def _source(self) -> str:
+        """A hash of the saved index that it was given."""
+        manifest = self._folder / MANIFEST
+        is_given = self._folder != self._data and manifest.exists()
+        return hashlib.sha256(manifest.read_bytes()).hexdigest() if is_given else ""
 
     def opened(self) -> list[Tenant]:
         return list(self._opened.values())
@@ -155,34 +179,34 @@ class Tenants:
 
     def _checked(self, name: str) -> DurableIndex | Followed:
         kept = self._kept(name)
-        try:
-            self._check(name, kept.index)
-        except ArgumentError:
+        engine = kept.index.stats()["engine"]
+        if self._engine is not None and engine != (wanted := Index(self._engine).stats()["engine"]):
             kept.close()
-            raise
+            raise ArgumentError(f"the index of {name} has the engine {engine}, which stays: give none, not {wanted}")
         return kept
 
     def _kept(self, name: str) -> DurableIndex | Followed:
         if not _is_version(self._folder):
-            return DurableIndex(self._data / "tenants" / name, lambda: self._first(name), self._memory_limit)
+            try:
+                place = self._data / "tenants" / name
+                return DurableIndex(place, lambda: self._first(name), self._memory_limit, self._schema)
+            except SchemaError as error:
+                raise ArgumentError(f"the index of {name} cannot have this schema: {error}") from None
         if name != DEFAULT_TENANT:
             raise FormatError(
                 f"the key of the tenant {name} opens nothing: the one index here is of the tenant {DEFAULT_TENANT}"
             )
-        return Followed(self._folder, self._memory_limit)
-
-    def _check(self, name: str, index: Index) -> None:
-        engine = index.stats()["engine"]
-        if self._engine is not None and engine != (wanted := Index(self._engine).stats()["engine"]):
-            raise ArgumentError(f"the index of {name} has the engine {engine}, which stays: give none, not {wanted}")
-        if self._schema.types and index.schema != self._schema:
-            raise ArgumentError(f"the index of {name} has another schema already, which stays: give none, or the same")
+        followed = Followed(self._folder, self._memory_limit)
+        if self._schema is not None and followed.index.schema != self._schema:
+            followed.close()
+            raise ArgumentError(f"{self._folder} was built on Spark with another schema: give none, or build it again")
+        return followed
 
     def _first(self, name: str) -> Index:
         """What the index of a tenant begins with: nothing, or what was saved."""
         if self._folder != self._data and name == DEFAULT_TENANT:
             return Index.load(self._folder, memory_limit=self._memory_limit)
-        return Index(self._engine or "auto", schema=self._schema, memory_limit=self._memory_limit)
+        return Index(self._chosen.engine, schema=self._chosen.schema, memory_limit=self._memory_limit)
 
 
 def data_folder(folder: Path) -> Path:

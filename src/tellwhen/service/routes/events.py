@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
+from tellwhen.index import Index
 from tellwhen.lang import parse
 from tellwhen.service import asking, models
 from tellwhen.service.answering import IdType, Service, id_of, json_answer, tenant_of
@@ -25,37 +26,49 @@ def add_events(app: FastAPI, service: Service) -> None:
     @app.post("/v1/publish", **described("events", models.Publish, models.Matches))
     async def publish(request: Request) -> Response:
         """An event: what does it match? Those who listen are told."""
-        asked, tenant = read(await request.body(), models.Publish), tenant_of(request)
-        index = tenant.index
-        ids, seconds = await service.quickly(lambda: asking.timed_match(index, asked))
+        body, tenant = await request.body(), tenant_of(request)
+        asked, index, live = read(body, models.Publish), tenant.index, tenant.live
+        ids, seconds = await service.quickly(tenant.pace, len(body), lambda: asking.timed_match(index, asked))
         tenant.metrics.match_seconds.observe(seconds)
         whose: dict[str, list[Any]] = {}
-        if tenant.live.asks_for_subscribers:
+        if live.asks_for_subscribers:
             is_quick = len(ids) <= FEW
             find = lambda _: asking.subscribers(index, ids)  # noqa: E731
             whose = find(0.0) if is_quick else await service.beside(find)
-        asking.published(tenant, asked.event, ids, whose, len(await request.body()) <= limits.remembered)
+        satisfied: list[Any] = []
+        if live.filters and ids:
+            satisfied = await service.quickly(live.pace, len(body), lambda: live.satisfied(asked.event))
+        asking.published(tenant, asked.event, ids, whose, satisfied, len(body) <= limits.remembered)
+        return await answer(index, asked, ids)
+
+    async def answer(index: Index, asked: models.Publish, ids: list[Any]) -> Response:
+        if asked.payload:  # to read and write many takes a while
+            return await service.beside(lambda _: json_answer(asking.answered(index, asked, ids, limits)))
         return json_answer(asking.answered(index, asked, ids, limits))
 
     @app.post("/v1/match", **described("events", models.Publish, models.Matches))
     async def match(request: Request) -> Response:
         """The same, but it is only asked: nobody is told, and nothing is counted."""
-        asked, index = read(await request.body(), models.Publish), tenant_of(request).index
-        ids, _ = await service.quickly(lambda: asking.timed_match(index, asked))
-        return json_answer(asking.answered(index, asked, ids, limits))
+        body, tenant = await request.body(), tenant_of(request)
+        asked, index = read(body, models.Publish), tenant.index
+        ids, _ = await service.quickly(tenant.pace, len(body), lambda: asking.timed_match(index, asked))
+        return await answer(index, asked, ids)
 
     @app.post("/v1/publish/many", **described("events", models.PublishMany, models.ManyMatches))
     async def publish_many(request: Request) -> Response:
         """Many events at once."""
         asked, tenant = read(await request.body(), models.PublishMany), tenant_of(request)
-        index = tenant.index
+        index, live = tenant.index, tenant.live
         found = await service.beside(lambda ends: asking.matched_many(index, asked, limits, ends))
         whose: list[dict[str, list[Any]]] = [{} for _ in found]
-        if tenant.live.asks_for_subscribers:
+        if live.asks_for_subscribers:
             whose = await service.beside(lambda _: [asking.subscribers(index, ids) for ids in found])
+        satisfied: list[list[Any]] = [[] for _ in found]
+        if live.filters:
+            satisfied = await service.beside(lambda ends: asking.heard(live, asked.events, found, ends))
         is_kept = len(await request.body()) <= limits.remembered * len(found)
-        for event, ids, by in zip(asked.events, found, whose, strict=True):
-            asking.published(tenant, event, ids, by, is_kept)
+        for event, ids, by, numbers in zip(asked.events, found, whose, satisfied, strict=True):
+            asking.published(tenant, event, ids, by, numbers, is_kept)
         return json_answer({"count": sum(map(len, found)), "matches": found})
 
     @app.post("/v1/top-k", **described("events", models.TopK, models.BestMatches))
@@ -82,7 +95,9 @@ def add_events(app: FastAPI, service: Service) -> None:
                 raise TooLarge(f"a filter has at most {most:,} characters, not {len(filter):,}")
             if tenant.live.filters >= limits.filters:
                 raise TooMany(f"at most {limits.filters:,} connections listen with a filter")
-            parse(filter)  # for an error without the id that it will have
+            tenant.index.schema.check(parse(filter))  # for an error without the id that it will have
+        if subscriber is not None:  # whose the subscriptions are is looked up before anybody waits for it
+            await service.beside(lambda _: asking.subscribers(tenant.index, []))
         listener = Listener(subscriber, [id_of(one, id_type) for one in id or ()])
         leave = tenant.live.listen(listener, filter)
         return EventStream(listener, leave, request.state.is_let_in)

@@ -17,7 +17,7 @@ def add_expressions(app: FastAPI, service: Service) -> None:
     async def explain(request: Request) -> Response:
         """Why does an event match, or why not?"""
         asked, index = read(await request.body(), models.Explain), tenant_of(request).index
-        return json_answer(await service.beside(lambda _: asking.explained(index, asked, limits)))
+        return json_answer(await service.beside(lambda ends: asking.explained(index, asked, limits, ends)))
 
     @app.post("/v1/validate", **described("expressions", models.Validate, models.Validated))
     async def validate(request: Request) -> Response:

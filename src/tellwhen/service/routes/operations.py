@@ -39,6 +39,7 @@ def add_looking(app: FastAPI, service: Service) -> None:
             "subscriptions": len(tenant.index),
             "changes": not isinstance(tenant.kept, Followed),
             "index_version": getattr(tenant.kept, "version", None),
+            "schema": tenant.index.schema.types,
         }
 
     @app.get("/v1/attributes", tags=["operations"])
