@@ -17,6 +17,7 @@ from served import inside, json_event, served
 from tellwhen.checks import random_expression
 from tellwhen.service import Limits
 from tellwhen.service.answering import QUICK_SECONDS, Service
+from tellwhen.service.pace import Pace
 from tellwhen.service.writing import json_bytes
 
 IDS = [
@@ -465,7 +466,7 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
 
 
 def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
-    service, here, threads = Service(Limits()), threading.current_thread(), []
+    service, pace, here, threads = Service(Limits()), Pace(), threading.current_thread(), []
 
     def match(seconds):
         threads.append(threading.current_thread())
@@ -476,13 +477,15 @@ def test_matching_that_takes_long_is_done_in_a_thread_until_it_is_quick_again():
     async def run():
         for seconds, count in ((0.0, 100), (4 * QUICK_SECONDS, 40), (0.0, 200)):
             for _ in range(count):
-                await service.quickly(lambda: match(seconds))  # noqa: B023
+                await service.quickly(pace, 100, lambda: match(seconds))  # noqa: B023
+        await service.quickly(pace, 100_000, lambda: match(0.0))
 
     asyncio.run(run())
     service.close()
     assert all(one is here for one in threads[:100])
-    assert all(one is not here for one in threads[130:140])
-    assert all(one is here for one in threads[-50:])
+    assert all(one is not here for one in threads[102:140])
+    assert all(one is here for one in threads[-51:-1])
+    assert threads[-1] is not here  # a large event
 
 
 # expressions
