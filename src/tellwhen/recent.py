@@ -29,8 +29,9 @@ ROWS, TABLES = 128, 32
 TABLE_BYTES = 1 << 20
 """Of a table with larger events, fewer are kept."""
 
-TEXT_MAX, MEMBERS_MAX, VALUES_MAX = 1_000, 64, 1_000
-"""Characters of a text, members of a list, and values in all that are kept of an event: a sample, not an archive."""
+TEXT_MAX, MEMBERS_MAX, VALUES_MAX, DEPTH_MAX = 1_000, 64, 1_000, 32
+"""Characters of a text, members of a list, and values in all that are kept of an event, and how deep: it is a sample,
+and not an archive."""
 
 
 class Recent:
@@ -84,18 +85,20 @@ def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
     """A copy, in which what is large is cut."""
     left = VALUES_MAX
 
-    def copied(value: Any) -> Any:
+    def copied(value: Any, depth: int) -> Any:
         nonlocal left
         left -= 1
         if isinstance(value, str | bytes):
             return value[:TEXT_MAX]
+        if depth > DEPTH_MAX:
+            return None
         if isinstance(value, Mapping):
-            return {name: copied(one) for name, one in value.items() if left > 0}
+            return {name: copied(one, depth + 1) for name, one in value.items() if left > 0}
         if is_several(value):
-            return [copied(one) for one in islice(value, MEMBERS_MAX) if left > 0]
+            return [copied(one, depth + 1) for one in islice(value, MEMBERS_MAX) if left > 0]
         return value
 
-    return {name: copied(value) for name, value in event.items() if left > 0}
+    return {name: copied(value, 0) for name, value in event.items() if left > 0}
 
 
 def _written(table: pa.Table) -> pa.Buffer:
