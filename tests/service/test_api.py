@@ -679,3 +679,13 @@ def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, mon
         counted = client.get("/metrics").text
     assert 'tellwhen_requests_total{path="/v1/publish",status="500"} 1.0' in counted
     assert 'tellwhen_requests_total{path="/v1/publish",status="200"} 1.0' in counted
+
+
+def test_times_that_are_not_declared_are_hinted_at(tmp_path):
+    given = {"expression": "at > DATE '2026-01-01' AND day < DATE '2027-01-01'"}
+    with inside(tmp_path / "data", schema={"day": "date"}) as client:
+        hints = good(client.post("/v1/validate", json=given))["hints"]
+        assert hints == ["at is compared with a time, and not declared as one: no text in JSON is one"]
+        found = good(client.post("/v1/explain", json=given | {"event": {"at": "2026-02-02", "day": "2026-02-02"}}))
+        assert "at is '2026-02-02', which is a string, and not a time; a schema can declare it as one" in found["text"]
+        assert found["value"] is None

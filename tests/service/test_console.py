@@ -778,3 +778,26 @@ def test_all_is_reached_by_keyboard_and_has_a_name(page, shop):
           .filter((one) => !one.labels.length && !one.getAttribute("aria-label")).map((one) => one.id)"""
     )
     assert nameless == []
+
+
+@pytest.mark.slow
+def test_an_error_goes_when_its_field_is_changed(page, shop):
+    opened(page, shop, "subscriptions")
+    page.fill("#edit-id", "new")
+    page.fill("#edit-expression", "price < 5")
+    page.fill("#edit-score", "much")
+    page.click("#edit-save")
+    expect(page.locator("#edit-score-error")).to_have_text("A score is a number.")
+    page.fill("#edit-score", "1")
+    expect(page.locator("#edit-score-error")).to_have_text("")
+    assert page.locator("#edit-score").get_attribute("aria-invalid") is None
+
+
+@pytest.mark.slow
+def test_what_was_asked_for_is_seen_on_a_phone(page, shop):
+    page.set_viewport_size({"width": 390, "height": 700})
+    opened(page, shop, "test")
+    page.fill("#event", '{"price": 5}')
+    page.click("#test-form button[type=submit]")
+    expect(page.locator("#match-count")).to_contain_text("Answered in")
+    expect(page.locator("#match-count")).to_be_in_viewport()

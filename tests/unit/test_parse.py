@@ -317,3 +317,17 @@ def test_a_long_chain_is_built_in_time():
     assert time.process_time() - start < 2
     assert (chain.depth, chain.size, len(chain.args)) == (1, 10_000, 10_000)
     assert tw.parse(str(chain)) == chain
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "position"),
+    [
+        ("ward = ‘ICU’", "text is written in straight quotes", 7),
+        ("ward IN (“ICU”)", "text is written in straight quotes", 9),
+        ("ward IS NOT 'ICU'", "expected NULL (other values are compared with = and <>), found 'ICU'", 12),
+    ],
+)
+def test_what_people_mean_is_told(text, message, position):
+    with pytest.raises(tw.ParseError) as raised:
+        tw.parse(text)
+    assert (message in raised.value.message, raised.value.position) == (True, position)

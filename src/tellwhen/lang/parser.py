@@ -233,7 +233,7 @@ class _Parser(TermParser):
         if word == "IS":
             self.at += 1
             presence: Operator = "IS NOT NULL" if self.takes("NOT") else "IS NULL"
-            self.expect("NULL")
+            self.expect("NULL", "NULL (other values are compared with = and <>)")
             return Predicate(left, presence, None) if isinstance(left, str) else tested(left, presence, None)
         if token == "==":
             self.fail("equality is written =")

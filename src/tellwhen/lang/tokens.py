@@ -180,12 +180,17 @@ class Tokens:
         """Raise ParseError with the position of the current token."""
         if self.tokens[self.at] == "--":
             message = "there are no comments with --; if it is minus a negative value, write - -x"
+        elif self.tokens[self.at] in CURLY:
+            message = f"text is written in straight quotes, 'like this', not in {self.tokens[self.at]}"
         position = len(self.text)
         for index, match in enumerate(TOKEN.finditer(self.text.rstrip())):
             if index == self.at:
                 position = match.start(1)
                 break
         raise ParseError(message, self.text, position)
+
+
+CURLY = frozenset("‘’“”‚„«»`´")
 
 
 def show(token: str) -> str:

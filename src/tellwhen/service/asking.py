@@ -185,6 +185,9 @@ def validated(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
     known = (*index.attributes, *(name for event in list(tenant.recent) for name in flatten(event)))
     hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=known).findings]
+    # Events come as JSON, which has no times.
+    times = [name for name, type_ in one.attributes.items() if type_ == "time" and name not in index.schema.types]
+    hints += [f"{name} is compared with a time, and not declared as one: no text in JSON is one" for name in times]
     return {"ok": True, "error": None, "hints": hints, "attributes": list(names_of(one[0])), "text": str(one[0])}
 
 

@@ -5,7 +5,7 @@ import { get } from "./service.js";
 
 const POLL_SECONDS = 2;
 const POINTS = 150; // five minutes
-const UNSEEN_MAX = 10;
+const SHOWN_MAX = 10;
 
 let polling = null;
 let asking = null;
@@ -83,9 +83,11 @@ function show(stats) {
   bars($("latency"), latency, "events by the time they took; the same as the table below");
   fill($("latency-table"), latency.map((one) => [one.label, one.value]));
   fill($("memory"), Object.entries(stats.bytes));
-  fillIfAny("mismatches", Object.entries(stats.mismatches));
+  const wrong = Object.entries(stats.mismatches).sort((one, other) => other[1] - one[1]);
+  const others = wrong.slice(SHOWN_MAX).reduce((sum, one) => sum + one[1], 0);
+  fillIfAny("mismatches", others ? [...wrong.slice(0, SHOWN_MAX), ["others", others]] : wrong);
   const code = (name) => (name === null ? "" : element("code", {}, ...wrapping(name)));
-  fillIfAny("unseen", Object.entries(stats.unseen).slice(0, UNSEEN_MAX).map((names) => names.map(code)));
+  fillIfAny("unseen", Object.entries(stats.unseen).slice(0, SHOWN_MAX).map((names) => names.map(code)));
   fill(
     $("heaviest"),
     stats.heaviest.map((one) => [

@@ -31,13 +31,14 @@ export function start(about, given) {
   $("edit-remove").addEventListener("click", remove);
   $("edit-try").addEventListener("click", dryRun);
   $("edit-expression").addEventListener("input", () => $("tried").replaceChildren()); // it told of another expression
+  $("editor").addEventListener("input", () => $("edit-status").className === "error" && say(""));
 }
 
 async function beginNew() {
   if (!(await mayDiscard())) return;
   put(null);
-  $("editor").scrollIntoView({ block: "nearest" });
-  $("edit-id").focus();
+  $("editor").scrollIntoView({ block: innerWidth < 640 ? "start" : "nearest" });
+  $("edit-id").focus({ preventScroll: true });
 }
 
 /** Show a subscription to change it. */

@@ -150,6 +150,7 @@ export class ExpressionField {
       .filter(([name]) => name.toLowerCase().includes(low))
       .map(([name, type]) => ({ text: quoted(name), about: type, rank: name.toLowerCase().startsWith(low) ? 0 : 2 }));
     const keywords = KEYWORDS.filter((one) => one.toLowerCase().startsWith(low)).map((text) => ({ text, about: "", rank: 1 }));
+    named.sort((a, b) => a.text.localeCompare(b.text)); // keywords are in the order of their use
     const found = [...named, ...keywords].sort((a, b) => a.rank - b.rank).slice(0, WORDS_MAX);
     if (!found.length || found.some((one) => one.text === word)) return this.close();
     this.words = found;

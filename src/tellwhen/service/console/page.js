@@ -32,8 +32,10 @@ export const jsonNode = (value) => element("pre", {}, short(written(value), 2000
 /** Say what is wrong with a field, or that nothing is. */
 export function fieldError(field, message = "") {
   $(`${field.id}-error`).textContent = message;
-  if (message) field.setAttribute("aria-invalid", "true");
-  else field.removeAttribute("aria-invalid");
+  if (message) {
+    field.setAttribute("aria-invalid", "true");
+    field.addEventListener("input", () => fieldError(field), { once: true }); // until it is changed
+  } else field.removeAttribute("aria-invalid");
 }
 
 /** Wait until nothing was called for a moment. */

@@ -79,7 +79,7 @@ function show(page, isSearch) {
   const number = page.subscriptions.length;
   const first = (pages.length - 1) * PAGE + 1;
   $("search-status").textContent = number
-    ? `${isSearch ? "Found" : "Showing"} ${figure(first)} to ${figure(first + number - 1)}${page.next === null ? "" : "; there are more"}.`
+    ? `${isSearch ? "Found" : "Showing"} ${range(first, first + number - 1)}${page.next === null ? "" : "; there are more"}.`
     : isSearch
       ? "None was found."
       : "There are no subscriptions yet.";
@@ -89,6 +89,8 @@ function show(page, isSearch) {
   $("page-next").disabled = page.next === null;
   $("page-next").next = page.next;
 }
+
+const range = (first, last) => (first === last ? figure(first) : `${figure(first)} to ${figure(last)}`);
 
 function row(one) {
   const open = element("button", { type: "button", class: "link", onclick: () => editor.open(one.id) }, idNode(one.id));

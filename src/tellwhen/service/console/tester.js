@@ -79,6 +79,7 @@ async function match() {
     status.textContent = `${count(found.count, "match", "matches")}${shown}. Answered in ${figure(found.milliseconds)} ms.${told}`;
     const rows = best.matches.map((one, place) => row(one, place, event));
     $("matches").replaceChildren(...rows.map((one) => one.item));
+    if (status.getBoundingClientRect().top > innerHeight - 80) status.scrollIntoView(); // on a phone it is further down
     await addExpressions(rows, () => number !== asked);
   } catch (error) {
     if (number === asked) status.textContent = error.message;
@@ -144,6 +145,7 @@ async function why() {
   if (event === null) return;
   try {
     await explain($("why"), typedId($("why-id").value, $("why-type").value), event);
+    $("why").scrollIntoView({ block: "nearest" });
   } catch (error) {
     $("why").replaceChildren(element("p", { class: "error" }, error.message));
   }
