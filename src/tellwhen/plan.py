@@ -147,7 +147,7 @@ def _parts(shard: Shard) -> list[Part]:
     parts = [Part(count, how) for how, count in named.most_common(ATTRIBUTES_SHOWN)]
     if len(named) > ATTRIBUTES_SHOWN:
         rest = sum(named.values()) - sum(part.subscriptions for part in parts)
-        parts.append(Part(rest, f"wait for {len(named) - ATTRIBUTES_SHOWN} other attributes"))
+        parts.append(Part(rest, f"wait for {len(named) - ATTRIBUTES_SHOWN} other attributes and computed values"))
     return parts + others
 
 

@@ -290,3 +290,18 @@ def test_a_filter_after_a_fork():
     if not child:
         os._exit(index.match({"x": 2}, where={"n": 1}) != ["a"])
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_one_name_of_many_payloads():
+    index = (
+        tw.Index()
+        .add("a", "x = 1", payload={"who": "ann", "n": [1]})
+        .add("b", "x = 1")
+        .add(7, "x = 1", payload={"who": 7})
+    )
+    assert index.payload_values("who", ["b", 7, "a", "gone", 7]) == [None, 7, "ann", None, 7]
+    assert index.payload_values("n", ["a", "b"]) == [[1], None]
+    assert index.payload_values("nothing", ["a"]) == [None]
+    assert index.payload_values("who", []) == []
+    index.add("c", "x = 1", payload={"who": "eve"}).add("a", "x = 2", payload={"who": "new"}, replace=True).remove(7)
+    assert index.payload_values("who", ["a", 7, "c"]) == ["new", None, "eve"]

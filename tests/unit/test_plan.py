@@ -42,7 +42,7 @@ def test_a_plan_counts_by_attribute():
     assert settled(index.rebuild()).plan().parts == [(20, "wait for a pattern of s"), (10, "wait for n")]
     index.add_many((f"a{i}", f"a{i} = 1") for i in range(20))
     assert settled(index.rebuild()).plan().parts[:2] == [(20, "wait for a pattern of s"), (10, "wait for n")]
-    assert index.plan().parts[-1] == (14, "wait for 14 other attributes")
+    assert index.plan().parts[-1] == (14, "wait for 14 other attributes and computed values")
     assert "several" not in str(index.plan())
     index.add("or", "a1 = 1 OR a2 = 1")
     assert "(one with an OR may wait for several of them)" in str(settled(index.rebuild()).plan())
