@@ -212,6 +212,7 @@ def test_a_rotation_that_fails_leaves_nothing_in_the_way(tmp_path, monkeypatch):
         patch.setattr("tellwhen.service.journal.sync_folder", _raise(OSError(errno.EMFILE, "Too many open files")))
         journal.rotate()
     assert len(os.listdir("/proc/self/fd")) == files
+    assert log_file(tmp_path).name == f"log-{1:020d}"
     assert journal.append([b"3"]) == 3
     journal.close()
     assert bodies(tmp_path) == [(1, b"1"), (2, b"2"), (3, b"3")]
