@@ -351,6 +351,7 @@ def test_live_messages(address, client, kind):
     ways = {
         "all": ({}, 4), "ann": ({"subscriber": "ann"}, 4), "7": ({"subscriber": 7}, 3), "c": ({"ids": ["c"]}, 2),
         "2": ({"ids": [2]}, 3), "filter": ({"filter": "y = 1"}, 1), "two": ({"ids": ["a", "c"], "filter": "y = 1"}, 1),
+        "big": ({"filter": "x > 3"}, 2),
     }  # fmt: skip
     heard = {name: Heard(kind, address, most, **wanted) for name, (wanted, most) in ways.items()}
     wait_until(lambda: client.stats()["listeners"] == len(ways))
@@ -372,6 +373,7 @@ def test_live_messages(address, client, kind):
         "2": [(3, [2]), (4, [2]), (5, [2])],
         "filter": [(5, ["a", 2, "c"])],
         "two": [(5, ["a", "c"])],
+        "big": [(4, ["a", 2, "c"]), (5, ["a", 2, "c"])],
     }
     assert heard["all"].messages[0].data["event"]["t"] == "\u2028\n\u0085 žluť"
     assert heard["all"].messages[2].data["event"]["big"] == 10**30

@@ -11,6 +11,7 @@ import tellwhen as tw
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.required import required
 from tellwhen.compile.shapes import Shape, like_shape, quote
+from tellwhen.lang.like import Wild, matches, tokens
 from tellwhen.lang.patterns import found, options
 
 ATOMS = [
@@ -165,3 +166,23 @@ def test_strings_are_looked_up_while_patterns_come():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def _fits(text, wanted):
+    """As slow and as plain as it gets."""
+    if not wanted:
+        return not text
+    if wanted[0] is Wild.ANY:
+        return any(_fits(text[skipped:], wanted[1:]) for skipped in range(len(text) + 1))
+    return bool(text) and wanted[0] in (Wild.ONE, text[0]) and _fits(text[1:], wanted[1:])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_oracle_of_like(seed):
+    rng = random.Random(seed)
+    for _ in range(5_000):
+        text, pattern = (
+            "".join(rng.choices("ab", k=rng.randint(0, 7))),
+            "".join(rng.choices("ab%_", k=rng.randint(0, 7))),
+        )
+        assert matches(text, pattern, None) == _fits(text, tokens(pattern, None)), (text, pattern)
