@@ -652,3 +652,13 @@ def test_closed_streams_are_told(work):
         )
         assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
         assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "validate", "build", "match", "top-k", "explain", "inspect", "shell", "convert", "generate", "serve", "demo"]
+    + ["engines", "warm", "keys add", "keys list", "keys remove"],
+)
+def test_help_has_an_example(command):
+    done = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert (done.exit_code, "Example: tellwhen" in done.stdout) == (0, True)

@@ -17,7 +17,8 @@ from tellwhen.cli.told import command, fail, json_line
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="An event arrives: which of millions of standing Boolean expressions does it satisfy?",
+    help="An event arrives: which of millions of standing Boolean expressions does it satisfy?\n\n"
+    "Example: tellwhen build rules.jsonl -o index, and then: tellwhen match index events.jsonl",
 )
 
 
@@ -55,7 +56,10 @@ app.add_typer(serving.keys, name="keys")
 @app.command()
 @command
 def demo() -> None:
-    """See it work: a marketplace in this process and on Spark, and a page about it. Needs the extra `demo`."""
+    """See it work: a marketplace in this process and on Spark, and a page about it. Needs the extra `demo`.
+
+    Example: tellwhen demo
+    """
     from tellwhen.demo import run
 
     run(Console())
@@ -64,7 +68,10 @@ def demo() -> None:
 @app.command()
 @command
 def engines(as_json: JsonOption = False) -> None:
-    """List the engines and their options. An option goes behind the name: betree:max_cap=5."""
+    """List the engines and their options. An option goes behind the name: betree:max_cap=5.
+
+    Example: tellwhen engines --json
+    """
     if as_json:
         for info in tw.list_engines():
             given = {name: option._asdict() for name, option in info.options.items()}
@@ -95,7 +102,10 @@ def warm(
     every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile kernels ahead of time: a new process then loads them from the cache. For images and installations."""
+    """Compile kernels ahead of time: a new process then loads them from the cache. For images and installations.
+
+    Example: tellwhen warm auto betree
+    """
     from tellwhen.kernels.jit import cache_directory
     from tellwhen.warm import warm as warm_engine
 

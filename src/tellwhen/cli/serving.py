@@ -100,7 +100,10 @@ def add(
 @keys.command("list")
 @command
 def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
-    """Show whom keys were made for; the keys themselves are not known."""
+    """Show whom keys were made for; the keys themselves are not known.
+
+    Example: tellwhen keys list data --json
+    """
     table = Table("name", "tenant", "roles", "requests per second")
     for key in _keys(folder).all():
         if as_json:
@@ -113,5 +116,8 @@ def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
 @keys.command("remove")
 @command
 def remove(folder: Folder, name: Annotated[str, typer.Argument(help="Which one.")]) -> None:
-    """Remove a key. A service that runs refuses it within a second."""
+    """Remove a key. A service that runs refuses it within a second.
+
+    Example: tellwhen keys remove data shop
+    """
     _keys(folder).remove(name)
