@@ -654,11 +654,13 @@ def test_closed_streams_are_told(work):
         assert message in done.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["", "validate", "build", "match", "top-k", "explain", "inspect", "shell", "convert", "generate", "serve", "demo"]
-    + ["engines", "warm", "keys add", "keys list", "keys remove"],
+COMMANDS = (
+    ",validate,build,match,top-k,explain,inspect,shell,convert,generate,serve,demo,engines,warm,"
+    "keys add,keys list,keys remove"
 )
+
+
+@pytest.mark.parametrize("command", COMMANDS.split(","))
 def test_help_has_an_example(command):
     done = CliRunner().invoke(app, [*command.split(), "--help"])
     assert (done.exit_code, "Example: tellwhen" in done.stdout) == (0, True)
