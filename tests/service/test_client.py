@@ -289,6 +289,11 @@ def test_pages(client):
     assert ids(constant=5) == []
     assert ids(mentions="name") == [7]
     assert ids(text="s1") == ["s1"]
+    client.add_many([(f"a{n}", f"x > {n}", None, None, {"subscriber": 7 if n % 2 else "ann"}) for n in range(4)])
+    assert ids(subscriber="ann") == ["a0", "a2"]
+    assert ids(subscriber=7, text="a3") == ["a3"]
+    assert ids(subscriber="ann", mentions="name") == ids(subscriber="nobody") == []
+    assert client.page(subscriber="ann", limit=1)["next"] == "a2"
     with pytest.raises(ServiceError, match="limit"):
         client.page(limit=0)
     with pytest.raises(tw.UnknownId):

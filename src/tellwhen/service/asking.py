@@ -6,8 +6,9 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.index import Index
@@ -214,12 +215,19 @@ def shown(index: Index, id_: Any) -> dict[str, Any]:
     }
 
 
-def page(
-    index: Index, start: Any, limit: int, text: str | None, mentions: str | None, constant: Any, ends: float
-) -> dict[str, Any]:
+class Search(NamedTuple):
+    """What subscriptions are looked for; None for any."""
+
+    text: str | None
+    mentions: str | None
+    constant: Any
+    subscriber: str | None
+
+
+def page(index: Index, start: Any, limit: int, search: Search, ends: float) -> dict[str, Any]:
     """Some subscriptions, in the order they were added."""
     rows: list[dict[str, Any]] = []
-    for id_ in _found(index, start, text, mentions, constant, ends):
+    for id_ in _found(index, start, search, ends):
         with suppress(UnknownId):  # removed since
             rows.append(shown(index, id_))
         if len(rows) > limit:
@@ -228,18 +236,21 @@ def page(
     return {"subscriptions": rows[:limit], "next": rows[limit]["id"] if more else None}
 
 
-def _found(
-    index: Index, start: Any, text: str | None, mentions: str | None, constant: Any, ends: float
-) -> Iterator[Any]:
-    wanted = None if text is None else text.casefold()
+def _found(index: Index, start: Any, search: Search, ends: float) -> Iterator[Any]:
+    wanted = None if search.text is None else search.text.casefold()
     named = None
-    if mentions is not None or constant is not None:
-        given = {} if constant is None else {"constant": constant}
-        named = set(index.mentioning(mentions, **given))
-    for number, (id_, said) in enumerate(index.texts(start=start)):
-        if number % LOOK_EVERY == 0 and time.monotonic() > ends:
+    if search.mentions is not None or search.constant is not None:
+        given = {} if search.constant is None else {"constant": search.constant}
+        named = set(index.mentioning(search.mentions, **given))
+    texts = index.texts(start=start)
+    while some := list(islice(texts, LOOK_EVERY)):
+        if time.monotonic() > ends:
             raise TooSlow("the search takes too long; ask for an attribute that they mention")
-        if named is not None and id_ not in named:
-            continue
-        if wanted is None or wanted in said.casefold() or wanted in str(id_).casefold():
-            yield id_
+        if named is not None:
+            some = [(id_, said) for id_, said in some if id_ in named]
+        if search.subscriber is not None:
+            of_subscriber = {*subscribers(index, [id_ for id_, _ in some]).get(search.subscriber, ())}
+            some = [(id_, said) for id_, said in some if id_ in of_subscriber]
+        for id_, said in some:
+            if wanted is None or wanted in said.casefold() or wanted in str(id_).casefold():
+                yield id_

@@ -52,7 +52,7 @@ async function find() {
   asking?.abort();
   asking = new AbortController();
   const asked = new URLSearchParams({ limit: PAGE });
-  for (const name of ["text", "mentions", "constant"]) {
+  for (const name of ["text", "mentions", "constant", "subscriber"]) {
     const value = $(`search-${name}`).value;
     if (value.trim()) asked.set(name, value);
   }

@@ -90,6 +90,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         text: Annotated[str | None, Query(description="Occurs in the expression or the id.")] = None,
         mentions: Annotated[str | None, Query(description="An attribute that the expression mentions.")] = None,
         constant: Annotated[str | None, Query(description="A constant, as JSON or text.")] = None,
+        subscriber: Annotated[str | None, Query(description="The `subscriber` in the payload.")] = None,
         start: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
         id_type: IdType = "str",
         limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
@@ -97,9 +98,8 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         """List subscriptions, or search them, in the order they were added."""
         index = tenant_of(request).index
         begin = None if start is None else id_of(start, id_type)
-        found = await service.beside(
-            lambda ends: asking.page(index, begin, limit, text, mentions, value_of(constant), ends)
-        )
+        search = asking.Search(text, mentions, value_of(constant), subscriber)
+        found = await service.beside(lambda ends: asking.page(index, begin, limit, search, ends))
         return models.Page(**found)
 
 
