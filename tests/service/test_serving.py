@@ -198,8 +198,9 @@ def test_a_new_tenant_has_the_schema_of_the_folder(tmp_path):
         assert (acme.publish({"day": "2026-02-02"}), acme.about()["schema"]) == (["a"], {"day": "date"})
         assert "scan" in acme.stats()["plan"]
     (data / "service.json").write_text("{")
-    with pytest.raises(tw.FormatError, match="service.json is damaged"):
-        running(data)
+    for _ in range(2):  # the second one would find the folder in use if the first one had held it on
+        with pytest.raises(tw.FormatError, match="service.json is damaged"):
+            running(data)
 
 
 def test_an_index_that_was_saved_again_is_told(tmp_path):

@@ -119,8 +119,8 @@ class Tenants:
         self._lock = threading.Lock()
         self.is_new = not self._data.exists()
         self._held = None if _is_version(folder) else _hold(self._data)
-        self._chosen = Chosen.read(self._data / CHOSEN).updated(engine, self._schema, self._source())
         try:
+            self._chosen = Chosen.read(self._data / CHOSEN).updated(engine, self._schema, self._source())
             for name in {key.tenant for key in keys.all()} or {DEFAULT_TENANT}:
                 self.get(name)
             if self._held is not None:
