@@ -245,7 +245,7 @@ class Columns:
             log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
 
     def some(self, name: str, wanted: list[int | None], slots: int) -> list[Any]:
-        """The values of a key in some of the first so many slots; None for a slot that is none of them."""
+        """The values of a key for the `wanted` slots; None for a slot that is missing, or beyond `slots`."""
         column = self._column(name, slots)
         if column is None:
             return [None] * len(wanted)

@@ -26,6 +26,7 @@ from tellwhen.exchange import declared_in
 from tellwhen.kernels.arrays import I64
 from tellwhen.lang.values import flatten
 from tellwhen.schema import Schema
+from tellwhen.spelling import nearest
 from tellwhen.subscriptions import COLUMNS, Rejected, rows_of
 
 Format = Literal["jsonl", "csv", "parquet", "arrow", "text"]
@@ -123,6 +124,12 @@ Faults = list[Rejected] | None
 
 NOTED = (*COLUMNS, "position", "reason")
 """What is read of a row, or was written into it by us."""
+
+
+def unused_hint(name: str) -> str:
+    """What to do about another name in a row."""
+    near = nearest(name, COLUMNS, 0.75)
+    return f"did you mean {near}?" if near else "put it into the payload"
 
 
 def subscriptions(

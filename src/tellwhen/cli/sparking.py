@@ -8,7 +8,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tellwhen.cli.reading import NOTED, format_of
+from tellwhen.cli.reading import NOTED, format_of, unused_hint
 from tellwhen.cli.told import Doing, fail, progress, told
 from tellwhen.cli.writing import write
 from tellwhen.errors import FormatError, counted
@@ -105,7 +105,7 @@ def _json_rows(spark: SparkSession, path: str, address: str) -> DataFrame:
     lines = _json_lines(spark, address)
     names = {row[0] for row in lines.select(F.explode(F.json_object_keys(ATTRIBUTES))).distinct().collect()}
     for name in sorted(names - {*NOTED}):
-        told.print(f"{name} is not used: put it into the payload", markup=False)
+        told.print(f"{name} is not used: {unused_hint(name)}", markup=False)
     if "id" not in names or "expression" not in names:
         raise FormatError(f"{path}: a subscription has an id and an expression, not only {', '.join(sorted(names))}")
     is_object = F.json_object_keys(ATTRIBUTES).isNotNull()

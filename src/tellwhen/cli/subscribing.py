@@ -13,13 +13,12 @@ import typer
 
 import tellwhen as tw
 from tellwhen.cli.options import JsonOption, SparkOption
-from tellwhen.cli.reading import declared, format_of, subscriptions
+from tellwhen.cli.reading import declared, format_of, subscriptions, unused_hint
 from tellwhen.cli.reading import events as read_events
 from tellwhen.cli.told import FAILED, Doing, command, fail, json_line, out, progress, told
 from tellwhen.cli.writing import refuse_same, rejected, write
 from tellwhen.errors import counted
-from tellwhen.spelling import nearest
-from tellwhen.subscriptions import COLUMNS, Rejected
+from tellwhen.subscriptions import Rejected
 from tellwhen.validation import Finding
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
@@ -49,9 +48,7 @@ def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected
             doing.advance(1)
             yield row
     for name, count in unused.items():
-        near = nearest(name, COLUMNS, 0.75)
-        hint = f"did you mean {near}?" if near else "put it into the payload"
-        told.print(f"{name} is not used ({counted(count, 'row')}): {hint}", markup=False)
+        told.print(f"{name} is not used ({counted(count, 'row')}): {unused_hint(name)}", markup=False)
     doing.now("indexing")
 
 
