@@ -67,8 +67,8 @@ format: $(READY) ## Format the code
 
 .PHONY: bench
 bench: $(READY) ## Run some of the papers' experiments, at most 15 minutes, and write the report
-	$(BIN)/tellwhen bench run --most 150000
-	$(BIN)/tellwhen bench report
+	$(BIN)/python -m bench run --most 150000
+	$(BIN)/python -m bench report
 
 .PHONY: bench-foundation
 bench-foundation: $(READY) ## Measure the other figures that the documents quote

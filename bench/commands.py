@@ -1,4 +1,4 @@
-"""`tellwhen bench`: list, run, report and compare experiments."""
+"""`python -m bench`: list, run, report and compare experiments."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run(
             faults += sum(row["status"] in ("wrong", "failed") for row in rows)
             done += max(1, len(one.points(scale)))
             progress.update(task, completed=done)
-    console.print(f"The results are in {folder}; `tellwhen bench report` makes a page of them.")
+    console.print(f"The results are in {folder}; `python -m bench report` makes a page of them.")
     if faults:
         console.print(f"{faults} rows are wrong or failed.")
         raise typer.Exit(1)
@@ -104,7 +104,7 @@ def _experiments(names: list[str]) -> list[Experiment]:
     for name in names:
         matching = [one for known, one in EXPERIMENTS.items() if fnmatch(known, "*" if name == "all" else name)]
         if not matching:
-            raise typer.BadParameter(f"there is no experiment {name}; `tellwhen bench list` shows all")
+            raise typer.BadParameter(f"there is no experiment {name}; `python -m bench list` shows all")
         found += [one for one in matching if one not in found]
     return found
 
@@ -125,7 +125,7 @@ def report(
             outcome = pages.finding(one, result)
             table.add_row(name, outcome.verdict, outcome.text)
     if not table.row_count:
-        raise typer.BadParameter(f"{folder} has no results; `tellwhen bench run` makes some")
+        raise typer.BadParameter(f"{folder} has no results; `python -m bench run` makes some")
     console.print(table)
     console.print(f"A page with plots: {pages.report(folder, to)}")
 

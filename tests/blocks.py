@@ -32,7 +32,6 @@ SHOWN_ONLY = (
     "pip install",
     "make ",
     "git ",
-    "tellwhen bench",
     "tellwhen serve",
     "tellwhen warm",
     "curl ",

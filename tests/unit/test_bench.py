@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -18,6 +20,7 @@ from bench.runner import OtherSettings, Settings, run
 from typer.testing import CliRunner
 
 import tellwhen as tw
+from support import ROOT
 from tellwhen.checks import random_event, random_expression
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
@@ -333,6 +336,11 @@ def test_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "ranked-fig7", replace(EXPERIMENTS["ranked-fig7"], engines=("not-yet",)))
     waiting = runner.invoke(app, ["run", "ranked-fig7", "--folder", str(tmp_path)])
     assert "ranked-fig7: waits for not-yet" in waiting.output.replace("\n", " ")
+
+
+def test_the_module_runs_from_a_checkout():
+    done = subprocess.run([sys.executable, "-m", "bench", "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, "python -m bench" in done.stdout) == (0, True), done.stderr
 
 
 # two checkouts

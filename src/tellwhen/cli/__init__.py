@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -123,15 +121,3 @@ def warm(
         console.print(f"{engine}: {what}, {done.seconds:.1f} s", highlight=False)
     if not as_json:
         console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)
-
-
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True}, add_help_option=False)
-def bench(context: typer.Context) -> None:
-    """Run the experiments of the papers: list, run, report, compare. Needs a checkout of the source."""
-    checkout = Path(__file__).parents[3]
-    if not (checkout / "bench" / "commands.py").exists():
-        raise typer.BadParameter("the experiments come with the source: clone it, `make setup`, and run this there")
-    sys.path.append(str(checkout))
-    from bench.commands import app as commands
-
-    commands(context.args, prog_name="tellwhen bench")

@@ -1,4 +1,4 @@
-"""How does a result become one HTML page that opens offline? Used by `tellwhen demo` and `tellwhen bench report`.
+"""How does a result become one HTML page that opens offline? Used by `tellwhen demo` and `python -m bench report`.
 
     Page("Results").text("One run.").chart(bars(rows, "engine", "events/s"), "Higher is better.").save("results.html")
 
