@@ -56,6 +56,15 @@ def read_table(whole, row, column):
     return unpack(whole, Whole).table[row, column]
 
 
+def run_apart(code, **variables):
+    """Run code that may import this module in a new process, and return what it prints."""
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = os.environ | {"PYTHONPATH": path} | variables
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def whole(**changed):
     values = {
         "flags": np.array([1, 2], np.uint8),
@@ -104,6 +113,34 @@ def test_a_wrong_array_inside_a_kind_is_a_type_error():
         pack(whole(pair=Pair(np.zeros(1, np.int64), np.zeros(1, np.int64))))
 
 
+def test_a_field_without_a_layout_is_a_type_error():
+    class Bare(NamedTuple):
+        rows: np.ndarray
+
+    with pytest.raises(TypeError, match="Bare.rows is declared as .* array type of kernels/arrays.py"):
+        pack(Bare(np.zeros(1, np.int64)))
+
+
+ALIASED = """
+from typing import Any, TypeVar
+import numpy as np, numpy.typing
+from typing_extensions import TypeAliasType
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+numpy.typing.NDArray = TypeAliasType("NDArray", np.ndarray[Any, np.dtype[Scalar]], type_params=(Scalar,))
+from test_handover import Pair, pack, whole
+from tellwhen.kernels.arrays import I32
+
+assert "ndarray" not in repr(I32), "the array types do not use the alias"
+assert len(pack(whole())) == 12
+"""
+
+
+def test_arrays_arrive_where_ndarray_is_an_alias():
+    """NumPy 2.5 makes `NDArray` a `TypeAliasType` on Python 3.12 and newer: here it is one with any NumPy."""
+    run_apart(ALIASED)
+
+
 def test_kernels_alone_unpack():
     with pytest.raises(NotImplementedError):
         unpack(pack(whole()), Whole)
@@ -136,8 +173,5 @@ def beyond_the_end():
 
 
 def test_bounds_checks_see_the_lengths():
-    here = Path(__file__)
-    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "PYTHONPATH": os.pathsep.join([str(here.parent), *sys.path])}
-    code = f"import {here.stem}; {here.stem}.beyond_the_end()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300)
-    assert done.stdout == "all refused\n", done.stderr
+    output = run_apart("import test_handover; test_handover.beyond_the_end()", NUMBA_BOUNDSCHECK="1")
+    assert output == "all refused\n"

@@ -12,17 +12,26 @@ from typing import Annotated, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
-U16 = NDArray[np.uint16]
-U64 = NDArray[np.uint64]
-F64 = NDArray[np.float64]
+
+class ArrayLayout(NamedTuple):
+    """The dtype and the number of dimensions that an array type declares, for `kernels/handover.py` to read.
+
+    They are annotated because `NDArray[np.int64]` does not show them in every version of NumPy: from 2.5 on, and with
+    Python 3.12 or newer, `NDArray` is a `TypeAliasType`.
+    """
+
+    dtype: type[np.generic]
+    dimensions: int = 1
 
 
-class Matrix:
-    """Marks an array type of two dimensions."""
-
+I64 = Annotated[NDArray[np.int64], ArrayLayout(np.int64)]
+I32 = Annotated[NDArray[np.int32], ArrayLayout(np.int32)]
+U8 = Annotated[NDArray[np.uint8], ArrayLayout(np.uint8)]
+U16 = Annotated[NDArray[np.uint16], ArrayLayout(np.uint16)]
+U64 = Annotated[NDArray[np.uint64], ArrayLayout(np.uint64)]
+F64 = Annotated[NDArray[np.float64], ArrayLayout(np.float64)]
+I32Matrix = Annotated[NDArray[np.int32], ArrayLayout(np.int32, dimensions=2)]
+I64Matrix = Annotated[NDArray[np.int64], ArrayLayout(np.int64, dimensions=2)]
 
 Kind = TypeVar("Kind")
 
@@ -37,9 +46,6 @@ def keeps(*names: str) -> Callable[[type[Kind]], type[Kind]]:
 
     return marked
 
-
-I32Matrix = Annotated[NDArray[np.int32], Matrix]
-I64Matrix = Annotated[NDArray[np.int64], Matrix]
 
 LOWEST = -(1 << 63)
 HIGHEST = (1 << 63) - 1

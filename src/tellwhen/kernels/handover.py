@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic, overload
 from numba.np.numpy_support import carray
 
-from tellwhen.kernels.arrays import I64, Matrix
+from tellwhen.kernels.arrays import I64, ArrayLayout
 
 
 class _Leaf(NamedTuple):
@@ -51,16 +51,18 @@ def _fields(kind: Any) -> list[tuple[str, Any]]:
         elif hasattr(hint, "_fields"):
             found.append((name, hint))
         else:
-            dimensions = 2 if Matrix in getattr(hint, "__metadata__", ()) else 1
-            found.append((name, _Leaf(name, np.dtype(_scalar(hint)), dimensions)))
+            layout = _array_layout(hint)
+            if layout is None:
+                raise TypeError(
+                    f"{kind.__name__}.{name} is declared as {hint}, but a kernel needs an array type of "
+                    "kernels/arrays.py such as I32, an int, or a NamedTuple of these"
+                )
+            found.append((name, _Leaf(name, np.dtype(layout.dtype), layout.dimensions)))
     return found
 
 
-def _scalar(hint: Any) -> Any:
-    """np.int32 of NDArray[np.int32], also where it is annotated."""
-    while get_origin(hint) is not np.ndarray:
-        hint = get_args(hint)[0]
-    return get_args(get_args(hint)[1])[0]
+def _array_layout(hint: Any) -> ArrayLayout | None:
+    return next((mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, ArrayLayout)), None)
 
 
 def pack(value: Any) -> I64:
