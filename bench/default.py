@@ -38,8 +38,8 @@ from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import create
 from tellwhen.engines.base import INDEX_AT_ONCE
 from tellwhen.kernels.arrays import I32, Events
+from tellwhen.language.schema import Schema
 from tellwhen.report.charts import lines, svg
-from tellwhen.schema import Schema
 from tellwhen.workloads import ABEGen, BEGen, Groups, Targeting, Varied, Workload
 from tellwhen.workloads.base import BLOCK, taken, taken_events
 

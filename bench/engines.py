@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from bench.naive import NaiveScan
 from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY, Engine, Source
-from tellwhen.ranked import STRUCTURES
+from tellwhen.papers.ranked import STRUCTURES
 
 Paper = Literal["betree", "atree", "opindex", "pstree", "ranked"]
 

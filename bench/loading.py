@@ -7,8 +7,8 @@ import numpy as np
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.encode.events import encode
 from tellwhen.kernels.arrays import I32, Events
-from tellwhen.lang.parser import parse
-from tellwhen.schema import Schema
+from tellwhen.language.parser import parse
+from tellwhen.language.schema import Schema
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, joined, taken, taken_events
 
 

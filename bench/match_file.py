@@ -23,8 +23,9 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from bench.measure import Measured, measured, timed
-from tellwhen import matching
-from tellwhen.cli import app, reading
+from tellwhen.cli import app
+from tellwhen.cli import input_files as reading
+from tellwhen.index import matching
 
 EVENTS, SUBSCRIPTIONS, ROUNDS = 1_000_000, 20_000, 5
 LOOPED = 50_000

@@ -17,8 +17,8 @@ from rich.table import Table
 
 import tellwhen as tw
 from bench.measure import interleaved
-from tellwhen.compile.shapes import like_shape, quote
-from tellwhen.lang.patterns import options
+from tellwhen.compile.like_shapes import like_shape, quote
+from tellwhen.language.regex import options
 
 TEXTS = 100
 SET_MEMORY = 256 << 20

@@ -20,7 +20,7 @@ from bench.experiment import Point
 from bench.machine import doing
 from bench.measure import measured
 from tellwhen.kernels.arrays import F64, I64
-from tellwhen.ranked import STRUCTURES, Boxes, ScoredIntervals
+from tellwhen.papers.ranked import STRUCTURES, Boxes, ScoredIntervals
 from tellwhen.workloads import BLOCK, Ranked
 from tellwhen.workloads.draws import Draws
 

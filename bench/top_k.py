@@ -29,11 +29,11 @@ from bench.measure import interleaved
 from tellwhen.compile.scores import Worth
 from tellwhen.containers.compressed import NoTexts
 from tellwhen.engines import complete
-from tellwhen.ids import Ids
 from tellwhen.index import Index
-from tellwhen.memory_limit import MemoryLimit
+from tellwhen.index.ids import Ids
+from tellwhen.index.maintenance.memory_limit import MemoryLimit
+from tellwhen.index.shard import Shard
 from tellwhen.profile import Profile
-from tellwhen.shard import Shard
 from tellwhen.workloads import Ads, BEGen, Targeting, Workload
 from tellwhen.workloads.base import taken_events
 

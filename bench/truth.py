@@ -11,7 +11,7 @@ import numpy as np
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
 from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches
-from tellwhen.lang.parser import parse
+from tellwhen.language.parser import parse
 from tellwhen.workloads import Workload, taken, taken_events
 
 ORACLE_SUBSCRIPTIONS = 200

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
-from tellwhen import background
 from tellwhen.engines.auto.upkeep import Merge
+from tellwhen.index.maintenance import background
 
 # No database of examples; no deadline, since the first call of a kernel compiles it.
 settings.register_profile("tellwhen", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,8 +12,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from tellwhen.checks import random_event
 from tellwhen.service import Limits, create_app, running
+from tellwhen.testing.engine_checks import random_event
 
 HERE = "http://127.0.0.1"
 JSON = {"content-type": "application/json"}

@@ -1,15 +1,15 @@
-"""Hypothesis strategies for expressions and events, on the same odd values as `tellwhen.checks`."""
+"""Hypothesis strategies for expressions and events, on the same odd values as `tellwhen.testing.engine_checks`."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
 from tellwhen import Interval
-from tellwhen.checks import ATTRIBUTES, CONSTANTS, LIKES, ODD_VALUES, PATTERNS
 from tellwhen.errors import EventError
-from tellwhen.lang.ast import And, Not, Or, Truth, Xnor, Xor
-from tellwhen.lang.build import predicate
-from tellwhen.lang.limits import INTEGER
+from tellwhen.language.ast import And, Not, Or, Truth, Xnor, Xor
+from tellwhen.language.build import predicate
+from tellwhen.language.limits import INTEGER
+from tellwhen.testing.engine_checks import ATTRIBUTES, CONSTANTS, LIKES, ODD_VALUES, PATTERNS
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 FREE = {

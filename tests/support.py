@@ -67,8 +67,8 @@ def cases() -> list[dict[str, str]]:
 
 
 THRESHOLDS = {
-    "compact": ["tellwhen.shard.COMPACT_MIN"],
-    "batch": ["tellwhen.shard.COMPILE_BATCH"],
+    "compact": ["tellwhen.index.shard.COMPACT_MIN"],
+    "batch": ["tellwhen.index.shard.COMPILE_BATCH"],
     "pending": [
         "tellwhen.engines.shared.bulk.PENDING_MIN",
         "tellwhen.engines.scan.engine.PENDING_MIN",

@@ -19,10 +19,10 @@ import numpy as np
 
 from bench.intervals import kernels
 from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentArrays, SpaceArrays
-from tellwhen.engines.pstree.kernels.tree import list_by_space
-from tellwhen.engines.pstree.tree import PSTree
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
-from tellwhen.ranked.kernels.segment_tree import hang_segments
+from tellwhen.papers.ps_tree.kernels.tree import list_by_space
+from tellwhen.papers.ps_tree.tree import PSTree
+from tellwhen.papers.ranked.kernels.segment_tree import hang_segments
 
 
 class Stabbed(NamedTuple):

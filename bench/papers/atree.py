@@ -14,7 +14,7 @@ from bench.claims import Claim, Grows, Leads, Linear, Part, Row, Scales, cut, ra
 from bench.engines import engines_of
 from bench.experiment import Experiment, Metric, Point, scaled
 from tellwhen.kernels.arrays import I64
-from tellwhen.lang.parser import parse
+from tellwhen.language.parser import parse
 from tellwhen.profile import Profile
 from tellwhen.workloads import ABEGen, Ads, taken
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import tellwhen as tw
 from bench.peers.protocol import Match, measure, read
+from tellwhen.cli.warm import warm
 from tellwhen.containers.batches import one_by_one
 from tellwhen.encode.events import encode
-from tellwhen.warm import warm
 
 
 def main(folder: Path, way: str, engine: str) -> None:

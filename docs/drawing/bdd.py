@@ -6,8 +6,8 @@ from docs.drawing.boxes import Arrow, Box
 from docs.drawing.example_trees import EVENT, example
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
-from tellwhen.engines.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, TERMINALS, TRUE, BDDIndex
-from tellwhen.engines.bdd.layout import places
+from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, TERMINALS, TRUE, BDDIndex
+from tellwhen.papers.a_tree.bdd.layout import places
 
 TITLE = "A binary decision diagram with a root for every subscription: each node tests a predicate"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, example
 from docs.drawing.words import Spaces, Words, structure
-from tellwhen.engines.betree.arrays import DIRECTORY, DOMAIN, HIGH, LEFT, LOW, RIGHT, WORDS, BETreeIndex
+from tellwhen.papers.be_tree.betree.arrays import DIRECTORY, DOMAIN, HIGH, LEFT, LOW, RIGHT, WORDS, BETreeIndex
 
 TITLE = "A BE-Tree: the root has p-nodes for two attributes, below them are c-nodes with buckets of values"
 

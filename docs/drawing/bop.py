@@ -9,8 +9,8 @@ from docs.drawing.example_trees import EVENT, example
 from docs.drawing.leaves import Leaf, found_leaves, posting_arrows, predicate_boxes
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
-from tellwhen.engines.bop.arrays import DISJUNCTION_CODE, LEAF_CODE
-from tellwhen.engines.bop.verify import Node, read_nodes
+from tellwhen.papers.a_tree.bop.arrays import DISJUNCTION_CODE, LEAF_CODE
+from tellwhen.papers.a_tree.bop.verify import Node, read_nodes
 
 TITLE = "BoP: every expression has a minimum of satisfied leaves, and an encoding of a few bytes"
 

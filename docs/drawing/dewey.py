@@ -7,7 +7,7 @@ from docs.drawing.example_trees import EVENT, example
 from docs.drawing.leaves import Found, Leaf, aligned, found_leaves, posting_arrows, predicate_boxes
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
-from tellwhen.engines.dewey.arrays import STAR, DeweyIndex
+from tellwhen.papers.a_tree.dewey.arrays import STAR, DeweyIndex
 
 TITLE = "Dewey IDs: every predicate has a list of the leaves that it is on, each with the ID of its place in a tree"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.ranked import ScoredIntervals
+from tellwhen.papers.ranked import ScoredIntervals
 
 
 class Ad(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, example
 from docs.drawing.words import Words, structure
-from tellwhen.engines.gryphon.arrays import GryphonIndex
+from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex
 
 TITLE = "Gryphon: a tree of predicates, one attribute after the other, with subscriptions at its nodes"
 

@@ -7,7 +7,7 @@ from docs.drawing.example_trees import EVENT, example
 from docs.drawing.leaves import Found, Leaf, aligned, found_leaves, posting_arrows, predicate_boxes
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
-from tellwhen.engines.intervalid.arrays import BEGIN_SHIFT, END_MASK, IntervalIndex
+from tellwhen.papers.a_tree.intervalid.arrays import BEGIN_SHIFT, END_MASK, IntervalIndex
 
 TITLE = "Interval IDs: every predicate has a list of the leaves that it is on, each with an interval"
 

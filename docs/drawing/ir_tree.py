@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example_scored import ADS, AGE, K, best, example
-from tellwhen.ranked import IRTree
-from tellwhen.ranked.arrays import IRTreeArrays
-from tellwhen.ranked.kernels.ir_pool import ROOT
-from tellwhen.ranked.order import scores_of
+from tellwhen.papers.ranked import IRTree
+from tellwhen.papers.ranked.arrays import IRTreeArrays
+from tellwhen.papers.ranked.kernels.ir_pool import ROOT
+from tellwhen.papers.ranked.order import scores_of
 
 TITLE = "An IR-tree: an interval tree, with an R-tree of the intervals of each node in the order of their scores"
 

@@ -8,7 +8,7 @@ from collections import Counter
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.words import Spaces, Words, structure
-from tellwhen.engines.kindex.arrays import KIndexIndex
+from tellwhen.papers.be_tree.kindex.arrays import KIndexIndex
 
 TITLE = "k-index: a posting list for each space of each attribute, in pieces by the size of the subscriptions"
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from docs.drawing.boxes import Arrow, Box
 from docs.drawing.example_trees import EVENT
 from docs.drawing.words import Words
-from tellwhen.engines.shared.postings import Posted
+from tellwhen.papers.a_tree.shared.postings import Posted
 
 
 class Leaf(NamedTuple):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.words import Words, structure
-from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL, Operands, OpIndexIndex
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL, Operands, OpIndexIndex
 
 TITLE = "OpIndex: subscriptions by pivot attribute, their predicates in a list for each operator, and counters"
 

@@ -6,7 +6,7 @@ from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.stabbing import member_lists
 from docs.drawing.words import Words, structure
-from tellwhen.engines.propagation.arrays import PropagationIndex
+from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex
 
 TITLE = "Propagation: true predicates open clusters of subscriptions, whose other predicates are tested"
 

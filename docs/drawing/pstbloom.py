@@ -6,9 +6,9 @@ from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.records import posted, space_box
 from docs.drawing.words import Spaces, Words, structure
-from tellwhen.engines.pstbloom.arrays import PSTBloomIndex
-from tellwhen.engines.pstbloom.kernels import bit_of
-from tellwhen.engines.pstree.verify import Record, read_records
+from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex
+from tellwhen.papers.ps_tree.pstbloom.kernels import bit_of
+from tellwhen.papers.ps_tree.verify import Record, read_records
 
 TITLE = "PSTBloom: predicate spaces with signatures, and the posting lists of access predicates"
 

@@ -8,8 +8,8 @@ from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.records import posted, space_box
 from docs.drawing.words import Spaces, Words, structure
-from tellwhen.engines.psthash.arrays import PSTHashIndex
-from tellwhen.engines.pstree.verify import Record, read_records
+from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex
+from tellwhen.papers.ps_tree.verify import Record, read_records
 
 TITLE = "PSTHash: predicate spaces, and a hash table whose keys are combinations of them"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from docs.drawing.boxes import Box
 from docs.drawing.words import Spaces, Words
-from tellwhen.engines.pstree.arrays import CommonIndex
+from tellwhen.papers.ps_tree.arrays import CommonIndex
 
 
 def posted(common: CommonIndex, number: int) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from docs.drawing.boxes import Arrow, Box, picture
 from docs.drawing.example_scored import ADS, AGE, K, best, example
-from tellwhen.ranked import SOPTRTree
-from tellwhen.ranked.arrays import RTreeArrays
+from tellwhen.papers.ranked import SOPTRTree
+from tellwhen.papers.ranked.arrays import RTreeArrays
 
 TITLE = "A SOPT-R-tree: all intervals that contain a point lie in the order of their scores, from left to right"
 

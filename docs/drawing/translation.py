@@ -9,7 +9,7 @@ from docs.drawing.example_trees import EVENT, example
 from docs.drawing.records import posted
 from docs.drawing.routed import picture
 from docs.drawing.words import Spaces, Words
-from tellwhen.engines.pstree.verify import Record, read_records
+from tellwhen.papers.ps_tree.verify import Record, read_records
 
 TITLE = "Translation: every expression becomes conjunctions, which are in the lists of an engine of conjunctions"
 

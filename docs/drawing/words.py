@@ -20,7 +20,7 @@ from tellwhen.compile.attributes import DomainKind
 from tellwhen.compile.wording import End, Intervals, Wording, intervals
 from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST
-from tellwhen.lang.literals import shown_name
+from tellwhen.language.literals import shown_name
 
 
 def structure(index: tw.Index) -> Any:

@@ -27,12 +27,12 @@ from tellwhen.errors import (
     UnknownId,
 )
 from tellwhen.index import Index
-from tellwhen.lang import Column, Expr, Interval, coalesce, col, from_json, function, parse
+from tellwhen.index.subscriptions import Rejected
+from tellwhen.inspect.validation import Report, validate
+from tellwhen.language import Column, Expr, Interval, coalesce, col, from_json, function, parse
+from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import saved_note
 from tellwhen.profile import Profile
-from tellwhen.schema import Schema
-from tellwhen.subscriptions import Rejected
-from tellwhen.validation import Report, validate
 
 __version__ = "0.1.0"
 

@@ -58,7 +58,7 @@ def shown(value: object, length: int = 60) -> str:
 
 
 class LimitError(TellwhenError, ValueError):
-    """An expression larger than a stated limit (`tellwhen.lang.limits`)."""
+    """An expression larger than a stated limit (`tellwhen.language.limits`)."""
 
 
 class ExpressionError(TellwhenError, ValueError):

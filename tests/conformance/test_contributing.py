@@ -8,8 +8,8 @@ import pytest
 import tellwhen as tw
 from support import ROOT
 from tellwhen import engines
-from tellwhen.checks import check_engine
 from tellwhen.engines.base import REGISTRY
+from tellwhen.testing.engine_checks import check_engine
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 import tellwhen as tw
 from strategies import EVENTS, expressions
 from support import every_engine_and_seed, set_thresholds
-from tellwhen.checks import accepted, check_engine, check_matches, expected
+from tellwhen.testing.engine_checks import accepted, check_engine, check_matches, expected
 
 pytestmark = pytest.mark.every_engine
 

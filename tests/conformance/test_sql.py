@@ -33,9 +33,9 @@ import pytest
 
 import tellwhen
 from support import every_engine_and_seed, first_seeds
-from tellwhen.checks import accepted, matched_pairs
-from tellwhen.lang.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.lang.build import predicate
+from tellwhen.language.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.language.build import predicate
+from tellwhen.testing.engine_checks import accepted, matched_pairs
 
 pytestmark = pytest.mark.every_engine
 

@@ -21,7 +21,7 @@ import pytest
 
 import tellwhen
 from support import every_engine_and_seed, first_seeds
-from tellwhen.checks import accepted, matched_pairs
+from tellwhen.testing.engine_checks import accepted, matched_pairs
 
 SEEDS = range(3)
 ROWS, CONDITIONS = 150, 150

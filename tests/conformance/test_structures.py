@@ -6,9 +6,9 @@ import pytest
 
 import tellwhen as tw
 from support import every_engine_and_seed
-from tellwhen.checks import accepted, check_matches
-from tellwhen.lang.ast import And, Not, Or, Xnor, Xor
-from tellwhen.lang.limits import DEPTH
+from tellwhen.language.ast import And, Not, Or, Xnor, Xor
+from tellwhen.language.limits import DEPTH
+from tellwhen.testing.engine_checks import accepted, check_matches
 
 pytestmark = pytest.mark.every_engine
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tellwhen as tw
-from tellwhen.checks import CONSTANTS, random_expression
+from tellwhen.testing.engine_checks import CONSTANTS, random_expression
 
 NULLS = st.none()
 COLUMNS = {

@@ -14,11 +14,11 @@ import pytest
 
 import tellwhen as tw
 from served import inside, json_event, served
-from tellwhen.checks import random_expression
 from tellwhen.service import Limits
-from tellwhen.service.answering import QUICK_SECONDS, Service
-from tellwhen.service.pace import Pace
-from tellwhen.service.writing import json_bytes
+from tellwhen.service.json_output import json_bytes
+from tellwhen.service.match_timing import Pace
+from tellwhen.service.requests import QUICK_SECONDS, Service
+from tellwhen.testing.engine_checks import random_expression
 
 IDS = [
     "ann", "a/b", "/", "//x/", "a//b", "it's", '"quoted"', "žluť", "😀", "a b", "a+b", "?x=1&y", "#x",
@@ -457,7 +457,7 @@ def test_matching_goes_on_beside_the_loop_where_it_takes_long(twins, monkeypatch
         return await beside(service, run, *pool)
 
     monkeypatch.setattr(Service, "beside", counted)
-    monkeypatch.setattr("tellwhen.service.answering.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr("tellwhen.service.requests.QUICK_SECONDS", 0.0)
     assert QUICK_SECONDS > 0
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda event: client.post("/v1/publish", json={"event": event}).json(), events))
@@ -671,7 +671,7 @@ def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, mon
 
     with served(tmp_path / "data") as address, httpx2.Client(base_url=address) as client:
         with monkeypatch.context() as patched:
-            patched.setattr("tellwhen.service.asking.timed_match", broken)
+            patched.setattr("tellwhen.service.answers.timed_match", broken)
             answer = client.post("/v1/publish", json={"event": {"x": 1}})
             assert answer.status_code == 500
             assert "mistake" not in answer.text

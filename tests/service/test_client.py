@@ -15,13 +15,13 @@ import pytest
 
 import tellwhen as tw
 from served import JSON, json_event, served, wait_until
-from tellwhen.checks import random_expression
 from tellwhen.client import AsyncClient, Client, ServiceError
 from tellwhen.client.calls import Calls
 from tellwhen.client.errors import error_of
 from tellwhen.client.messages import Message, Reader
+from tellwhen.index.subscriptions import Rejected
 from tellwhen.service import Keys, Limits, serving
-from tellwhen.subscriptions import Rejected
+from tellwhen.testing.engine_checks import random_expression
 
 ODD_IDS = [
     "a/b", "a%20b", "%", "%2F", "?x=1", "#x", "a b", "a+b", "žluť", "😀", "\n", "x\n", '"', "'", "5", 5, -5, 2**63 - 1,

@@ -14,9 +14,9 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.errors import FormatError
-from tellwhen.service import durable as durable_module
+from tellwhen.service import durable_index as durable_module
 from tellwhen.service.changes import adding, removing, scoring
-from tellwhen.service.durable import DurableIndex
+from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import Journal
 from tellwhen.service.keys import Keys

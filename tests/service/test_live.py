@@ -6,8 +6,8 @@ import random
 import pytest
 
 import tellwhen as tw
-from tellwhen.service.live import Listener, Live, by_subscriber
-from tellwhen.service.streams import EventStream
+from tellwhen.service.event_streams import EventStream
+from tellwhen.service.listeners import Listener, Live, by_subscriber
 
 PAYLOADS = {"a": {"subscriber": "ann"}, "b": {"subscriber": "bob"}, 7: {"subscriber": 7}, "n": {}}
 
@@ -140,7 +140,7 @@ class Connection:
 
 
 def test_a_stream_tells_beats_and_ends(monkeypatch):
-    monkeypatch.setattr("tellwhen.service.streams.HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
 
     async def run():
         live, connection, listener = Live(), Connection(), Listener(waiting_max=2)

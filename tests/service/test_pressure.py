@@ -14,8 +14,9 @@ import pytest
 
 from served import inside, served, wait_until
 from tellwhen.client import Client
-from tellwhen.service import Keys, Limits, asking
-from tellwhen.service.live import Live
+from tellwhen.service import Keys, Limits
+from tellwhen.service import answers as asking
+from tellwhen.service.listeners import Live
 
 
 @pytest.fixture
@@ -26,9 +27,9 @@ def client(tmp_path):
 
 def test_publishing_goes_on_beside_requests_that_take_long(tmp_path, monkeypatch):
     """More of them than there are threads."""
-    monkeypatch.setattr("tellwhen.service.answering.QUICK_SECONDS", 0.0)
+    monkeypatch.setattr("tellwhen.service.requests.QUICK_SECONDS", 0.0)
     released = threading.Event()
-    monkeypatch.setattr("tellwhen.service.asking.explained", lambda *_: {"value": released.wait(20)})
+    monkeypatch.setattr("tellwhen.service.answers.explained", lambda *_: {"value": released.wait(20)})
     with served(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         waiting = [threading.Thread(target=_explain, args=(address,)) for _ in range(8)]
@@ -96,7 +97,7 @@ def test_filters_are_short_and_few(tmp_path):
 
 
 def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.service.streams.HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("tellwhen.service.event_streams.HEARTBEAT_SECONDS", 0.05)
     monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.05)
     keys = Keys(tmp_path / "data" / "keys.json")
     listening, managing = keys.add("listener", ["read"]), keys.add("boss", ["read", "publish", "manage"])
@@ -339,7 +340,7 @@ def test_what_takes_long_to_explain_is_given_up(client):
 
 
 def test_explaining_ends_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.lang.explain.value_of", lambda *_: time.sleep(0.05))
+    monkeypatch.setattr("tellwhen.language.explain.value_of", lambda *_: time.sleep(0.05))
     ended = []
     was = asking.explained
     monkeypatch.setattr(asking, "explained", lambda *given: _noting(was, given, ended))

@@ -16,7 +16,7 @@ import pytest
 import blocks
 from served import inside
 from tellwhen.service.guard import OPEN, role_for
-from tellwhen.service.news import News, message
+from tellwhen.service.messages import News, message
 
 PAGE = blocks.DOCS / "reference" / "http.md"
 HEADING = re.compile(r"^### `(?P<method>[A-Z]+) (?P<path>/\S*)`$", re.M)

@@ -174,7 +174,7 @@ def test_a_schema_that_is_given_later_is_of_all_that_is_there(tmp_path, monkeypa
         running(data, schema={"day": "string"})
     assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
     with monkeypatch.context() as broken, pytest.raises(OSError, match="full"):
-        broken.setattr("tellwhen.index.Index.save", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
+        broken.setattr("tellwhen.index.index.Index.save", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
         running(data, schema={"day": "date"})
     assert (data / "tenants/default/index/manifest.json").read_bytes() == kept
     for given in ({"schema": {"day": "date"}}, {}, {"schema": {"day": "date"}}):

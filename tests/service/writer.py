@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-import tellwhen.service.durable as durable
+import tellwhen.service.durable_index as durable
 from tellwhen.service.changes import adding, removing
 
 TOGETHER = 5

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.lang.functions import FUNCTIONS
+from tellwhen.language.functions import FUNCTIONS
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.checks import random_expression
 from tellwhen.spark import matcher
+from tellwhen.testing.engine_checks import random_expression
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.checks import random_expression
+from tellwhen.testing.engine_checks import random_expression
 
 pytestmark = pytest.mark.spark
 

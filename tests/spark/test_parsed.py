@@ -7,11 +7,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.checks import random_expression
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.spark.blocks import compiled
-from tellwhen.spark.parsed import decode, encode
+from tellwhen.spark.parsed_column import decode, encode
 from tellwhen.spark.tasks import cores, partitions
+from tellwhen.testing.engine_checks import random_expression
 from tellwhen.warehouse.commits import staging
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ import pytest
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.encode.events import encode
-from tellwhen.schema import Schema
-from tellwhen.spark.serving import Served
+from tellwhen.language.schema import Schema
+from tellwhen.spark.version_cache import Served
 from tellwhen.warehouse.versions import read_version
 
 pytestmark = pytest.mark.spark

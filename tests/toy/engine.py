@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.alive import alive
+from tellwhen.compile.live_slots import alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.shared.calls import Refiner

@@ -17,6 +17,7 @@ from strategies import TEXT
 from tellwhen.compile import dictionary, domains
 from tellwhen.compile.dictionary import Dictionary, successor
 from tellwhen.compile.domains import complement, float_point, int_point, time_point
+from tellwhen.compile.kernels.intern import LONG_CONJUNCTION
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import single_valued
@@ -24,8 +25,7 @@ from tellwhen.containers.texts import Texts
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.kernels.intern import LONG_CONJUNCTION
-from tellwhen.lang.limits import INTEGER
+from tellwhen.language.limits import INTEGER
 
 NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 

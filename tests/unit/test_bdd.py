@@ -9,12 +9,12 @@ from bench.loading import encoded, stored
 
 import tellwhen as tw
 from support import verify
-from tellwhen.checks import matched_pairs
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
-from tellwhen.engines.bdd import diagram
-from tellwhen.engines.bdd.arrays import TERMINALS
 from tellwhen.engines.shared import calls
+from tellwhen.papers.a_tree.bdd import diagram
+from tellwhen.papers.a_tree.bdd.arrays import TERMINALS
+from tellwhen.testing.engine_checks import matched_pairs
 from tellwhen.workloads import ABEGen
 
 FIGURE_3 = "(P1 = 1 OR P2 = 1 OR P3 = 1) AND P4 = 1 AND (P5 = 1 OR P6 = 1)"

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from support import ROOT
-from tellwhen.checks import random_event, random_expression
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
+from tellwhen.testing.engine_checks import random_event, random_expression
 from tellwhen.workloads import BEGen
 
 LISTED = [

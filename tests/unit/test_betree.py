@@ -8,16 +8,16 @@ from bench.adaptation import swapped
 from bench.loading import encoded, stored
 
 import tellwhen as tw
-from tellwhen.checks import check_engine
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Typical
 from tellwhen.containers.named import flatten
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
-from tellwhen.engines.betree.arrays import VISITS
-from tellwhen.engines.betree.engine import capacity_for
-from tellwhen.lang.parser import parse
-from tellwhen.schema import Schema
+from tellwhen.language.parser import parse
+from tellwhen.language.schema import Schema
+from tellwhen.papers.be_tree.betree.arrays import VISITS
+from tellwhen.papers.be_tree.betree.engine import capacity_for
+from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
 
 
@@ -295,7 +295,7 @@ def test_a_tree_without_room_goes_on_where_it_stopped(spec, monkeypatch):
     """Nodes get room when a kernel asks for it: what it has begun by then is neither lost nor done twice."""
     indexes = []
     for nodes in (1, 1 << 12):
-        monkeypatch.setattr("tellwhen.engines.betree.tree.INITIAL_NODES", nodes)
+        monkeypatch.setattr("tellwhen.papers.be_tree.betree.tree.INITIAL_NODES", nodes)
         work = BEGen(dimensions=20, seed=5)
         store, slots = stored(work, 600)
         engine = create(spec, store)
@@ -441,7 +441,7 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr("tellwhen.engines.betree.engine.REBUILD_FACTOR", 1_000)  # adjust, do not rebuild
+    monkeypatch.setattr("tellwhen.papers.be_tree.betree.engine.REBUILD_FACTOR", 1_000)  # adjust, do not rebuild
     rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000

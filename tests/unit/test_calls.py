@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.checks import renew_scratch
 from tellwhen.engines.shared import calls
 from tellwhen.kernels.arrays import I32, I64, Runs
+from tellwhen.testing.engine_checks import renew_scratch
 
 
 class Work(NamedTuple):

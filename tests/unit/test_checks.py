@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.checks import accepted, check_engine, check_matches, expected, random_script
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import REGISTRY, Reader
 from tellwhen.engines.counting.engine import Counting
 from tellwhen.engines.scan.engine import Scan
 from tellwhen.engines.shared import calls
 from tellwhen.kernels.arrays import I64, Matches, keeps
+from tellwhen.testing.engine_checks import accepted, check_engine, check_matches, expected, random_script
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 from tellwhen.cli.shell import Session
-from tellwhen.warm import Warmed
+from tellwhen.cli.warm import Warmed
 
 RULES = [
     {"id": "cheap", "expression": "price < 20", "score": 2.5, "payload": {"tenant": 7}},
@@ -83,7 +83,7 @@ def test_from_a_file_to_matches():
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow"])
 def test_every_format_of_results_and_subscriptions(suffix, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.reading.EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr("tellwhen.cli.input_files.EVENTS_AT_ONCE", 2)
     run("match", "index", "events.jsonl", "-o", f"matches.{suffix}", "--event-id", "id")
     if suffix == "parquet":
         assert pairs(pq.read_table("matches.parquet").to_pylist()) == MATCHES
@@ -125,7 +125,7 @@ ODD = [
 @pytest.mark.parametrize("events", ODD, ids=str)
 @pytest.mark.parametrize("size", [7, 1 << 22])
 def test_no_value_becomes_another_one_on_its_way(events, size, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", size)
+    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", size)
     texts = [
         "x = 1", "x > 2.4", "x = 9007199254740993", "x = '2026-01-01'", "x = '1'", "x = TRUE", "x.y > 0", "x IS NULL",
         "x[y > 5]", "x HAS ANY ('a')", "NOT x = 1", "x LIKE '%'", "x >= 0", "x = DATE '2026-01-01'",
@@ -484,7 +484,7 @@ def test_one_event_does_not_change_another(events):
 
 @pytest.mark.usefixtures("work")
 def test_ids_of_events_do_not_depend_on_others(monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", 64)
+    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", 64)
     found = [{"id": f"e{n}", "price": 1, "note": n if n % 7 else "seven"} for n in range(40)]
     lines("mixed.jsonl", found)
     for suffix in ("parquet", "arrow"):
@@ -560,7 +560,7 @@ def test_engines_for_programs():
 
 def test_warm_for_programs(monkeypatch):
     assert "there is no engine" in run("warm", "sacn", "--json", code=1).stderr
-    monkeypatch.setattr("tellwhen.warm.warm", lambda engine: Warmed(engine, 0.5, 3))
+    monkeypatch.setattr("tellwhen.cli.warm.warm", lambda engine: Warmed(engine, 0.5, 3))
     found = rows(run("warm", "scan", "auto", "--json").stdout)
     assert [(row["engine"], row["compiled"]) for row in found] == [("scan", 3), ("auto", 3)]
 
@@ -568,7 +568,7 @@ def test_warm_for_programs(monkeypatch):
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize("size", [1 << 22, 20])
 def test_events_are_called_by_their_lines(size, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.reading.BLOCK_BYTES", size)
+    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", size)
     cheap = '{"id": "e", "price": 12}'
     Path("some.jsonl").write_text(f'{cheap}\n\n{{"price": 90}}\n\n{cheap}')
     assert [row["event_id"] for row in rows(run("match", "index", "some.jsonl").stdout)] == [0, 4]

@@ -9,7 +9,6 @@ from bench import loading
 
 import tellwhen as tw
 from support import first_seeds
-from tellwhen.checks import check_engine
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
@@ -20,7 +19,8 @@ from tellwhen.engines.cover.ranges import expected, read
 from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
-from tellwhen.lang.parser import parse
+from tellwhen.language.parser import parse
+from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen, Groups, Targeting, Varied
 
 

@@ -61,7 +61,7 @@ def test_an_empty_index_keeps_the_type_it_had(mixed):
 
 
 def test_any_sequence_of_changes(monkeypatch):
-    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 10)
+    monkeypatch.setattr("tellwhen.index.shard.COMPACT_MIN", 10)
     rng = random.Random(7)
     index = tw.Index()
     for _ in range(300):

@@ -17,10 +17,10 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds, verify
-from tellwhen.checks import check_engine, check_matches, matched_pairs, random_event, random_expression
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
+from tellwhen.testing.engine_checks import check_engine, check_matches, matched_pairs, random_event, random_expression
 
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
 

@@ -14,7 +14,7 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds
-from tellwhen.shard import Shard
+from tellwhen.index.shard import Shard
 
 
 class Interrupt(KeyboardInterrupt):

@@ -10,7 +10,6 @@ from bench.loading import stored
 
 import tellwhen as tw
 from support import first_seeds, settled, verify
-from tellwhen.checks import check_engine
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.auto import choice
@@ -19,6 +18,7 @@ from tellwhen.engines.auto.engine import SETTLED_MIN
 from tellwhen.engines.auto.guess import guessed
 from tellwhen.engines.shared.calls import CallReader
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import ABEGen, Targeting
 
 
@@ -115,7 +115,7 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
     index = tw.Index()
     with monkeypatch.context() as idle:
         idle.setattr(
-            "tellwhen.contents.Contents.keep_up", lambda self: None
+            "tellwhen.index.state.Contents.keep_up", lambda self: None
         )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
     assert copied.stats()["auto"]["in atree"] == 0

@@ -9,10 +9,10 @@ import pytest
 
 import tellwhen as tw
 from support import first_seeds
-from tellwhen.checks import random_expression
-from tellwhen.compaction import Compaction
-from tellwhen.lang.compute import names_in
-from tellwhen.lang.values import reduce
+from tellwhen.index.maintenance.compaction import Compaction
+from tellwhen.language.compute import names_in
+from tellwhen.language.values import reduce
+from tellwhen.testing.engine_checks import random_expression
 
 RULES = {
     1: "city = 'Rome'", 2: "price * qty > 5 OR city = 'Oslo'", 3: "price > 5", 4: "price BETWEEN 5 AND 9",
@@ -124,7 +124,7 @@ def test_what_is_longer_than_a_user_may_write(tmp_path):
 
 
 def test_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.exchange.ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("tellwhen.index.exchange.ROWS_AT_ONCE", 64)
     index = tw.Index().add_many({i: f"x > {i}" for i in range(1_000)})
     index.to_parquet(tmp_path / "i.parquet")
     assert dict(tw.Index.from_parquet(tmp_path / "i.parquet").texts()) == dict(index.texts())

@@ -29,7 +29,7 @@ walk(import_module("tellwhen"))
 
 TOY = """
 import tellwhen as tw
-from tellwhen.checks import check_engine
+from tellwhen.testing.engine_checks import check_engine
 assert "toy" in [info.name for info in tw.list_engines()]
 check_engine("toy", seed=1, rounds=2)
 index = tw.Index("toy").add("a", "x = 1")

@@ -15,9 +15,9 @@ from tellwhen.containers.batches import Typical, first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.base import REGISTRY
-from tellwhen.engines.kindex.engine import KIndex, KIndexWeak
-from tellwhen.engines.opindex.arrays import AT_LEAST, AT_MOST, EQUAL
-from tellwhen.engines.opindex.kernels.segments import domain_share, segment_of, signature_bit
+from tellwhen.papers.be_tree.kindex.engine import KIndex, KIndexWeak
+from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
+from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.workloads import ABEGen, BEGen
 
 # OpIndex
@@ -281,7 +281,7 @@ def test_weak_and_strong_inequality(engine):
 
 @pytest.mark.slow
 def test_ranges_over_budget_are_looked_at_one_by_one(monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
+    monkeypatch.setattr(import_module("tellwhen.papers.be_tree.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
     assert index._shard.engine._index.unindexed.tolist() == [50]
@@ -306,7 +306,7 @@ def test_kindex_and_events_of_several_values(built):
 
 
 def test_a_subscription_is_over_budget_as_a_whole(monkeypatch):
-    monkeypatch.setattr(import_module("tellwhen.engines.kindex.engine"), "MAX_SEGMENTS", 20)
+    monkeypatch.setattr(import_module("tellwhen.papers.be_tree.kindex.engine"), "MAX_SEGMENTS", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add("either", "a >= 5 OR b = 1").rebuild()
     assert index.match({"a": 100, "b": 1}) == ["either"]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import TEXT, expressions
-from tellwhen.lang import limits
-from tellwhen.lang.ast import And, Or, Predicate, Xnor, Xor
+from tellwhen.language import limits
+from tellwhen.language.ast import And, Or, Predicate, Xnor, Xor
 
 FULL_NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
 

@@ -8,11 +8,11 @@ import pytest
 import re2
 
 import tellwhen as tw
+from tellwhen.compile.like_shapes import Shape, like_shape, quote
 from tellwhen.compile.patterns import Patterns
-from tellwhen.compile.required import required
-from tellwhen.compile.shapes import Shape, like_shape, quote
-from tellwhen.lang.like import Wild, matches, tokens
-from tellwhen.lang.patterns import found, options
+from tellwhen.compile.regex_literals import required
+from tellwhen.language.like import Wild, matches, tokens
+from tellwhen.language.regex import found, options
 
 ATOMS = [
     "a", "b", "ab", "abc", "bca", "é", "\n", ".", r"\.", r"\n", "[ab]", "[^a]", "[]a]", "[[:alpha:]]", r"[\]a]", r"\d",

@@ -13,7 +13,7 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds, settled
-from tellwhen.compaction import Compaction
+from tellwhen.index.maintenance.compaction import Compaction
 
 PAYLOADS = [
     None, {}, {"tenant": 7}, {"tenant": 7.0, "plan": "gold"}, {"tenant": True}, {"tenant": 1}, {"tenant": "7"},
@@ -123,8 +123,8 @@ def test_a_compaction_that_catches_up_keeps_payloads():
 
 
 def test_compaction_keeps_payloads(monkeypatch):
-    monkeypatch.setattr("tellwhen.shard.COMPACT_MIN", 10)
-    monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
+    monkeypatch.setattr("tellwhen.index.shard.COMPACT_MIN", 10)
+    monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
     index = tw.Index().add_many([(i, "x > 1", None, None, {"n": i}) for i in range(500)])
     before = index._shard
     index.remove_many(range(450))

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.checks import check_matches, random_event, random_expression
 from tellwhen.persistence import directory, files
+from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
 
 
 def filled(engine, seed=1, count=120):

@@ -5,7 +5,7 @@ import pytest
 
 import tellwhen as tw
 from support import settled
-from tellwhen.recent import MOST, Recent
+from tellwhen.index.sampling import MOST, Recent
 
 
 def test_a_plan_says_what_was_chosen_and_what_it_costs():

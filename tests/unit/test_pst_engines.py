@@ -8,8 +8,8 @@ import pytest
 
 import tellwhen as tw
 from support import first_seeds, verify
-from tellwhen.checks import check_engine, check_matches
-from tellwhen.engines.pstree.engine import PSTreeEngine
+from tellwhen.papers.ps_tree.engine import PSTreeEngine
+from tellwhen.testing.engine_checks import check_engine, check_matches
 
 ENGINES = ["pstbloom", "pstbloom:bits=0", "pstbloom:bits=1", "psthash", "psthash:access=1", "psthash:access=4"]
 

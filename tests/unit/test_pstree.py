@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tellwhen.engines.pstree.tree import PSTree
-from tellwhen.engines.pstree.verify import verify_tree
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.papers.ps_tree.tree import PSTree
+from tellwhen.papers.ps_tree.verify import verify_tree
 
 
 def arrays(intervals):

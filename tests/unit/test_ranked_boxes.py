@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tellwhen as tw
-from tellwhen.ranked import STRUCTURES, Boxes, IRTree, SOPTRTree
+from tellwhen.papers.ranked import STRUCTURES, Boxes, IRTree, SOPTRTree
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import tellwhen as tw
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
-from tellwhen.ranked import IRTree, SOPTRTree
-from tellwhen.ranked.verify import verify_ir_tree
+from tellwhen.papers.ranked import IRTree, SOPTRTree
+from tellwhen.papers.ranked.verify import verify_ir_tree
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
 

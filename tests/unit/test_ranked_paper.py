@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
-from tellwhen.ranked import (
+from tellwhen.papers.ranked import (
     EndpointIntervalTree,
     IRTree,
     ScoredIntervalTree,
@@ -20,9 +20,9 @@ from tellwhen.ranked import (
     ScoredSegmentTree,
     SOPTRTree,
 )
-from tellwhen.ranked.kernels.ir_pool import BLOCKS, NODES
-from tellwhen.ranked.kernels.layout import LEVELS_MAX, VISITED
-from tellwhen.ranked.sopt_r_tree import arranged, graph_of
+from tellwhen.papers.ranked.kernels.ir_pool import BLOCKS, NODES
+from tellwhen.papers.ranked.kernels.layout import LEVELS_MAX, VISITED
+from tellwhen.papers.ranked.sopt_r_tree import arranged, graph_of
 
 FIGURE = [(30, 55), (65, 100), (45, 55), (65, 90), (10, 30), (0, 30), (75, 100), (55, 90), (10, 45), (0, 100)]
 LOW = np.array([10 * a for a, _ in FIGURE])
@@ -243,8 +243,8 @@ def test_lemma_3_4_at_most_3n_edges_of_many():
 @pytest.mark.slow
 def test_lemma_3_2_any_arrangement_that_respects_the_graph_is_right():
     """Not only Algorithm 1's: a random topological order too."""
-    from tellwhen.ranked.order import keys_of
-    from tellwhen.ranked.structures import packed_r_tree
+    from tellwhen.papers.ranked.order import keys_of
+    from tellwhen.papers.ranked.structures import packed_r_tree
 
     for seed in range(10):
         low, high = random_intervals(seed, 30)

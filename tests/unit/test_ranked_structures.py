@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
-from tellwhen.ranked import STRUCTURES, ScoredRTree, SOPTRTree
-from tellwhen.ranked.order import by_rank, keys_of, scores_of
+from tellwhen.papers.ranked import STRUCTURES, ScoredRTree, SOPTRTree
+from tellwhen.papers.ranked.order import by_rank, keys_of, scores_of
 
 pytestmark = pytest.mark.slow  # it takes half a minute to compile all structures
 
@@ -150,7 +150,7 @@ def test_an_arranged_tree_opens_fewer_leaves():
 
 def visited(tree, point, k):
     """Nodes of each level that were visited for the best k."""
-    from tellwhen.ranked.kernels.layout import LEVELS_MAX, VISITED
+    from tellwhen.papers.ranked.kernels.layout import LEVELS_MAX, VISITED
 
     cursor = tree.cursor(point)
     for _ in range(k):

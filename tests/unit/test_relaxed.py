@@ -11,7 +11,7 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds, settled
-from tellwhen.lang.ast import And, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.language.ast import And, Not, Or, Predicate, Truth, Xnor, Xor
 
 # What relaxed matching means, once more and slowly.
 

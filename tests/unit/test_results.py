@@ -42,8 +42,8 @@ def forms(events):
 @pytest.mark.parametrize("form", range(6))
 @pytest.mark.parametrize("few", [1, 7, 1 << 20])
 def test_events_are_called_by_their_ids(index, monkeypatch, form, few):
-    monkeypatch.setattr("tellwhen.matching.PAIRS_AT_ONCE", few)
-    monkeypatch.setattr("tellwhen.matching.FIRST_EVENTS", few)
+    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", few)
+    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", few)
     monkeypatch.setattr("tellwhen.encode.batches.EVENTS_PER_BATCH", 16)
     wanted = sorted((event["id"], id_) for event in EVENTS for id_ in index.match(event))
     ask = [lambda: list(forms(EVENTS))[form][1]][0]
@@ -64,8 +64,8 @@ def test_ids_inside_of_objects(index):
 
 
 def test_batches_are_bounded(monkeypatch):
-    monkeypatch.setattr("tellwhen.matching.PAIRS_AT_ONCE", 1_000)
-    monkeypatch.setattr("tellwhen.matching.FIRST_EVENTS", 4)
+    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1_000)
+    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 4)
     index = tw.Index().add_many(dict.fromkeys(range(100), "x > 0"))
     sizes = [batch.num_rows for batch in index.match_batches([{"x": 1}] * 333)]
     assert sum(sizes) == 33_300
@@ -73,8 +73,8 @@ def test_batches_are_bounded(monkeypatch):
 
 
 def test_batches_are_of_one_moment(monkeypatch):
-    monkeypatch.setattr("tellwhen.matching.FIRST_EVENTS", 1)
-    monkeypatch.setattr("tellwhen.matching.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 1)
+    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1)
     index = tw.Index().add("a", "x > 0")
     batches = index.match_batches([{"x": 1}] * 3)
     found = [next(batches)]
@@ -157,13 +157,13 @@ def test_ids_in_columns_of_any_kind(column, wanted):
 
 
 def test_batches_are_bounded_after_events_that_match_nothing(monkeypatch):
-    monkeypatch.setattr("tellwhen.matching.PAIRS_AT_ONCE", 1_000)
-    monkeypatch.setattr("tellwhen.matching.ROWS_MAX", 2_000)
-    monkeypatch.setattr("tellwhen.matching.FIRST_EVENTS", 8)
-    monkeypatch.setattr("tellwhen.matching.FOUND_MAX", 5_000)
+    monkeypatch.setattr("tellwhen.index.matching.PAIRS_AT_ONCE", 1_000)
+    monkeypatch.setattr("tellwhen.index.matching.ROWS_MAX", 2_000)
+    monkeypatch.setattr("tellwhen.index.matching.FIRST_EVENTS", 8)
+    monkeypatch.setattr("tellwhen.index.matching.FOUND_MAX", 5_000)
     index = tw.Index().add_many({n: f"x > {n % 7}" for n in range(100)})
     found = []
-    monkeypatch.setattr("tellwhen.matching.match_in_threads", noted(found))
+    monkeypatch.setattr("tellwhen.index.matching.match_in_threads", noted(found))
     batches = list(index.match_batches(pa.table({"x": [-1] * 100 + [100] * 400})))
     assert sum(batch.num_rows for batch in batches) == 40_000
     assert max(batch.num_rows for batch in batches) <= 2_000
@@ -256,7 +256,7 @@ def test_a_value_of_a_wrong_type_is_counted_once():
 
 
 def test_a_renamed_column_is_seen(monkeypatch, caplog):
-    monkeypatch.setattr("tellwhen.recent.FIRST_LOOK", 10)
+    monkeypatch.setattr("tellwhen.index.sampling.FIRST_LOOK", 10)
     index = tw.Index().add_many({"a": "price * 2 < 20", "b": "city = 'Rome' AND rare = 1"})
     with caplog.at_level(logging.WARNING, "tellwhen"):
         for n in range(200):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.checks import random_event, random_expression
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
+from tellwhen.language.schema import Schema
 from tellwhen.profile import Profile, TypicalEvents
-from tellwhen.schema import Schema
+from tellwhen.testing.engine_checks import random_event, random_expression
 from tellwhen.warehouse import routes as module
 from tellwhen.warehouse.routes import Cells, Router, Routes, ShardRoutes, Stretches, coarsened, routes_of, united
 from tellwhen.warehouse.stages import EVERYWHERE, Shares, chosen_stages, expected_shares

@@ -14,13 +14,13 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds, settled, verify
-from tellwhen import background
-from tellwhen.checks import check_matches, random_event, random_expression
-from tellwhen.compaction import Compaction
 from tellwhen.engines.auto.segments import RATIO, to_merge
 from tellwhen.engines.auto.upkeep import Merge
-from tellwhen.schema import Schema
-from tellwhen.shard import Shard
+from tellwhen.index.maintenance import background
+from tellwhen.index.maintenance.compaction import Compaction
+from tellwhen.index.shard import Shard
+from tellwhen.language.schema import Schema
+from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
 from tellwhen.warehouse.opening import copy_subscriptions
 
 
@@ -116,7 +116,7 @@ def test_a_change_that_is_taken_back_loses_no_segment(monkeypatch):
     settled(index).add("p", "x = 9")
     before = index._shard.engine._segments
     with monkeypatch.context() as broken:
-        broken.setattr("tellwhen.shard.Shard._delete", lambda *_: 1 / 0)
+        broken.setattr("tellwhen.index.shard.Shard._delete", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             index.add("p", "x = 1", replace=True)
     assert index._shard.engine._segments is before
@@ -201,7 +201,7 @@ def test_many_at_a_time_are_indexed_at_once(monkeypatch):
 @pytest.mark.parametrize("count", [49, 50, 51])
 def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(monkeypatch, count):
     """The engine indexes many at once by itself, the shard has it index the others."""
-    for module in "tellwhen.engines.auto.engine", "tellwhen.shard":
+    for module in "tellwhen.engines.auto.engine", "tellwhen.index.shard":
         monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
     shard = filled("auto", ((i, f"x = {i % 3}") for i in range(count)))
@@ -219,7 +219,7 @@ def filled(engine, subscriptions):
 
 
 def test_so_is_what_is_over_the_budget_of_a_named_engine(monkeypatch):
-    for module in "tellwhen.engines.auto.engine", "tellwhen.shard":
+    for module in "tellwhen.engines.auto.engine", "tellwhen.index.shard":
         monkeypatch.setattr(f"{module}.INDEX_AT_ONCE", 50)
     set_thresholds(monkeypatch, pending=1)
     too_complex = " AND ".join(f"(a{k} = 1 OR b{k} = 2)" for k in range(20))
@@ -307,7 +307,7 @@ def held_copy(monkeypatch):
 def sparse(monkeypatch, engine="auto"):
     """An index that is being compacted, and what it has."""
     set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
+    monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
     known = {i: tw.parse(f"x = {i % 7} AND s < 'word {i}'") for i in range(200)}
     index = tw.Index(engine).add_many(known)
     for i in range(0, 200, 3):
@@ -365,7 +365,7 @@ def test_a_compaction_that_another_one_has_overtaken_is_dropped(held_copy, monke
     begun, go_on = held_copy
     index, known = sparse(monkeypatch)
     assert begun.acquire(timeout=60)
-    monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 10_000)
+    monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 10_000)
     before = index._shard
     index.remove(2)  # it is compacted within the change
     del known[2]
@@ -379,7 +379,7 @@ def test_a_compaction_that_another_one_has_overtaken_is_dropped(held_copy, monke
 def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
     """There is nothing to catch up with."""
     set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
+    monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
     index = tw.Index("auto", texts=False, pending=10).add_many((i, f"x = {i % 3}") for i in range(300))
     for i in range(250):
         index.remove(i)
@@ -405,7 +405,7 @@ def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
 @pytest.mark.slow
 def test_an_id_is_found_while_another_thread_replaces_and_removes(monkeypatch):
     set_thresholds(monkeypatch, compact=50)
-    monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
+    monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
     before = sys.getswitchinterval()
     index = tw.Index("auto", pending=8).add("x", "v = 1").add_many({f"k{i}": f"a = {i}" for i in range(50)})
     stop, wrong = threading.Event(), []

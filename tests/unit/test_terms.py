@@ -13,10 +13,10 @@ import pytest
 
 import tellwhen as tw
 from support import settled
-from tellwhen.checks import check_matches, matched_pairs, random_event, random_expression, random_term
-from tellwhen.lang.functions import FUNCTIONS
-from tellwhen.lang.limits import COMBINATIONS, DEPTH
-from tellwhen.lang.parser import parse_term
+from tellwhen.language.functions import FUNCTIONS
+from tellwhen.language.limits import COMBINATIONS, DEPTH
+from tellwhen.language.parser import parse_term
+from tellwhen.testing.engine_checks import check_matches, matched_pairs, random_event, random_expression, random_term
 
 A, B, S = tw.col("a"), tw.col("b"), tw.col("s")
 FORMS = {

@@ -9,8 +9,8 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.containers.compressed import BLOCK, CompressedTexts
-from tellwhen.ids import Ids
-from tellwhen.slots import SlotsById
+from tellwhen.index.ids import Ids
+from tellwhen.index.slots import SlotsById
 
 
 def texts_of(texts):

@@ -14,10 +14,10 @@ import pytest
 
 import tellwhen as tw
 from support import settled, verify
-from tellwhen.checks import random_event, random_expression
 from tellwhen.engines.auto import bands
-from tellwhen.index import KEEP_UP_EVERY
+from tellwhen.index.index import KEEP_UP_EVERY
 from tellwhen.kernels.best import keep_best, sort_best
+from tellwhen.testing.engine_checks import random_event, random_expression
 
 
 class Known:
@@ -370,7 +370,7 @@ def test_a_replaced_subscription_has_the_new_score():
 @pytest.mark.parametrize("is_background", [False, True])
 def test_compaction_keeps_scores(is_background, monkeypatch):
     if is_background:
-        monkeypatch.setattr("tellwhen.contents.COMPACT_AT_ONCE", 0)
+        monkeypatch.setattr("tellwhen.index.state.COMPACT_AT_ONCE", 0)
     index, known = tw.Index(), Known()
     for i in range(9000):
         known.add(i, tw.parse(f"x > {i % 10}"), i % 13)

@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tellwhen.checks import random_expression
+from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.compile.normal_form import Translator
 from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, PROGRAM, REJECT
 from tellwhen.kernels.evaluate import program_accepts
-from tellwhen.kernels.normal_form import MAX_CONJUNCTIONS
-from tellwhen.lang.parser import parse
+from tellwhen.language.parser import parse
+from tellwhen.testing.engine_checks import random_expression
 
 
 def programs(expressions):

@@ -8,7 +8,7 @@ from bench.loading import encoded, stored
 
 import tellwhen as tw
 from tellwhen.engines import create
-from tellwhen.engines.translation.engine import BASES
+from tellwhen.papers.a_tree.translation.engine import BASES
 from tellwhen.workloads import ABEGen
 
 EXAMPLE = "(P1 = 1 OR P2 = 1 OR P3 = 1) AND P4 = 1 AND (P5 = 1 OR P6 = 1)"

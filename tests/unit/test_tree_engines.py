@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.checks import check_engine, check_matches
 from tellwhen.compile.store import Store
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
-from tellwhen.engines.bop.engine import encoded
-from tellwhen.engines.bop.verify import numbers
-from tellwhen.engines.dewey import engine as dewey
-from tellwhen.engines.dewey.arrays import STAR
-from tellwhen.engines.intervalid import annotated as intervalid
-from tellwhen.engines.intervalid.arrays import BEGIN_SHIFT, END_MASK
-from tellwhen.engines.shared.trees import LEAVES_MAX, expanded
-from tellwhen.lang.ast import And, Not, Or, Xnor, Xor
-from tellwhen.lang.limits import DEPTH
-from tellwhen.lang.parser import parse
-from tellwhen.schema import Schema
+from tellwhen.language.ast import And, Not, Or, Xnor, Xor
+from tellwhen.language.limits import DEPTH
+from tellwhen.language.parser import parse
+from tellwhen.language.schema import Schema
+from tellwhen.papers.a_tree.bop.engine import encoded
+from tellwhen.papers.a_tree.bop.verify import numbers
+from tellwhen.papers.a_tree.dewey import engine as dewey
+from tellwhen.papers.a_tree.dewey.arrays import STAR
+from tellwhen.papers.a_tree.intervalid import annotated as intervalid
+from tellwhen.papers.a_tree.intervalid.arrays import BEGIN_SHIFT, END_MASK
+from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, expanded
+from tellwhen.testing.engine_checks import check_engine, check_matches
 
 ENGINES = ["dewey", "intervalid", "bop"]
 EXAMPLE = "(p1 = 1 OR p2 = 1 OR p3 = 1) AND p4 = 1 AND (p5 = 1 OR p6 = 1)"

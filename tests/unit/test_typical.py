@@ -12,9 +12,9 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Typical
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
+from tellwhen.language.schema import Schema
 from tellwhen.profile import Profile, TypicalEvents
 from tellwhen.profile import typical as module
-from tellwhen.schema import Schema
 
 
 def stored(*texts, schema=None):

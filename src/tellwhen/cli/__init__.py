@@ -9,9 +9,13 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from tellwhen.cli import asking, generating, serving, shell, subscribing
+from tellwhen.cli import generate_command as generating
+from tellwhen.cli import match_commands as asking
+from tellwhen.cli import service_commands as serving
+from tellwhen.cli import shell
+from tellwhen.cli import subscription_commands as subscribing
+from tellwhen.cli.console_output import command, fail, json_line
 from tellwhen.cli.options import JsonOption
-from tellwhen.cli.told import command, fail, json_line
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -104,8 +108,8 @@ def warm(
 
     Example: tellwhen warm auto betree
     """
+    from tellwhen.cli.warm import warm as warm_engine
     from tellwhen.kernels.jit import cache_directory
-    from tellwhen.warm import warm as warm_engine
 
     console = Console(stderr=as_json)  # where the status is shown
     directory = cache_directory()

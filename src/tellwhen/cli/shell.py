@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 import tellwhen as tw
-from tellwhen.cli.asking import IndexPath, known_id
-from tellwhen.cli.told import command, out, told
+from tellwhen.cli.console_output import command, out, told
+from tellwhen.cli.match_commands import IndexPath, known_id
 from tellwhen.errors import TellwhenError, counted
 
 HELP = """paste an event as JSON to see what it matches; then

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, shown
-from tellwhen.subscriptions import Rejected, rows_of
+from tellwhen.index.subscriptions import Rejected, rows_of
 
 Id = str | int
 FIELDS = ("id", "expression", "score", "weights", "payload")

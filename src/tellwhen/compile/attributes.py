@@ -14,11 +14,11 @@ import numpy as np
 from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
-from tellwhen.lang.ast import Expr
-from tellwhen.lang.compute import term_of
-from tellwhen.lang.literals import shown_name
-from tellwhen.lang.terms import Each, Term, is_computed, needed
-from tellwhen.lang.values import Family
+from tellwhen.language.ast import Expr
+from tellwhen.language.compute import term_of
+from tellwhen.language.literals import shown_name
+from tellwhen.language.terms import Each, Term, is_computed, needed
+from tellwhen.language.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
 

@@ -15,7 +15,7 @@ import struct
 import numpy as np
 
 from tellwhen.kernels.arrays import F64, HIGHEST, I64, LOWEST
-from tellwhen.lang.limits import INTEGER
+from tellwhen.language.limits import INTEGER
 
 BEYOND = float(INTEGER + 1)
 """The first double that is out of range: no double equals INTEGER."""

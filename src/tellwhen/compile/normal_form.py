@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.containers.growing import Growing
-from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, I64, PROGRAM, Subscriptions
-from tellwhen.kernels.normal_form import (
+from tellwhen.compile.kernels.normal_form import (
     MASK_BITS,
     MAX_CONJUNCTIONS,
     MAX_STATES,
@@ -22,6 +20,8 @@ from tellwhen.kernels.normal_form import (
     normal_form,
     unfold,
 )
+from tellwhen.containers.growing import Growing
+from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, I64, PROGRAM, Subscriptions
 
 OVER_BUDGET = (
     f"it has more than {MASK_BITS} different predicates, or its normal form more than {MAX_CONJUNCTIONS} terms "

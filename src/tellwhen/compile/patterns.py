@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import re2
 
-from tellwhen.compile.required import Required, required
+from tellwhen.compile.regex_literals import Required, required
 from tellwhen.containers.growing import Growing
-from tellwhen.lang.patterns import compiled, options
+from tellwhen.language.regex import compiled, options
 
 SET_MEMORY = 256 << 20
 """Bytes that RE2 may use for the patterns of one attribute that require no text."""
 
 TRIED_MEMORY = 256 << 10
 """Bytes that RE2 may use for a pattern that is tried alone. One that needs more is among the few that
-`lang/patterns.py` keeps."""
+`language/regex.py` keeps."""
 
 PART, SHORT = 4, 2
 """The characters of a part that patterns wait for. Two will do, but single ones occur in most strings."""

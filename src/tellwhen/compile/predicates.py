@@ -14,12 +14,12 @@ import numpy as np
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.dictionary import Moved, successor
 from tellwhen.compile.domains import complement, float_point, int_point
-from tellwhen.compile.shapes import Shape, like_shape, quote
+from tellwhen.compile.like_shapes import Shape, like_shape, quote
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.lang.ast import LIKES, Predicate
-from tellwhen.lang.times import microseconds
-from tellwhen.lang.values import fits_float, fits_int
-from tellwhen.schema import Schema
+from tellwhen.language.ast import LIKES, Predicate
+from tellwhen.language.schema import Schema
+from tellwhen.language.times import microseconds
+from tellwhen.language.values import fits_float, fits_int
 
 Intervals = list[tuple[int, int]]
 NOTHING = -1

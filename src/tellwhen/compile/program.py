@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tellwhen.compile.predicates import NOTHING, Literals
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
-from tellwhen.lang.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.lang.relations import lacks
+from tellwhen.language.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.language.comparisons import lacks
 
 
 class _Register(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import Extract, extract
+from tellwhen.compile.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
 from tellwhen.compile.scores import Scores
@@ -23,9 +24,8 @@ from tellwhen.containers.batches import Typical
 from tellwhen.containers.growing import Growing, growing, views
 from tellwhen.containers.named import flatten, part, unflatten
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
-from tellwhen.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
-from tellwhen.lang.ast import Expr
-from tellwhen.schema import Schema
+from tellwhen.language.ast import Expr
+from tellwhen.language.schema import Schema
 
 COMPILE_BATCH = 1_024
 """Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""

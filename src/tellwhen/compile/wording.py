@@ -15,8 +15,8 @@ from tellwhen.compile.attributes import LABELLED_KINDS, Attributes
 from tellwhen.compile.dictionary import successor
 from tellwhen.compile.domains import complement
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.lang.literals import constant_text, name_text
-from tellwhen.lang.terms import is_condition, is_lacking
+from tellwhen.language.literals import constant_text, name_text
+from tellwhen.language.terms import is_condition, is_lacking
 
 Intervals = list[tuple[int, int]]
 

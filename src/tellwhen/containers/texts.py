@@ -9,8 +9,8 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
+from tellwhen.containers.kernels.text_search import locate
 from tellwhen.kernels.arrays import I32, I64, U8
-from tellwhen.kernels.text import locate
 
 
 class Texts:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tellwhen.schema import Schema
+from tellwhen.language.schema import Schema
 
 
 class Item(NamedTuple):

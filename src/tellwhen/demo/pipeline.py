@@ -19,8 +19,8 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo import market
 from tellwhen.demo.story import listings
-from tellwhen.lang.values import flatten
-from tellwhen.spark.watching import watched
+from tellwhen.language.values import flatten
+from tellwhen.spark.progress import watched
 
 CHECKED, CHECKED_EVERY = 20, 20
 """Listings whose matches are compared with the oracle's, on a part of the subscriptions."""

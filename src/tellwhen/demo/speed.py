@@ -16,7 +16,7 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo import market
 from tellwhen.demo.story import listings
-from tellwhen.lang.ast import And, Expr, Predicate
+from tellwhen.language.ast import And, Expr, Predicate
 
 ONE_BY_ONE = 3_000
 """Listings that are matched one by one, to see how long each takes."""

@@ -16,9 +16,9 @@ from rich.text import Text
 import tellwhen as tw
 from tellwhen.demo import market
 from tellwhen.errors import counted
-from tellwhen.ids import Id
-from tellwhen.lang.explain import Explanation
-from tellwhen.subscriptions import Rejected
+from tellwhen.index.ids import Id
+from tellwhen.index.subscriptions import Rejected
+from tellwhen.language.explain import Explanation
 
 COLOURS = {"true": "green", "false": "red", "undefined": "yellow"}
 KINDS = {"search": ("saved search", "saved searches"), "ad": ("ad", "ads"), "fraud": ("fraud rule", "fraud rules")}

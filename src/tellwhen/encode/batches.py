@@ -13,7 +13,7 @@ from tellwhen.encode.events import encode
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import Events
-from tellwhen.schema import Schema
+from tellwhen.language.schema import Schema
 
 EVENTS_PER_BATCH = 16_384
 """Events encoded at a time: bounds the memory that many of them take."""

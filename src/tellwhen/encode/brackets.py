@@ -13,12 +13,12 @@ import numpy as np
 
 from tellwhen.compile.attributes import Attributes, Bracket
 from tellwhen.compile.store import Store
+from tellwhen.encode.kernels.objects import find_true
 from tellwhen.kernels.arrays import I64, Snapshot
 from tellwhen.kernels.handover import pack
-from tellwhen.kernels.objects import find_true
-from tellwhen.lang.ast import Not
-from tellwhen.lang.values import members
-from tellwhen.schema import Schema
+from tellwhen.language.ast import Not
+from tellwhen.language.schema import Schema
+from tellwhen.language.values import members
 
 RATIO = 4
 """Stores are joined as long as the older one has less than four times as many brackets."""

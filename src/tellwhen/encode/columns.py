@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tellwhen.errors import EventError
 from tellwhen.kernels.arrays import I64
-from tellwhen.lang.values import is_missing, members
+from tellwhen.language.values import is_missing, members
 
 
 class Column(NamedTuple):

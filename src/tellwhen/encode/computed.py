@@ -12,12 +12,12 @@ from tellwhen.compile.attributes import Attributes, Computed
 from tellwhen.encode.brackets import answers, objects_of, truths
 from tellwhen.encode.columns import Column, Values, objects, single_values
 from tellwhen.encode.vectors import vector
-from tellwhen.lang.compute import computed
-from tellwhen.lang.functions import FUNCTIONS
-from tellwhen.lang.literals import MARK
-from tellwhen.lang.terms import LACKS, Call, Literal, Name, Term
-from tellwhen.lang.values import Family, is_present, is_several, members, reduce
-from tellwhen.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.compute import computed
+from tellwhen.language.functions import FUNCTIONS
+from tellwhen.language.literals import MARK
+from tellwhen.language.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.terms import LACKS, Call, Literal, Name, Term
+from tellwhen.language.values import Family, is_present, is_several, members, reduce
 
 
 def computable(attributes: Attributes, names: Iterable[str]) -> list[Computed]:

@@ -12,9 +12,9 @@ from tellwhen.compile.domains import float_point, int_point, time_point
 from tellwhen.encode.computed import extended
 from tellwhen.errors import EventError, shown
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
-from tellwhen.lang import limits
-from tellwhen.lang.values import Interval, Value, flatten, is_missing, is_present, members, reduce
-from tellwhen.schema import Schema
+from tellwhen.language import limits
+from tellwhen.language.schema import Schema
+from tellwhen.language.values import Interval, Value, flatten, is_missing, is_present, members, reduce
 
 ONE_FLAG = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
 """`Events.single_valued` of a batch of one event, by its value: a match of one event allocates less."""

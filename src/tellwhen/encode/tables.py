@@ -28,11 +28,11 @@ from tellwhen.containers.csr import gather
 from tellwhen.encode.columns import Column, Values, columns, holds_text, map_columns, objects, only_map, single_values
 from tellwhen.encode.computed import ComputedTable
 from tellwhen.encode.events import entries_of
+from tellwhen.encode.kernels.points import scatter
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
-from tellwhen.kernels.encode import scatter
-from tellwhen.lang.terms import is_computed
-from tellwhen.lang.values import reduce
-from tellwhen.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.terms import is_computed
+from tellwhen.language.values import reduce
 
 TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """By unit of time: a tick in microseconds, as a numerator and a denominator."""

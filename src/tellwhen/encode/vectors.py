@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.domains import EXACT_DOUBLE
 from tellwhen.encode.columns import Column, Values
-from tellwhen.lang.limits import INTEGER
-from tellwhen.lang.terms import RELATIONS, Call, Literal, Name, Term
+from tellwhen.language.limits import INTEGER
+from tellwhen.language.terms import RELATIONS, Call, Literal, Name, Term
 
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,

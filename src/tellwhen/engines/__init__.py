@@ -1,14 +1,28 @@
-"""ARRAYS -> INDEX -> MATCHES: one folder per algorithm, found by itself; `shared/` has what several of them use."""
-
-from importlib import import_module
-from pkgutil import iter_modules
+"""ARRAYS -> INDEX -> MATCHES: the product's engines, one folder each; `shared/` has what several of them use."""
 
 from tellwhen.engines.base import Engine, Option
-from tellwhen.engines.beside import Beside, complete
-from tellwhen.engines.registry import EngineInfo, create, engine_spec, list_engines
+from tellwhen.engines.registry import (
+    EngineInfo,
+    create,
+    engine_spec,
+    engines_supporting,
+    find_engine,
+    import_engines,
+    list_engines,
+)
+from tellwhen.engines.shared.fallback import Beside, complete
 
-__all__ = ["Beside", "Engine", "EngineInfo", "Option", "complete", "create", "engine_spec", "list_engines"]
+__all__ = [
+    "Beside",
+    "Engine",
+    "EngineInfo",
+    "Option",
+    "complete",
+    "create",
+    "engine_spec",
+    "engines_supporting",
+    "find_engine",
+    "list_engines",
+]
 
-for _module in iter_modules(__path__):
-    if _module.ispkg:
-        import_module(f"{__name__}.{_module.name}")
+import_engines(__name__)

@@ -237,8 +237,3 @@ class Engine(ABC):
 
 
 REGISTRY: dict[str, type[Engine]] = {}
-
-
-def able(capability: Capability) -> list[str]:
-    """The engines that have it."""
-    return sorted(name for name, engine in REGISTRY.items() if capability in engine.supports)

@@ -1,13 +1,18 @@
-"""Which engines are there, and how is one made by name?
+"""The registry of engines: find one by name, list all, and make one from its spec.
 
-An engine is a folder beside this file whose `__init__` imports a subclass of `Engine` with a name. `engines/__init__`
-imports all folders, so a new engine needs no other line anywhere.
+An engine is a folder in `engines/` or anywhere below `papers/` whose `__init__` imports a subclass of `Engine` with a
+name. Importing the folder registers the class, so a new engine needs no other line anywhere. The engines of `papers/`
+are imported when somebody first asks for a name that is not in `engines/`, or for all names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import walk_packages
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,15 +30,46 @@ class EngineInfo(NamedTuple):
     options: Mapping[str, Option]
 
 
+@cache
+def import_engines(package: str) -> None:
+    """Import every folder below a package that has an `engine.py`, so that its engines register themselves.
+
+    The package is named by a string: the product must not depend on `papers/`.
+    """
+    spec = find_spec(package)
+    assert spec is not None
+    for module in walk_packages(spec.submodule_search_locations, f"{package}."):
+        if module.name.endswith(".engine"):
+            import_module(module.name.removesuffix(".engine"))
+
+
+def registered_engines() -> Mapping[str, type[Engine]]:
+    """Return all engines by name, those of the papers too."""
+    import_engines("tellwhen.engines")
+    import_engines("tellwhen.papers")
+    return REGISTRY
+
+
+def find_engine(name: str) -> type[Engine] | None:
+    """Return the engine of a name, or None; import the papers' engines only if the product has no such engine."""
+    return REGISTRY.get(name) or registered_engines().get(name)
+
+
+def engines_supporting(capability: Capability) -> list[str]:
+    """Return the names of the engines that have a capability."""
+    return sorted(name for name, engine in registered_engines().items() if capability in engine.supports)
+
+
 def list_engines() -> list[EngineInfo]:
-    """All engines, with what each can do.
+    """List all engines, with what each can do.
 
     >>> import tellwhen as tw
     >>> [info.name for info in tw.list_engines() if info.name.startswith("betree")]
     ['betree', 'betree-batch']
     """
     return [
-        EngineInfo(name, engine.summary, engine.supports, engine.options) for name, engine in sorted(REGISTRY.items())
+        EngineInfo(name, engine.summary, engine.supports, engine.options)
+        for name, engine in sorted(registered_engines().items())
     ]
 
 
@@ -51,9 +87,9 @@ def engine_spec(name: str, options: Mapping[str, Any]) -> str:
 def create(spec: str, source: Source) -> Engine:
     """A new engine over a store, from its spec: `betree`, or with options `betree:max_cap=5,min_size=3`."""
     name, colon, rest = (part.strip() for part in spec.partition(":")) if isinstance(spec, str) else (spec, "", "")
-    engine = REGISTRY.get(name) if isinstance(name, str) else None
+    engine = find_engine(name) if isinstance(name, str) else None
     if engine is None:
-        raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(REGISTRY))}")
+        raise EngineError(f"there is no engine {name!r}; there are {', '.join(sorted(registered_engines()))}")
     if colon and not rest:
         raise EngineError(f"{engine.name}: an option and its value are missing behind the colon, or omit the colon")
     given: dict[str, int] = {}

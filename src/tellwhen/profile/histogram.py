@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.lang.values import Family
+from tellwhen.language.schema import value_from_text
+from tellwhen.language.values import Family
 from tellwhen.profile.values import FAMILIES, number_of, text_of
-from tellwhen.schema import value_from_text
 
 ORDERED: tuple[Family, ...] = ("number", "time")
 

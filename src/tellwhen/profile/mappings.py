@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.kernels.arrays import I64, U64
-from tellwhen.lang.values import flatten, is_missing, members
+from tellwhen.language.values import flatten, is_missing, members
 from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
 from tellwhen.profile.values import hash_numbers, hash_of, text_of
 

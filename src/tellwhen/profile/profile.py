@@ -13,14 +13,14 @@ import pyarrow as pa
 from tellwhen.encode.columns import Unreadable
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.errors import ExpressionError, FormatError, TellwhenError, shown
-from tellwhen.lang.ast import Expr
-from tellwhen.lang.read import Given, read
+from tellwhen.language.ast import Expr
+from tellwhen.language.read import Given, read
 from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
 from tellwhen.profile.histogram import Bucket, histogram
 from tellwhen.profile.mappings import MappingBatch
+from tellwhen.profile.rendering import show
 from tellwhen.profile.sharing import Level, Sharing
-from tellwhen.profile.showing import show
 from tellwhen.profile.tables import TableBatch
 from tellwhen.profile.values import text_of, value_of
 

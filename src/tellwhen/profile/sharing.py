@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tellwhen.lang.ast import LISTS, Connective, Expr, Not, Predicate, Truth
+from tellwhen.language.ast import LISTS, Connective, Expr, Not, Predicate, Truth
 from tellwhen.profile.sketches import Sample
 from tellwhen.profile.values import hash_of, text_of
 

@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
 from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
-from tellwhen.lang import limits
+from tellwhen.language import limits
 from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
 from tellwhen.profile.values import hash_numbers, hash_of, text_of
 

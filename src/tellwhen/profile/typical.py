@@ -13,11 +13,11 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Marginals, Typical, by_domain
 from tellwhen.encode.events import EventEncoder, entries_of
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.lang.compute import computed, term_of
-from tellwhen.lang.terms import Each, is_computed
-from tellwhen.lang.values import flatten, members, reduce
+from tellwhen.language.compute import computed, term_of
+from tellwhen.language.schema import Schema, value_from_text
+from tellwhen.language.terms import Each, is_computed
+from tellwhen.language.values import flatten, members, reduce
 from tellwhen.profile.profile import Profile
-from tellwhen.schema import Schema, value_from_text
 
 COMPUTED_EVENTS = 256
 """Events of the sample that tell which values a computed attribute has."""

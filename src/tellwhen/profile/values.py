@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tellwhen.kernels.arrays import U64
-from tellwhen.lang import limits
-from tellwhen.lang.times import EPOCH
-from tellwhen.lang.values import Family, reduce
+from tellwhen.language import limits
+from tellwhen.language.times import EPOCH
+from tellwhen.language.values import Family, reduce
 
 LENGTH_MAX = 200
 """Characters kept of a string; in a longer one the rest is replaced by its hash."""

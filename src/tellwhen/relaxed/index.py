@@ -14,9 +14,9 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.named import flatten
 from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
 from tellwhen.engines.shared.stabbing import satisfied_sizes
+from tellwhen.engines.shared.top_k import Best, Heaps, in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
-from tellwhen.lang.compute import weighed
-from tellwhen.ranking import Best, Heaps, in_parts
+from tellwhen.language.compute import weighed
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed

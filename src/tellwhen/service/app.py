@@ -18,17 +18,17 @@ from starlette.exceptions import HTTPException
 import tellwhen as tw
 from tellwhen.errors import TellwhenError, shown
 from tellwhen.service import models
-from tellwhen.service.answering import Service, refusal
 from tellwhen.service.bodies import told
+from tellwhen.service.direct_routes import Straight
 from tellwhen.service.errors import MalformedRequest
 from tellwhen.service.guard import Guard
 from tellwhen.service.keys import Keys
+from tellwhen.service.requests import Service, refusal
 from tellwhen.service.routes.events import add_events
 from tellwhen.service.routes.expressions import add_expressions
 from tellwhen.service.routes.operations import add_health, add_looking
 from tellwhen.service.routes.subscriptions import add_subscriptions
 from tellwhen.service.settings import Limits
-from tellwhen.service.straight import Straight
 from tellwhen.service.tenants import Tenants, data_folder
 
 CONSOLE = Path(__file__).parent / "console"

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from tellwhen.index.subscriptions import Rejected
 from tellwhen.service import models
-from tellwhen.service.asking import checked_expression
+from tellwhen.service.answers import checked_expression
 from tellwhen.service.errors import MalformedRequest, TooLarge
 from tellwhen.service.settings import Limits
-from tellwhen.subscriptions import Rejected
 
 TOLD_MAX = 3
 ID_MAX = 4_000

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from tellwhen.errors import ArgumentError
 from tellwhen.index import Index
-from tellwhen.subscriptions import Rejected
+from tellwhen.index.subscriptions import Rejected
 
 Change = dict[str, Any]
 KINDS = ("add", "remove", "score", "refuse")

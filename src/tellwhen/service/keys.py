@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tellwhen.errors import ArgumentError, FormatError, UnknownId, shown
-from tellwhen.service.writing import replace_json
+from tellwhen.service.json_output import replace_json
 
 ROLES = ("read", "publish", "manage")
 """To look and ask; to publish events; to change subscriptions. A key may have several."""

@@ -19,17 +19,17 @@ from typing import Any
 
 from tellwhen.errors import ArgumentError, FormatError, SchemaError, TellwhenError
 from tellwhen.index import Index
+from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST
-from tellwhen.schema import Schema
 from tellwhen.service.changes import Change
-from tellwhen.service.chosen import Chosen
-from tellwhen.service.durable import DurableIndex
+from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import ReadOnly
 from tellwhen.service.keys import DEFAULT_TENANT, Keys
-from tellwhen.service.live import Live
+from tellwhen.service.listeners import Live
+from tellwhen.service.match_timing import Pace
 from tellwhen.service.metrics import Metrics
-from tellwhen.service.pace import Pace
 from tellwhen.service.settings import Limits
+from tellwhen.service.tenant_defaults import Chosen
 from tellwhen.warehouse.versions import CURRENT, current
 
 log = logging.getLogger("tellwhen")

@@ -19,7 +19,6 @@ if find_spec("pyspark") is None:
 
 
 from tellwhen.spark.building import build
-from tellwhen.spark.fitting import unmatched_attributes
 from tellwhen.spark.generating import generate
 from tellwhen.spark.ingesting import ingest
 from tellwhen.spark.matcher import explain, match, matching
@@ -28,6 +27,7 @@ from tellwhen.spark.ranking import top_k
 from tellwhen.spark.sessions import session
 from tellwhen.spark.sql import register
 from tellwhen.spark.stream import follow
+from tellwhen.spark.unmatched import unmatched_attributes
 from tellwhen.spark.updating import update
 from tellwhen.warehouse.commits import rollback
 from tellwhen.warehouse.versions import ShardInfo, Version, versions

@@ -21,16 +21,16 @@ from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_wei
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import ExpressionError, PayloadError, SchemaError, ScoreError
-from tellwhen.ids import Id, Ids, checked
-from tellwhen.lang.ast import Expr
-from tellwhen.payloads import Payloads, payload_text
+from tellwhen.index.ids import Id, Ids, checked
+from tellwhen.index.payloads import Payloads, payload_text
+from tellwhen.index.subscriptions import check_weights, read_subscription
+from tellwhen.language.ast import Expr
+from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
-from tellwhen.schema import Schema
 from tellwhen.spark.columns import id_type, parsed_column, payload_column, subscription_columns, worth_columns
-from tellwhen.spark.parsed import decode
+from tellwhen.spark.parsed_column import decode
 from tellwhen.spark.tasks import mapped, partitions, rows
-from tellwhen.subscriptions import check_weights, read_subscription
 from tellwhen.warehouse.commits import fresh
 
 MAX_SUBSCRIPTIONS = 250_000

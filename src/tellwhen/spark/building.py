@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
 from tellwhen.errors import DuplicateId, TellwhenError, shown
-from tellwhen.ids import IdType
+from tellwhen.index.ids import IdType
+from tellwhen.language.schema import Schema
 from tellwhen.profile import Profile
-from tellwhen.schema import Schema
 from tellwhen.spark.blocks import Blocks, compiled
 from tellwhen.spark.columns import declared_schema, id_column, id_type, subscription_columns
 from tellwhen.spark.dictionary import make_dictionary

@@ -21,9 +21,9 @@ from pyspark.sql.types import (
 )
 
 from tellwhen.errors import SchemaError
-from tellwhen.ids import Ids, IdType
+from tellwhen.index.ids import Ids, IdType
 from tellwhen.kernels.arrays import I32
-from tellwhen.schema import Schema
+from tellwhen.language.schema import Schema
 
 INTEGERS = (ShortType, IntegerType, LongType)
 ADD, REMOVE = "add", "remove"
@@ -39,7 +39,7 @@ NUMBER = r"^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|(?i:inf|infin
 PARSED = "parsed"
 """The column in which `ingest` leaves the parsed expressions, as `parsed.encode` writes them."""
 
-DECLARED = "tellwhen.schema"
+DECLARED = "tellwhen.language.schema"
 """The entry in the metadata of the column `expression` in which `ingest` leaves the schema."""
 
 

@@ -36,8 +36,8 @@ from tellwhen.encode.events import encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
-from tellwhen.lang.values import Family, flatten
-from tellwhen.schema import FAMILIES, Schema
+from tellwhen.language.schema import FAMILIES, Schema
+from tellwhen.language.values import Family, flatten
 from tellwhen.spark.columns import require, unique
 
 MALFORMED = ""

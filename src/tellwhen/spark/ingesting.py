@@ -16,10 +16,11 @@ from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import complete, create
 from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, shown
-from tellwhen.ids import checked
-from tellwhen.lang.read import read
-from tellwhen.payloads import payload_text
-from tellwhen.schema import Schema
+from tellwhen.index.ids import checked
+from tellwhen.index.payloads import payload_text
+from tellwhen.index.subscriptions import check_weights
+from tellwhen.language.read import read
+from tellwhen.language.schema import Schema
 from tellwhen.spark.columns import (
     ADD,
     DECLARED,
@@ -38,9 +39,8 @@ from tellwhen.spark.columns import (
     subscription_columns,
     weights_column,
 )
-from tellwhen.spark.parsed import decode, encode, read_parsed
+from tellwhen.spark.parsed_column import decode, encode, read_parsed
 from tellwhen.spark.tasks import mapped, partitions
-from tellwhen.subscriptions import check_weights
 
 PREFER, GIVEN, RANK, BAD = "_prefer", "_given", "_rank", "_bad_"
 

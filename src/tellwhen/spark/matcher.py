@@ -24,12 +24,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StructField, StructType
 
 from tellwhen.errors import TellwhenError
-from tellwhen.fit import missing_in
+from tellwhen.inspect.unmatched import missing_in
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.events import column_names, prepare
-from tellwhen.spark.serving import Served
 from tellwhen.spark.tasks import cores, mapped
+from tellwhen.spark.version_cache import Served
 from tellwhen.spark.workers import UNDEFINED, Arriving, Finder, Local, Sending, packed_event
 from tellwhen.warehouse.leases import lease
 from tellwhen.warehouse.opening import read_dictionary

@@ -18,7 +18,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.store import Store
-from tellwhen.compile.unify import translated
+from tellwhen.compile.translation import translated
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.persistence import directory
 from tellwhen.profile import TypicalEvents

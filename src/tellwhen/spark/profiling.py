@@ -16,7 +16,7 @@ from tellwhen.errors import SchemaError
 from tellwhen.profile import Profile, Side
 from tellwhen.spark.columns import parsed_column
 from tellwhen.spark.events import Form, objects, prepare
-from tellwhen.spark.parsed import read_parsed
+from tellwhen.spark.parsed_column import read_parsed
 from tellwhen.spark.tasks import mapped, own_errors, partitions
 
 MAX_PARTIALS = 16

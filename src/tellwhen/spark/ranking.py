@@ -20,12 +20,12 @@ from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StructField, StructType
 
+from tellwhen.engines.shared.top_k import checked_factors, checked_k
 from tellwhen.errors import SchemaError, TellwhenError
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.ranking import checked_factors, checked_k
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.matcher import Plan, Query
-from tellwhen.spark.serving import Served
+from tellwhen.spark.version_cache import Served
 from tellwhen.spark.workers import UNDEFINED, Arriving, Finder, Local
 from tellwhen.warehouse.versions import Version
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from tellwhen.index.shard import Shard
+from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
 from tellwhen.profile import Profile
-from tellwhen.schema import Schema
-from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Blocks
 from tellwhen.spark.placing import Placement, slots_for
 from tellwhen.spark.tasks import Task, rows

@@ -13,13 +13,13 @@ from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from tellwhen.containers.batches import chosen
+from tellwhen.engines.shared.top_k import checked_k
 from tellwhen.errors import EventError, FormatError
 from tellwhen.kernels.arrays import Events
-from tellwhen.ranking import checked_k
 from tellwhen.spark.events import Form, encoded, refuse_clashes
 from tellwhen.spark.matcher import pieces
 from tellwhen.spark.ranking import best_of
-from tellwhen.spark.serving import Served, serve, task_version
+from tellwhen.spark.version_cache import Served, serve, task_version
 from tellwhen.warehouse.versions import located
 
 NAME, TOP_K = "tellwhen_match", "tellwhen_top_k"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from tellwhen import errors
-from tellwhen.lang.own import own_functions, register
+from tellwhen.language.user_functions import own_functions, register
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.errors import SchemaError, counted
+from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
-from tellwhen.shard import Shard
 from tellwhen.spark.blocks import Blocks, compiled
 from tellwhen.spark.building import KEEP
 from tellwhen.spark.columns import ADD, SCORE, WEIGHTS_OF, id_column, require, subscription_columns

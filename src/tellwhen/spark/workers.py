@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, StructField, St
 from tellwhen.containers.batches import chosen, single_valued
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.events import Form, encoded
-from tellwhen.spark.serving import Served, serve, task_version
+from tellwhen.spark.version_cache import Served, serve, task_version
 
 ENTRIES_PER_BATCH = 1 << 22
 """Entries of events sent at a time: the bytes of one Arrow column must stay below 2 GiB."""

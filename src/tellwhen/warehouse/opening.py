@@ -15,17 +15,17 @@ from typing import Protocol
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
-from tellwhen.compile.unify import translated
+from tellwhen.compile.translation import translated
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import FormatError
-from tellwhen.ids import Ids
+from tellwhen.index.ids import Ids
+from tellwhen.index.payloads import Payloads
+from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
-from tellwhen.payloads import Payloads
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import restored_attributes
 from tellwhen.profile import Profile
-from tellwhen.shard import Shard
 from tellwhen.warehouse.leases import lease
 from tellwhen.warehouse.versions import CURRENT, located, read_version, version_numbers
 

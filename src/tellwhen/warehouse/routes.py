@@ -16,8 +16,8 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.csr import gather
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.kernels.arrays import I32, I64, NEVER, U8, Events
-from tellwhen.kernels.routes import meet, merge_stretches
 from tellwhen.persistence import directory
+from tellwhen.warehouse.kernels.routes import meet, merge_stretches
 from tellwhen.warehouse.stages import Shares, Stages
 
 MAX_STRETCHES = 4_096

@@ -31,7 +31,7 @@ from tellwhen.engines.cover.ranges import expected
 from tellwhen.engines.cover.terms import covered
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, LOWEST, NEVER, PROGRAM, Predicates
-from tellwhen.kernels.routes import find_taking, shares_between, shares_united
+from tellwhen.warehouse.kernels.routes import find_taking, shares_between, shares_united
 
 MAX_CUTS = 4_096
 """Cuts of a domain for which shares are kept."""

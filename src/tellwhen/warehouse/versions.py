@@ -23,9 +23,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from tellwhen.errors import FormatError
-from tellwhen.ids import IdType
+from tellwhen.index.ids import IdType
+from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST, read_checked
-from tellwhen.schema import Schema
 
 FORMAT = 4
 CURRENT = "current.json"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tellwhen.lang.literals import name_text
+from tellwhen.language.literals import name_text
 from tellwhen.workloads.base import BLOCK, Workload
 from tellwhen.workloads.draws import Draws
 from tellwhen.workloads.words import letters_only

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tellwhen.compile.alive import is_alive
+from tellwhen.compile.live_slots import is_alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.atree.arrays import EDGES, NODES, ATreeIndex
 from tellwhen.engines.atree.forest import Grown

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.live_slots import alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph

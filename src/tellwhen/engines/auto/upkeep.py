@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tellwhen.compile.alive import alive
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.live_slots import alive
 from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.atree.build import build as build_graph

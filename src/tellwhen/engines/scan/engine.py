@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.alive import alive, is_alive
+from tellwhen.compile.live_slots import alive, is_alive
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten

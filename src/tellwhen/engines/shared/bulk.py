@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tellwhen.compile.alive import alive
+from tellwhen.compile.live_slots import alive
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Share, Source

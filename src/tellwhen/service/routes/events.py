@@ -8,13 +8,14 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 
 from tellwhen.index import Index
-from tellwhen.lang import parse
-from tellwhen.service import asking, models
-from tellwhen.service.answering import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.language import parse
+from tellwhen.service import answers as asking
+from tellwhen.service import models
 from tellwhen.service.bodies import described, read
 from tellwhen.service.errors import TooLarge, TooMany
-from tellwhen.service.live import Listener
-from tellwhen.service.streams import EventStream
+from tellwhen.service.event_streams import EventStream
+from tellwhen.service.listeners import Listener
+from tellwhen.service.requests import IdType, Service, id_of, json_answer, tenant_of
 
 FEW = 1_000
 """Matches whose payloads are looked at while everybody waits; those of more, in a thread."""

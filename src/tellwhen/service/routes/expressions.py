@@ -5,9 +5,10 @@ from __future__ import annotations
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from tellwhen.service import asking, models
-from tellwhen.service.answering import Service, json_answer, tenant_of
+from tellwhen.service import answers as asking
+from tellwhen.service import models
 from tellwhen.service.bodies import described, read
+from tellwhen.service.requests import Service, json_answer, tenant_of
 
 
 def add_expressions(app: FastAPI, service: Service) -> None:

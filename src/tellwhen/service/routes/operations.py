@@ -8,8 +8,8 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
 import tellwhen as tw
-from tellwhen.service import asking
-from tellwhen.service.answering import Service, json_answer, tenant_of
+from tellwhen.service import answers as asking
+from tellwhen.service.requests import Service, json_answer, tenant_of
 from tellwhen.service.tenants import Followed, Tenants
 
 

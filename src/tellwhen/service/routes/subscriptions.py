@@ -10,9 +10,10 @@ from fastapi.responses import Response
 from starlette.convertors import Convertor, register_url_convertor
 
 from tellwhen.errors import UnknownId
-from tellwhen.service import asking, changes, models
-from tellwhen.service.answering import IdType, Service, id_of, json_answer, tenant_of
+from tellwhen.service import answers as asking
+from tellwhen.service import changes, models
 from tellwhen.service.bodies import described, read, read_batch, row
+from tellwhen.service.requests import IdType, Service, id_of, json_answer, tenant_of
 
 
 class _Any(Convertor[str]):

@@ -1,0 +1,163 @@
+"""How are kernels compiled ahead of time? By a small index that uses all of them, in every way that a user can.
+
+`tellwhen warm` is for images and first installations: a later process loads the compiled kernels from the cache.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numba.core import event
+
+from tellwhen.compile.store import Store
+from tellwhen.engines import engines_supporting
+from tellwhen.engines.cover.build import build
+from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.shared.calls import Packed
+from tellwhen.index import Index
+from tellwhen.language import Interval
+
+MANY = 200
+"""Subscriptions of each form: enough for an engine to build its index, and to merge into it what was added later."""
+
+
+class Warmed(NamedTuple):
+    """What was done for an engine."""
+
+    engine: str
+    seconds: float
+    compiled: int
+    """Kernels, and parts of them, that were compiled. All others were in the cache."""
+
+
+class _Counter(event.Listener):
+    """Counts what Numba compiles; what it loads from the cache is not compiled."""
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+    def on_start(self, started: event.Event) -> None:
+        self.compiled += 1
+
+    def on_end(self, ended: event.Event) -> None:
+        pass
+
+
+def warm(engine: str = "auto") -> Warmed:
+    """Compile all kernels that an index with this engine calls, unless they are in the cache."""
+    begin = time.perf_counter()
+    counter = _Counter()
+    with event.install_listener("numba:compile", counter):
+        _exercise(engine)
+    return Warmed(engine, time.perf_counter() - begin, counter.compiled)
+
+
+def _exercise(engine: str) -> None:
+    """Everything that an index does: with pending subscriptions, after a build, and after a load."""
+    if engine == "auto":
+        for layout in 1, 2:  # as it is when it is large
+            _exercise(f"auto:pending=64,layout={layout}")
+        _compile_batches()
+    # Few groups of alternatives have a normal form that every engine takes; for many groups some engines have another
+    # way, and the others refuse.
+    few, many = 3, 9 if engine.partition(":")[0] in engines_supporting("expressions") else 3
+    index = Index(engine)
+    _match(index.add_many(_subscriptions(0, 5, few)))
+    _match(index.add_many(_subscriptions(5, MANY, many)))
+    _match(index.observe(_dicts()))
+    _match(index.add_many(_subscriptions(MANY, MANY + 5, few)))
+    _match(index.remove_many(list(index)[: len(index) // 2]))
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(Path(folder, "index"))
+        index = Index.load(Path(folder, "index"))  # mapped into memory: its arrays are read-only
+        _match(index)
+        _match(index.add_many(_subscriptions(MANY + 5, MANY + 10, few)))
+        _match(index.add_many(_subscriptions(MANY + 10, 2 * MANY, many)))
+        _match(index.remove_many(list(index)[: len(index) // 2]))
+        _match(index.rebuild())
+
+
+def _compile_batches() -> None:
+    """What large batches on a large index call."""
+    snapshot, nothing = Store().snapshot(), np.zeros(0, dtype=np.int32)
+    for reader in readers([Packed(build(snapshot, nothing, None))], Packed(snapshot)):
+        reader.compile()
+
+
+def _subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str, int]]:
+    """Those of every form, with a score."""
+    return ((*pair, number % 7) for number, pair in enumerate(_pairs(first, last, groups)))
+
+
+def _pairs(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
+    """Conjunctions, ORs, negations, and every family of values."""
+    for i in range(first, last):
+        yield f"number {i}", f"a = {i} AND b BETWEEN {i} AND {i + 9} AND c <> {i % 7}"
+        yield f"float {i}", f"x > {i}.5 AND a IN ({i}, {i + 1}, {i + 2}) AND b NOT IN ({i}, {i + 2})"
+        yield f"or {i}", f"(a < {i} OR x >= {i}.25) AND (s = 'text {i}' OR NOT b > {i})"
+        yield f"text {i}", f"s STARTS WITH 'te{i}' OR s LIKE '%{i}_x%' OR s CONTAINS 'xt {i}' OR s IN ('p', 'q{i}')"
+        yield f"other {i}", f"day >= DATE '2026-01-{i % 28 + 1:02}' AND is_new AND c IS NULL AND s IS NOT NULL"
+        yield f"groups {i}", " AND ".join(f"(d{k} = {i % 5} OR d{k} > {i % 11 + 5})" for k in range(groups))
+
+
+def _dicts() -> list[dict[str, Any]]:
+    day = dt.date(2026, 1, 20)
+    single = {"a": 7, "b": 12, "x": 8.5, "s": "text 7", "day": day, "is_new": True, "d0": 2, "d1": 30, "d2": 2}
+    several = {**single, "a": [7, 8, 9], "s": ["text 7", "te7 3_x"], "c": 3}
+    between = {**single, "b": Interval(5, 25), "x": Interval(1.5, None)}
+    return [single, several, between, {"s": "unknown", "q": 1}, {}]
+
+
+def _match(index: Index) -> None:
+    for one in _dicts():
+        index.match(one)
+    index.match_many(_dicts())
+    index.match_many(_dicts()[:1] * 3)
+    for table in _tables():
+        index.match_many(table)
+        index.match_many(table.slice(1))
+    _rank(index)
+
+
+def _rank(index: Index) -> None:
+    first, *_ = index
+    index.set_score(first, 3).set_scores({first: 2})
+    for relaxed in False, True:
+        index.top_k(_dicts()[0], relaxed=relaxed)
+        index.top_k_many(_dicts(), relaxed=relaxed)
+    index.top_k(_dicts()[0], relaxed=True, weights={"a": 2})
+
+
+def _tables() -> Iterator[pa.Table]:
+    """Wide tables and maps, with and without nulls. Arrow's own buffers are read-only, copies of them are not."""
+    days = [dt.date(2026, 1, day) for day in (5, 20, 28)]
+    for missing in ([], [None]):
+        yield pa.table(
+            {
+                "a": [7, 8, 9, *missing],
+                "b": pa.array([12, 5, 0, *missing], pa.int32()),
+                "c": pa.array([1, 2, 3, *missing], pa.uint64()),
+                "x": [8.5, 0.25, 1e20, *missing],
+                "s": ["text 7", "te7", "q7", *missing],
+                "day": [*days, *missing],
+                "is_new": [True, False, True, *missing],
+                "d0": pa.array([2.0, 3.0, 0.5, *missing], pa.float32()),
+                "d1": [[1, 2], [3], [], *missing],
+                "d2": pa.array([2, 30, 4, *missing], pa.int8()),
+            }
+        )
+    words = pa.array(["p", "q7", "p"]).dictionary_encode()
+    yield pa.table({"day": pa.array(days).cast(pa.timestamp("ms")), "s": words})
+    yield pa.table({"s": [["p", "q7"], ["text 7"], []], "a": [7, 8, 9]})
+    for kind in (pa.int64(), pa.int32(), pa.uint64(), pa.string()):
+        yield pa.table({"x": pa.array([7, 8, 9]).cast(kind)})
+    for values, kind in ((["7", "x"], pa.string()), ([7, 12], pa.int64()), ([7.0, 1.5], pa.float64())):
+        entries = [list(zip("as", values, strict=True)), [("b", values[0])], [], None]
+        yield pa.table({"attributes": pa.array(entries, pa.map_(pa.string(), kind))})

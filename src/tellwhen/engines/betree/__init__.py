@@ -1,5 +1,0 @@
-"""`betree` and `betree-batch`: partition by attribute, then by value."""
-
-from tellwhen.engines.betree.engine import BETree, BETreeBatch
-
-__all__ = ["BETree", "BETreeBatch"]

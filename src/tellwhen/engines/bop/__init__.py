@@ -1,5 +1,0 @@
-"""`bop`: counts the satisfied leaves of expressions, and evaluates those that have enough of them."""
-
-from tellwhen.engines.bop.engine import BoP
-
-__all__ = ["BoP"]

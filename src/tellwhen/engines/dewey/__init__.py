@@ -1,5 +1,0 @@
-"""`dewey`: leaves annotated with Dewey IDs, which an expression is evaluated over in their order."""
-
-from tellwhen.engines.dewey.engine import Dewey
-
-__all__ = ["Dewey"]

@@ -1,0 +1,1 @@
+"""Background work that keeps an index small and fast."""

@@ -1,0 +1,400 @@
+"""What does an index hold, and how does it change? As a whole, or not at all.
+
+A change starts at a `mark()`. Whatever stops it, an error in the input or an interrupt between any two steps,
+`rewind()` brings the contents back to the mark. Readers notice neither: they see what was published last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.extract import asked_names
+from tellwhen.compile.normal_form import OVER_BUDGET
+from tellwhen.compile.scores import Worth, checked_score
+from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
+from tellwhen.containers.compressed import CompressedTexts, NoTexts
+from tellwhen.engines import Beside, complete, engines_supporting
+from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
+from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
+from tellwhen.index.ids import Id, Ids, checked
+from tellwhen.index.payloads import Columns, Payloads
+from tellwhen.index.slots import SlotsById, unknown
+from tellwhen.index.subscriptions import Rejected, as_subscription, read_subscription
+from tellwhen.kernels.arrays import F64, I32
+from tellwhen.language.ast import Expr
+from tellwhen.language.schema import Schema
+from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
+from tellwhen.profile import Profile, TypicalEvents
+from tellwhen.relaxed.index import Relaxed
+
+COMPACT_MIN = 4_096
+"""Compact once more than 4,096 slots are removed and they are over half of all."""
+
+COMPUTED_MIN = 64
+"""Compact once 64 different values are computed per event and over half of them serve removed slots only."""
+
+
+class ShardMark(NamedTuple):
+    """A moment to come back to."""
+
+    store: StoreMark
+    profile: Profile
+    undo_engine: Undo | None
+
+
+class Shard:
+    """A store, an engine over it, ids, texts and payloads by slot, and a profile of the events to expect."""
+
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        ids: Ids,
+        texts: CompressedTexts | NoTexts,
+        profile: Profile,
+        payloads: Payloads | None = None,
+    ) -> None:
+        self.store, self.engines, self.ids, self.texts = store, engine, ids, texts
+        self.payloads = Payloads() if payloads is None else payloads
+        self.expect(profile)
+        self._is_engine_touched = False  # since the mark, the engine or the map from ids to slots may have changed
+        self._slots: SlotsById | None = None  # made when first needed: an index that only matches never needs it
+        self._looked_at, self._is_in_vain = 0, False  # see _computes_in_vain
+
+    @classmethod
+    def empty(cls, engine: str, schema: Schema, profile: Profile | None = None, has_texts: bool = True) -> Shard:
+        store = Store(schema)
+        texts = CompressedTexts() if has_texts else NoTexts()
+        return cls(store, complete(engine, store), Ids(), texts, profile or Profile())
+
+    @property
+    def engine(self) -> Engine:
+        """The named engine: alone, or with another one beside it."""
+        return self.engines.named if isinstance(self.engines, Beside) else self.engines
+
+    def expect(self, profile: Profile) -> None:
+        """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
+        self.profile = profile
+        self.store.expect(TypicalEvents(profile, self.store))
+
+    def add(self, rows: Iterator[Any], replace: bool, rejected: list[Rejected] | None = None) -> None:
+        """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`.
+
+        Faulty rows are listed in `rejected`; without such a list, the first one is an error.
+        """
+        fresh: dict[Id, int] = {}
+        replaced: set[int] = set()
+        first = len(self.store)
+        moves: list[tuple[int, Moved]] = []
+        while block := list(islice(rows, COMPILE_BATCH)):
+            moves += self._store_block(block, fresh, replaced, replace, rejected)
+        slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
+        slots.sort()
+        self._refuse_too_complex(slots)
+        self._is_engine_touched = True
+        if len(slots) < len(self.store) - first:
+            self._remove(np.setdiff1d(np.arange(first, len(self.store), dtype=np.int32), slots))
+        if moves:
+            self.engines.move(moves)
+        self.engines.insert(slots)
+        gone = np.array(sorted(replaced), dtype=np.int32)
+        if replaced:
+            self._delete(gone)
+        self.slots.add(fresh.keys(), np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh)))
+        if replaced:
+            self.slots.remove(gone)
+
+    def index_all(self) -> None:
+        """Index whatever is in the store, after its slots were filled from elsewhere."""
+        slots = self.store.alive()
+        self._refuse_too_complex(slots)
+        self.engines.insert(slots)
+        if len(slots) < INDEX_AT_ONCE:
+            self.engines.rebuild()
+        # Now: perhaps nothing ever changes here, and so nothing would be done in the background.
+        self.engines.keep_up()
+
+    def _refuse_too_complex(self, slots: I32) -> None:
+        refused = slots[~self.engines.takes(slots)]
+        if len(refused):
+            raise BudgetError(
+                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: {OVER_BUDGET}; "
+                f"engines that take any expression: {', '.join(engines_supporting('expressions'))}"
+            )
+
+    def _is_taken(self, expression: Expr) -> bool:
+        """Does the engine take an expression? Asked of an engine of its own, since nothing is stored yet."""
+        store = Store(self.store.schema)
+        slots, _ = store.append(store.compile([expression]))
+        return bool(complete(self.engine.spec, store).takes(slots)[0])
+
+    def _store_block(
+        self,
+        block: list[Any],
+        fresh: dict[Id, int],
+        replaced: set[int],
+        replace: bool,
+        rejected: list[Rejected] | None,
+    ) -> list[tuple[int, Moved]]:
+        """Parse and store one block; returns the domains on which stored points have moved."""
+        ids: list[Id] = []
+        texts: list[str] = []
+        expressions: list[Expr] = []
+        worths: list[Worth] = []
+        payloads: list[str] = []
+        known = self.slots
+        first = len(self.store)
+        is_judged = rejected is not None and "expressions" not in self.engines.supports
+        for row in block:
+            try:
+                id_, given, worth, payload = as_subscription(row)
+                is_known = id_ in known
+                if (is_known or id_ in fresh) and not replace:
+                    found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
+                    raise DuplicateId(f"{found}; pass replace=True to replace it")
+                expression, text = read_subscription(id_, given, self.store.schema, worth)
+                if is_judged and not self._is_taken(expression):
+                    raise BudgetError(f"it is too complex for {self.engine.name}: {OVER_BUDGET}")
+            except TellwhenError as error:
+                if rejected is None:
+                    raise
+                rejected.append(Rejected.of(row, error))
+                continue
+            slot = known.get(id_) if is_known else None
+            if slot is not None:
+                replaced.add(slot)
+            fresh[id_] = first + len(ids)
+            ids.append(id_)
+            expressions.append(expression)
+            texts.append(text)
+            worths.append(worth)
+            payloads.append(payload)
+        _, moves = self.store.append(self.store.compile(expressions))
+        self.store.scores.extend(first, worths)
+        self.ids.extend(ids)
+        self.texts.extend(texts)
+        self.payloads.extend(first, payloads)
+        return moves
+
+    def remove(self, ids: Iterable[Id]) -> None:
+        wanted = dict.fromkeys(checked(id_) for id_ in ids)
+        known = self.slots
+        slots = []
+        for id_ in wanted:
+            slot = known.get(id_)
+            if slot is None:
+                raise unknown(id_, known.get)
+            slots.append(slot)
+        if wanted:
+            self._is_engine_touched = True
+            gone = np.array(slots, dtype=np.int32)
+            self._delete(gone)
+            known.remove(gone)
+
+    def rescore(self, scores: Mapping[Id, float]) -> None:
+        """New scores: all of them, or none if an id is unknown."""
+        known, slots, numbers = self.slots, [], []
+        for id_, score in scores.items():
+            slot = known.get(checked(id_))
+            if slot is None:
+                raise unknown(id_, known.get)
+            slots.append(slot)
+            numbers.append(score + 0.0 if type(score) is float and score == score else _score_of(id_, score))
+        self.set_scores(np.array(slots, dtype=np.int32), np.array(numbers))
+
+    def set_scores(self, slots: I32, scores: F64) -> None:
+        """New scores by slot. Whoever stops it in between, the engine notices that it has missed a change."""
+        self.engines.rescored(slots, scores, self.store.scores.change(slots, scores))
+
+    def rebuild(self) -> None:
+        self._is_engine_touched = True
+        self.expect(self.profile)  # encoded again for the predicates that there are now
+        self.engines.rebuild()
+
+    def observe(self, profile: Profile) -> None:
+        """Expect these events, too, and build the engine for them."""
+        self.profile = self.profile | profile
+        self.rebuild()
+
+    def adapt(self, profile: Profile) -> None:
+        """Expect these events, and no others; the engine is built for them when it has time."""
+        self._is_engine_touched = True
+        self.expect(profile)
+        self.engines.adapt()
+
+    def _delete(self, slots: I32) -> None:
+        self._remove(slots)
+        self.engines.delete(slots)
+
+    def _remove(self, slots: I32) -> None:
+        self.store.remove(slots)
+        self.ids.remove(slots)
+
+    @property
+    def slots(self) -> SlotsById:
+        """The live slots by id."""
+        if self._slots is None:
+            self._slots = SlotsById(self.ids, self.store.alive())
+        return self._slots
+
+    @property
+    def has_texts(self) -> bool:
+        """Are the texts of the expressions kept?"""
+        return isinstance(self.texts, CompressedTexts)
+
+    @property
+    def known_slots(self) -> SlotsById | None:
+        """The map from ids to slots, if it was made."""
+        return self._slots
+
+    @cached_property
+    def payload_columns(self) -> Columns:
+        """Its payloads by key, as far as somebody has asked for them."""
+        return Columns(self.payloads)
+
+    @cached_property
+    def relaxed(self) -> Relaxed:
+        """Its index for relaxed matching, which is built as it is needed."""
+        return Relaxed(self.store.scores)
+
+    # whole or not at all
+
+    def mark(self) -> ShardMark:
+        """Here a change begins."""
+        self._is_engine_touched = False
+        return ShardMark(self.store.mark(), self.profile, self.engines.mark())
+
+    def rewind(self, mark: ShardMark) -> None:
+        """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""
+        self.store.rewind(mark.store)
+        self.expect(mark.profile)
+        self.ids.align(len(self.store), self.store.alive())
+        self.texts.align(len(self.store))
+        self.payloads.align(len(self.store))
+        if self._is_engine_touched:
+            self._slots = None
+            if mark.undo_engine is not None:
+                mark.undo_engine()
+            else:
+                self.engines = complete(self.engine.spec, self.store)
+                self.engines.insert(self.store.alive())
+            self._is_engine_touched = False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Are most slots removed, or most of what is computed of events asked for by removed ones only?"""
+        return self.store.removed > max(COMPACT_MIN, len(self.store) // 2) or self._computes_in_vain()
+
+    def _computes_in_vain(self) -> bool:
+        """Looked at when some are removed, and again when a quarter more is: every change asks, and it takes time."""
+        store = self.store
+        if store.removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
+            self._looked_at = store.removed
+            computed = [one.name for some in list(store.attributes.computed.values()) for one in some]
+            if len(computed) >= COMPUTED_MIN:
+                asked = asked_names(store.snapshot(), store.alive(), store.attributes)
+                self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
+        return self._is_in_vain
+
+    def copying(self) -> Callable[[], Shard]:
+        """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""
+        alive, snapshot, attributes = self.store.alive(), self.store.snapshot(), self.store.attributes
+        store, ids, texts, profile, spec = self.store, self.ids, self.texts, self.profile, self.engine.spec
+        payloads = self.payloads
+
+        def copy() -> Shard:
+            after = store.compacted(snapshot, alive, attributes)
+            engine = complete(spec, after)
+            made = Shard(after, engine, ids.kept(alive), texts.kept(alive), profile, payloads.kept(alive))
+            engine.insert(after.alive())
+            # Now rather than at the first question, which may come from a thread that only looks.
+            _ = made.slots
+            return made
+
+        return copy
+
+    def bytes(self) -> dict[str, int]:
+        """What it takes: the engine, the store, ids and texts, and what else there is."""
+        held = [*self.texts.arrays().values(), *self.ids.arrays().values()]
+        payloads = sum(array.nbytes for array in self.payloads.arrays().values())
+        return {
+            "engine": self.engines.stats()["bytes"],
+            "store": sum(array.nbytes for array in self.store.arrays().values()),
+            "ids and texts": sum(array.nbytes for array in held) + (0 if self._slots is None else self._slots.bytes),
+            **({"payloads": payloads} if self.payloads else {}),
+            **({"payload columns": self.payload_columns.bytes} if "payload_columns" in self.__dict__ else {}),
+            **({"relaxed": self.relaxed.bytes} if "relaxed" in self.__dict__ else {}),
+        }
+
+    # arrays
+
+    def parts(self) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, Any]]:
+        """All of it, the attributes and the profile included: arrays by part and name, and JSON."""
+        attributes = self.store.attributes
+        arrays = self.arrays() | {
+            "dictionaries": dictionary_arrays(attributes),
+            "profile": {"json": np.frombuffer(self.profile.to_bytes(), dtype=np.uint8)},
+        }
+        return arrays, self.meta() | {"attributes": attributes_meta(attributes)}
+
+    @classmethod
+    def of_parts(cls, arrays: Mapping[str, Mapping[str, np.ndarray]], meta: Mapping[str, Any]) -> Shard:
+        """The shard that `parts` took apart."""
+        attributes = restored_attributes(meta["attributes"], arrays["dictionaries"])
+        profile = Profile.from_bytes(arrays["profile"]["json"].tobytes())
+        return cls.restored(arrays, meta, attributes, profile)
+
+    def arrays(self) -> dict[str, dict[str, np.ndarray]]:
+        """Everything to be saved that is an array, by part and name. Not the attributes and the profile, which several
+        shards may share."""
+        return {
+            "store": self.store.arrays(),
+            "ids": self.ids.arrays(),
+            "texts": self.texts.arrays(),
+            "payloads": self.payloads.arrays(),
+            "engine": self.engines.arrays(),
+        }
+
+    def meta(self) -> dict[str, Any]:
+        """The rest of it, as JSON."""
+        return {
+            "engine": self.engine.spec,
+            "schema": self.store.schema.as_json(),
+            "registers": self.store.registers,
+            "version": self.store.version,
+        }
+
+    @classmethod
+    def restored(
+        cls,
+        arrays: Mapping[str, Mapping[str, np.ndarray]],
+        meta: Mapping[str, Any],
+        attributes: Attributes,
+        profile: Profile | None = None,
+    ) -> Shard:
+        shard = cls.empty(meta["engine"], Schema.from_json(meta["schema"]), profile)
+        shard.store.restore(arrays["store"], attributes, meta["registers"], meta["version"])
+        shard.ids = Ids.restored(arrays["ids"])
+        died = shard.store.snapshot().subscriptions.died
+        shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
+        has_texts = "texts" in arrays and len(arrays["texts"]) > 0
+        shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
+        shard.payloads = Payloads.restored(arrays["payloads"])
+        shard.engines.restore(arrays["engine"])
+        return shard
+
+
+def _score_of(id_: Id, given: Any) -> float:
+    try:
+        if given is None:
+            raise ScoreError("a score is a number, not None")
+        return checked_score(given)
+    except ScoreError as error:
+        raise ScoreError(f"subscription {id_!r}: {error}") from None

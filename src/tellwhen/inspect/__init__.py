@@ -1,0 +1,1 @@
+"""Diagnostics of an index, its subscriptions and its events."""

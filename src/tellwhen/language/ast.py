@@ -1,0 +1,280 @@
+"""What is an expression? Seven small immutable classes; text, JSON and Python all become these.
+
+    Predicate(attribute, operator, operand)     And / Or / Xor / Xnor(args)     Not(arg)     Truth(value)
+
+`And`, `Or`, `Xor` and `Xnor` are associative in the three-valued logic used here, so a nested node of the same
+class is always merged into its parent: one meaning has one tree, and `parse(str(e)) == e`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from tellwhen.errors import LimitError
+from tellwhen.language import limits
+from tellwhen.language.values import Constant, Family, family_of
+
+if TYPE_CHECKING:
+    from tellwhen.language.explain import Explanation
+
+Operator = Literal[
+    "=", "<>", "<", "<=", ">", ">=",
+    "IN", "NOT IN", "BETWEEN", "NOT BETWEEN",
+    "LIKE", "NOT LIKE", "STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES",
+    "IS NULL", "IS NOT NULL", "HAS ANY", "HAS ALL", "HAS NONE",
+]  # fmt: skip
+
+# operators by the operand they take
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+LISTS = ("IN", "NOT IN")
+RANGES = ("BETWEEN", "NOT BETWEEN")
+LIKES = ("LIKE", "NOT LIKE")
+TEXTS = ("STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES")
+PRESENCES = ("IS NULL", "IS NOT NULL")
+MEMBERSHIPS = ("HAS ANY", "HAS ALL", "HAS NONE")
+
+
+class Expr:
+    """A Boolean expression over the attributes of an event. Combine with `&`, `|`, `^` and `~`.
+
+    >>> import tellwhen as tw
+    >>> e = tw.parse("price < 20 AND NOT sold")
+    >>> e.evaluate({"price": 12, "sold": False}), e.evaluate({"price": 30}), e.evaluate({"price": 12})
+    (True, False, None)
+    >>> print(e | (tw.col("vip") == True))
+    price < 20 AND NOT sold = TRUE OR vip = TRUE
+    """
+
+    __slots__ = ()
+    depth: int
+    size: int
+
+    def evaluate(self, event: Mapping[str, Any]) -> bool | None:
+        """True, False, or None for undefined: the meaning of the expression (see LANGUAGE.md)."""
+        from tellwhen.language.evaluate import evaluate
+
+        return evaluate(self, event)
+
+    def explain(self, event: Mapping[str, Any]) -> Explanation:
+        """The value of every node, as a tree to print."""
+        from tellwhen.language.explain import explain
+
+        return explain(self, event)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form: plain dicts, lists and scalars."""
+        from tellwhen.language.json import to_json
+
+        return to_json(self)
+
+    def predicates(self) -> Iterator[Predicate]:
+        """Every predicate from left to right, with repetitions."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        from tellwhen.language.format import to_text
+
+        return to_text(self)
+
+    def __repr__(self) -> str:
+        return f"tellwhen.parse({str(self)!r})"
+
+    def __and__(self, other: object) -> Expr:
+        return And.of(self, as_expr(other))
+
+    def __or__(self, other: object) -> Expr:
+        return Or.of(self, as_expr(other))
+
+    def __xor__(self, other: object) -> Expr:
+        return Xor.of(self, as_expr(other))
+
+    def __invert__(self) -> Expr:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an expression has no truth value until it meets an event; combine with & | ^ ~, not and/or/not"
+        )
+
+
+def as_expr(value: object) -> Expr:
+    """The value, if it is an expression; a bare `col()` becomes a predicate on a Boolean attribute."""
+    if isinstance(value, Expr):
+        return value
+    bare = getattr(value, "as_predicate", None)
+    if bare is not None:
+        predicate: Expr = bare()
+        return predicate
+    raise TypeError(f"expected an expression, got a {type(value).__name__}; compare a column first: col('a') == 1")
+
+
+class Predicate(Expr):
+    """One attribute, one operator, one operand.
+
+    The operand is a constant for comparisons and text operators, a tuple for IN and BETWEEN, `(pattern, escape)`
+    for LIKE, and None for IS NULL. The constructor checks nothing; `build.predicate` does. The attribute may be
+    computed (`terms.py`).
+    """
+
+    __slots__ = ("attribute", "operand", "operator")
+    depth = 0
+    size = 1
+
+    def __init__(self, attribute: str, operator: Operator, operand: Any) -> None:
+        self.attribute = attribute
+        self.operator = operator
+        self.operand = operand
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """The constants that it compares with; none for IS NULL."""
+        if self.operator in LIKES:
+            return (self.operand[0],)
+        if self.operand is None:
+            return ()
+        return self.operand if isinstance(self.operand, tuple) else (self.operand,)
+
+    @property
+    def family(self) -> Family | None:
+        """The family its constants belong to; None for IS NULL, which takes any."""
+        constants = self.constants
+        return family_of(constants[0]) if constants else None
+
+    def predicates(self) -> Iterator[Predicate]:
+        yield self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Predicate):
+            return NotImplemented
+        return (
+            self.attribute == other.attribute
+            and self.operator == other.operator
+            and self.operand == other.operand
+            # 1 == 1.0 == True in Python, but not here.
+            and [type(c) for c in self.constants] == [type(c) for c in other.constants]
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.attribute, self.operator, self.operand))
+
+
+class Has(Predicate):
+    """`HAS ANY`, `HAS ALL` or `HAS NONE` of some constants. It is never undefined, unlike other predicates."""
+
+    __slots__ = ()
+
+
+class Truth(Expr):
+    """TRUE, FALSE, or NULL, which is undefined, as a whole expression."""
+
+    __slots__ = ("value",)
+    depth = 0
+    size = 1
+
+    def __init__(self, value: bool | None) -> None:
+        self.value = value
+
+    def predicates(self) -> Iterator[Predicate]:
+        return iter(())
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == other.value if isinstance(other, Truth) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+class Not(Expr):
+    """The negation of one expression."""
+
+    __slots__ = ("arg", "depth", "size")
+
+    def __init__(self, arg: Expr) -> None:
+        self.arg = arg
+        self.depth = _depth(1 + arg.depth)
+        self.size = arg.size
+
+    def predicates(self) -> Iterator[Predicate]:
+        return self.arg.predicates()
+
+    def __eq__(self, other: object) -> bool:
+        return self.arg == other.arg if isinstance(other, Not) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(("NOT", self.arg))
+
+
+class Connective(Expr):
+    """Base of And, Or, Xor and Xnor. Create one with `.of`, which merges nested nodes of the same class."""
+
+    __slots__ = ("args", "depth", "size")
+    keyword: ClassVar[str]
+
+    def __init__(self, args: tuple[Expr, ...]) -> None:
+        self._set(args, 1 + max([arg.depth for arg in args]), sum([arg.size for arg in args]))
+
+    def _set(self, args: tuple[Expr, ...], depth: int, size: int) -> None:
+        self.args = args
+        self.depth = _depth(depth)
+        self.size = size
+        if self.size > limits.PREDICATES:
+            raise LimitError(f"an expression has at most {limits.PREDICATES} predicates, this one has {self.size}")
+
+    @classmethod
+    def of(cls, *args: Expr) -> Expr:
+        """The connective of these operands."""
+        if not any([type(arg) is cls for arg in args]):
+            return cls(args)
+        # Depth and size come from the parts: otherwise building `a | b | c | ...` would take quadratic time.
+        parts: list[Expr] = []
+        for arg in args:
+            parts += arg.args if isinstance(arg, cls) else (arg,)
+        depth = max([arg.depth if type(arg) is cls else 1 + arg.depth for arg in args])
+        merged = cls.__new__(cls)
+        merged._set(tuple(parts), depth, sum([arg.size for arg in args]))
+        return merged
+
+    def predicates(self) -> Iterator[Predicate]:
+        for arg in self.args:
+            yield from arg.predicates()
+
+    def __eq__(self, other: object) -> bool:
+        return self.args == other.args if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.keyword, self.args))
+
+
+class And(Connective):
+    """True when all are."""
+
+    __slots__ = ()
+    keyword = "AND"
+
+
+class Or(Connective):
+    """True when at least one is."""
+
+    __slots__ = ()
+    keyword = "OR"
+
+
+class Xor(Connective):
+    """True when an odd number is; undefined when one is."""
+
+    __slots__ = ()
+    keyword = "XOR"
+
+
+class Xnor(Connective):
+    """`a XNOR b` is `NOT (a XOR b)`; a chain associates to the left."""
+
+    __slots__ = ()
+    keyword = "XNOR"
+
+
+def _depth(depth: int) -> int:
+    if depth > limits.DEPTH:
+        raise LimitError(f"an expression is nested at most {limits.DEPTH} deep")
+    return depth

@@ -1,0 +1,196 @@
+"""What does an expression mean? Written once, slow and simple: the oracle that every engine is tested against.
+
+Three-valued (Kleene) logic: True, False, or None for undefined. A predicate is undefined when its attribute has no
+value of the family it compares with; only True is a match. LANGUAGE.md says the same in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tellwhen.language import like, limits
+from tellwhen.language import regex as patterns
+from tellwhen.language.ast import And, Connective, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
+from tellwhen.language.compute import computed, term_of
+from tellwhen.language.terms import is_computed
+from tellwhen.language.values import Interval, Value, flatten, is_present, members, reduce
+
+
+def evaluate(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+    """The value of `expr` on `event`."""
+    return value_of(expr, flatten(event))
+
+
+def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+    """The value of `expr` on an event that is flat already: nested objects have become dotted names."""
+    if isinstance(expr, Predicate):
+        return predicate_value(expr, value_in(event, expr.attribute))
+    if isinstance(expr, Truth):
+        return expr.value
+    return combined(expr, [value_of(part, event) for part in parts_of(expr)])
+
+
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """What a NOT or a connective is about; nothing for other expressions."""
+    return expr.args if isinstance(expr, Connective) else (expr.arg,) if isinstance(expr, Not) else ()
+
+
+def combined(expr: Expr, values: list[bool | None]) -> bool | None:
+    """The value of an expression with parts, from theirs."""
+    if isinstance(expr, Not):
+        return negation(values[0])
+    if isinstance(expr, And):
+        return conjunction(values)
+    if isinstance(expr, Or):
+        return disjunction(values)
+    assert isinstance(expr, Xor | Xnor)
+    return parity(values) if isinstance(expr, Xor) else equivalence(values)
+
+
+def value_in(event: Mapping[str, Any], attribute: str) -> Any:
+    """The value of an attribute in a flat event, computed if it is a computed one."""
+    return computed(term_of(attribute), event) if is_computed(attribute) else event.get(attribute)
+
+
+# Kleene's connectives
+
+
+def negation(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
+def conjunction(values: list[bool | None]) -> bool | None:
+    if False in values:
+        return False
+    return None if None in values else True
+
+
+def disjunction(values: list[bool | None]) -> bool | None:
+    if True in values:
+        return True
+    return None if None in values else False
+
+
+def parity(values: list[bool | None]) -> bool | None:
+    return None if None in values else values.count(True) % 2 == 1
+
+
+def equivalence(values: list[bool | None]) -> bool | None:
+    return None if None in values else values.count(False) % 2 == 0
+
+
+# predicates
+
+
+def predicate_value(predicate: Predicate, value: Any) -> bool | None:
+    """True when some member of the value satisfies the predicate; members of another family do not count."""
+    if predicate.operator == "IS NULL":
+        return not is_present(value)
+    if predicate.operator == "IS NOT NULL":
+        return is_present(value)
+    if isinstance(predicate, Has):
+        return _has(predicate, value)
+    comparable = []
+    for member in members(value):
+        if isinstance(member, Interval):
+            if member.family == predicate.family:
+                comparable.append(satisfies_somewhere(predicate, member))
+            continue
+        reduced = reduce(member)
+        if reduced is not None and reduced.family == predicate.family:
+            comparable.append(satisfies(predicate, reduced))
+    return any(comparable) if comparable else None
+
+
+def _has(predicate: Has, value: Any) -> bool:
+    """Which of the constants are among the members? Never undefined."""
+    found = [equals(predicate, constant, value) for constant in predicate.constants]
+    return all(found) if predicate.operator == "HAS ALL" else any(found) == (predicate.operator == "HAS ANY")
+
+
+def equals(predicate: Has, constant: Any, value: Any) -> bool:
+    """Does some member equal the constant?"""
+    return predicate_value(Predicate(predicate.attribute, "=", constant), value) is True
+
+
+def satisfies(predicate: Predicate, value: Value) -> bool:
+    """Does a single value satisfy the predicate, which is of the same family?"""
+    x = value.key
+    operator = predicate.operator
+    if operator == "LIKE":
+        return like.matches(x, *predicate.operand)
+    if operator == "NOT LIKE":
+        return not like.matches(x, *predicate.operand)
+    keys = [_key(constant) for constant in predicate.constants]
+    c = keys[0]
+    if operator == "=":
+        return bool(x == c)
+    if operator == "<>":
+        return bool(x != c)
+    if operator == "<":
+        return bool(x < c)
+    if operator == "<=":
+        return bool(x <= c)
+    if operator == ">":
+        return bool(x > c)
+    if operator == ">=":
+        return bool(x >= c)
+    if operator == "IN":
+        return x in keys
+    if operator == "NOT IN":
+        return x not in keys
+    if operator == "BETWEEN":
+        return bool(c <= x <= keys[1])
+    if operator == "NOT BETWEEN":
+        return not c <= x <= keys[1]
+    if operator == "STARTS WITH":
+        return bool(x.startswith(c))
+    if operator == "ENDS WITH":
+        return bool(x.endswith(c))
+    if operator == "CONTAINS":
+        return c in x
+    assert operator == "MATCHES"
+    return patterns.found(c, x)
+
+
+def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
+    """Does some value in the interval satisfy the predicate?
+
+    Between two different values there is always another, unless they are neighbouring doubles.
+    """
+    low, high = interval.low_key, interval.high_key
+    keys = [_key(constant) for constant in predicate.constants]
+    c, operator = keys[0], predicate.operator
+    if operator == "=":
+        return bool(low <= c <= high)
+    if operator == "<>":
+        return not low == c == high
+    if operator == "<":
+        return bool(low < c)
+    if operator == "<=":
+        return bool(low <= c)
+    if operator == ">":
+        return bool(high > c)
+    if operator == ">=":
+        return bool(high >= c)
+    if operator == "IN":
+        return any(low <= key <= high for key in keys)
+    if operator == "NOT IN":
+        return low not in keys or high not in keys or (low < high and not _neighbours(low, high))
+    if operator == "BETWEEN":
+        return bool(c <= keys[1] and low <= keys[1] and c <= high)
+    assert operator == "NOT BETWEEN"
+    return bool(c > keys[1] or low < c or high > keys[1])
+
+
+def _neighbours(low: Any, high: Any) -> bool:
+    doubles = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER) for e in (low, high))
+    return doubles and math.nextafter(low, math.inf) == high
+
+
+def _key(constant: Any) -> Any:
+    value = reduce(constant)
+    assert value is not None
+    return value.key

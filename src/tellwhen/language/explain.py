@@ -1,0 +1,103 @@
+"""Why does an expression match an event, or why not? Its tree, with the value of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tellwhen.language.ast import Connective, Expr, Not, Predicate
+from tellwhen.language.compute import term_of
+from tellwhen.language.evaluate import combined, parts_of, value_of
+from tellwhen.language.format import predicate_text, value_text
+from tellwhen.language.literals import name_text
+from tellwhen.language.terms import is_computed
+from tellwhen.language.values import flatten, is_present, is_several
+
+WORDS = {True: "true", False: "false", None: "undefined"}
+
+
+class Explanation(NamedTuple):
+    """An expression, its value on an event, and the explanations of its parts.
+
+    >>> import tellwhen as tw
+    >>> print(tw.parse("price < 20 AND NOT sold").explain({"price": 12}))
+    undefined  AND
+    true       ├─ price < 20                 price is 12
+    undefined  └─ NOT
+    undefined     └─ sold = TRUE             sold is missing
+    """
+
+    expression: Expr
+    value: bool | None
+    parts: tuple[Explanation, ...]
+    note: str
+
+    def __str__(self) -> str:
+        lines = self._lines("", "")
+        width = max((len(label) for _, label, note in lines if note), default=0)
+        width = min(max(width, 30), 72)
+        return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
+
+    @property
+    def label(self) -> str:
+        """The expression without its parts."""
+        expr = self.expression
+        return (
+            expr.keyword if isinstance(expr, Connective)
+            else "NOT" if isinstance(expr, Not)
+            else predicate_text(expr) if isinstance(expr, Predicate)
+            else str(expr)
+        )  # fmt: skip
+
+    def _lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+        lines = [(self.value, branch + self.label, self.note)]
+        for i, part in enumerate(self.parts):
+            last = i == len(self.parts) - 1
+            lines += part._lines(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+        return lines
+
+
+def explain(expr: Expr, event: Mapping[str, Any], look: Callable[[], None] = lambda: None) -> Explanation:
+    """The explanation of `expr` on `event`. `look` is called before every part: it may raise an error to give up."""
+    flat = flatten(event)
+    objects = {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."}
+
+    def explained(expr: Expr) -> Explanation:
+        look()
+        parts = tuple(map(explained, parts_of(expr)))
+        value = combined(expr, [part.value for part in parts]) if parts else value_of(expr, flat)
+        return Explanation(expr, value, parts, _note(expr, value, flat, objects))
+
+    return explained(expr)
+
+
+def _note(expr: Expr, value: bool | None, event: Mapping[str, Any], objects: set[str]) -> str:
+    """What the event has of the attributes of a predicate. `objects` are the names of what was flattened."""
+    if not isinstance(expr, Predicate):
+        return ""
+    if is_computed(expr.attribute):
+        return ", ".join(_said(name, event, objects) for name in dict.fromkeys(term_of(expr.attribute).names()))
+    note = _said(expr.attribute, event, objects)
+    if value is None and isinstance(event.get(expr.attribute), str) and expr.family is not None:
+        more = "; a schema can declare it as one" if expr.family == "time" else ""
+        note += f", which is a string, and not a {expr.family}{more}"
+    return note
+
+
+def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
+    """What an attribute is; where it is missing, what is there instead: an object for a list, or a list of objects."""
+    value = event.get(name)
+    if is_present(value):
+        return f"{name_text(name)} is {value_text(value)}"
+    if is_several(value):
+        return f"{name_text(name)} is an empty list"
+    if name in objects:
+        return f"{name_text(name)} is an object, not a list of objects"
+    parts = name.split(".")
+    for end in range(1, len(parts)):
+        outer = ".".join(parts[:end])
+        inner: Any = event.get(outer)
+        if is_several(inner) and any(isinstance(member, Mapping) for member in inner):
+            asked = f"{name_text(outer)}[{'.'.join(parts[end:])} ...]"
+            return f"{name_text(name)} is missing: {name_text(outer)} is a list of objects, ask with {asked}"
+    return f"{name_text(name)} is missing"

@@ -1,0 +1,239 @@
+"""JSON <-> Expr, for programs that write expressions.
+
+    {"and": [e, ...]}  {"or": [...]}  {"xor": [...]}  {"xnor": [...]}  {"not": e}  true  false
+    {"attribute": "price", "operator": "between", "value": [20, 40]}
+    {"attribute": "items", "where": e}
+
+A constant is a JSON scalar, or `{"date": "2026-01-31"}`, or `{"timestamp": "2026-01-31 23:59:59"}`. In place of an
+attribute's name, and as a value, there may be `{"function": "+", "arguments": [{"attribute": "a"}, 1]}`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+from tellwhen.errors import ExpressionError, LimitError, ParseError
+from tellwhen.language import limits
+from tellwhen.language.ast import (
+    COMPARISONS,
+    LIKES,
+    LISTS,
+    MEMBERSHIPS,
+    PRESENCES,
+    RANGES,
+    TEXTS,
+    Connective,
+    Expr,
+    Not,
+    Predicate,
+    Truth,
+)
+from tellwhen.language.build import has, name
+from tellwhen.language.comparisons import between, call, compared, holds, one_of, tested
+from tellwhen.language.compute import term_of
+from tellwhen.language.parser import CONNECTIVES
+from tellwhen.language.terms import Call, Each, Literal, Name, Term, is_computed, is_relation
+from tellwhen.language.times import timestamp
+from tellwhen.language.values import Constant, constant
+
+OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES, *MEMBERSHIPS)} | {
+    "!=": "<>"
+}
+
+
+SCALARS = {bool, int, float, str}
+
+
+def to_json(expr: Expr) -> Any:
+    """Plain dicts, lists and scalars, ready for `json.dumps`."""
+    if isinstance(expr, Truth):
+        return expr.value
+    if isinstance(expr, Not):
+        return {"not": to_json(expr.arg)}
+    if isinstance(expr, Connective):
+        return {expr.keyword.lower(): [to_json(arg) for arg in expr.args]}
+    assert isinstance(expr, Predicate)
+    form: dict[str, Any] = {"attribute": expr.attribute, "operator": expr.operator.lower()}
+    if is_computed(expr.attribute):
+        term = term_of(expr.attribute)
+        if isinstance(term, Each) and expr.operator == "=" and expr.operand is True:
+            return _term_json(term)
+        if isinstance(term, Call) and is_relation(term) and expr.operator == "=" and expr.operand is True:
+            left, right = (_term_json(arg) for arg in term.args)
+            named = left["attribute"] if set(left) == {"attribute"} else left
+            return {"attribute": named, "operator": term.function, "value": right}
+        form["attribute"] = _term_json(term)
+    if expr.operator in LIKES:
+        pattern, escape = expr.operand
+        return form | {"value": pattern} | ({} if escape is None else {"escape": escape})
+    if isinstance(expr.operand, tuple):
+        return form | {"value": [_scalar(value) for value in expr.operand]}
+    return form if expr.operand is None else form | {"value": _scalar(expr.operand)}
+
+
+def _term_json(term: Term) -> Any:
+    if isinstance(term, Name):
+        return {"attribute": term.name}
+    if isinstance(term, Literal):
+        return None if term.value is None else _scalar(term.value)
+    if isinstance(term, Each):
+        return {"attribute": term.name, "where": to_json(term.expression)}
+    assert isinstance(term, Call)
+    return {"function": term.function, "arguments": [_term_json(arg) for arg in term.args]}
+
+
+def _scalar(value: Constant) -> Any:
+    if isinstance(value, dt.datetime):
+        return {"timestamp": value.isoformat(" ")}
+    if isinstance(value, dt.date):
+        return {"date": value.isoformat()}
+    return value
+
+
+def from_json(form: Any) -> Expr:
+    """Read the JSON form, parsed or as text; errors name the path, like `$.and[1].value`.
+
+    >>> print(from_json({"and": [{"attribute": "a", "operator": "<", "value": 3}, {"not": False}]}))
+    a < 3 AND NOT FALSE
+    """
+    if isinstance(form, str):
+        if len(form) > limits.TEXT:
+            raise ParseError(f"an expression has at most {limits.TEXT} characters, this one has {len(form)}")
+        try:
+            form = json.loads(form)
+        except json.JSONDecodeError as error:
+            raise ParseError(f"this is not JSON: {error.msg}", form, error.pos) from None
+        except (RecursionError, ValueError):
+            raise ParseError(
+                f"this JSON is nested too deep, or contains a number of thousands of digits; "
+                f"expressions nest at most {limits.DEPTH} deep"
+            ) from None
+    return _read(form, "$", 0)
+
+
+def _read(form: Any, path: str, depth: int) -> Expr:
+    if depth > limits.DEPTH:
+        raise LimitError(f"{path[:60]}...: an expression is nested at most {limits.DEPTH} deep")
+    if form is None or isinstance(form, bool):
+        return Truth(form)
+    if not isinstance(form, dict):
+        raise ExpressionError(f"{path}: an expression is an object or a boolean, not {type(form).__name__}")
+    if "where" in form:
+        return holds(_each(form, path, depth))
+    if "attribute" in form:
+        return _predicate(form, path)
+    if len(form) != 1:
+        raise ExpressionError(f"{path}: expected one of and, or, xor, xnor, not; or attribute, operator, value")
+    (word, value), *_ = form.items()
+    if word == "not":
+        return Not(_read(value, f"{path}.not", depth + 1))
+    connective = CONNECTIVES.get(str(word).upper())
+    if connective is None:
+        raise ExpressionError(f"{path}: unknown operator {word!r}; there are and, or, xor, xnor and not")
+    if not isinstance(value, list) or len(value) < 2:
+        raise ExpressionError(f"{path}.{word}: expected a list of at least two expressions")
+    return connective.of(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
+
+
+def _each(form: dict[str, Any], path: str, depth: int) -> Each:
+    if set(form) != {"attribute", "where"}:
+        raise ExpressionError(f"{path}: beside where there is the attribute, and nothing else")
+    return Each(name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
+
+
+def _predicate(form: dict[str, Any], path: str) -> Expr:
+    unknown = set(form) - {"attribute", "operator", "value", "escape"}
+    if unknown:
+        raise ExpressionError(f"{path}: unknown member {sorted(map(str, unknown))[0]!r}")
+    operator = OPERATORS.get(str(form.get("operator", "=")).lower())
+    if operator is None:
+        raise ExpressionError(
+            f"{path}.operator: unknown operator {form['operator']!r}; there are {', '.join(OPERATORS)}"
+        )
+    if operator in PRESENCES:
+        if "value" in form:
+            raise ExpressionError(f"{path}.value: {operator} takes no value")
+        values: Any = None
+    elif "value" not in form:
+        raise ExpressionError(f"{path}: {operator} needs a value")
+    elif operator in LIKES:
+        values = (form["value"], form.get("escape"))
+    elif isinstance(form["value"], list) and operator in LISTS and set(map(type, form["value"])) <= SCALARS:
+        values = tuple(form["value"])
+    elif isinstance(form["value"], list):
+        values = [_term(value, f"{path}.value[{i}]", 0) for i, value in enumerate(form["value"])]
+    else:
+        values = _term(form["value"], f"{path}.value", 0)
+    if "escape" in form and operator not in LIKES:
+        raise ExpressionError(f"{path}.escape: only LIKE and NOT LIKE take an escape character")
+    try:
+        return _related(_left(form["attribute"], f"{path}.attribute"), operator, values)
+    except ExpressionError as error:
+        raise ExpressionError(f"{path}: {error}") from None
+
+
+def _left(form: Any, path: str) -> Term:
+    return _term(form, path, 0) if isinstance(form, dict) else Name(name(form))
+
+
+def _related(left: Term, operator: str, values: Any) -> Expr:
+    """The predicate of an operator and what it takes: terms, or a pattern with its escape, or nothing."""
+    if isinstance(values, tuple) and values and operator in LISTS:
+        return tested(left, operator, values)
+    if operator in LISTS or operator in RANGES or operator in MEMBERSHIPS:
+        values = list(values) if isinstance(values, tuple) else values
+        if not isinstance(values, list):
+            raise ExpressionError(f"{left.text}: {operator} takes a list of constants")
+        if operator in LISTS:
+            return one_of(left, operator == "NOT IN", values)
+        if operator in RANGES:
+            if len(values) != 2:
+                raise ExpressionError(f"{left.text}: {operator} takes two constants, not {len(values)}")
+            return between(left, operator == "NOT BETWEEN", *values)
+        if not isinstance(left, Name) or not all(isinstance(value, Literal) for value in values):
+            raise ExpressionError(f"{left.text}: {operator} is for an attribute and a list of constants")
+        return has(left.name, operator.removeprefix("HAS "), [value.value for value in values])
+    if operator in COMPARISONS:
+        if not isinstance(values, Term):
+            raise ExpressionError(f"{left.text}: {operator} takes one value, not a list")
+        return compared(left, operator, values)
+    if isinstance(values, Term):
+        if not isinstance(values, Literal):
+            raise ExpressionError(f"{left.text}: {operator} takes a string")
+        values = values.value
+    return tested(left, operator, values)
+
+
+def _term(form: Any, path: str, depth: int) -> Term:
+    """A constant, an attribute, or a function."""
+    if depth > limits.DEPTH:
+        raise LimitError(f"{path[:60]}...: a computation is nested at most {limits.DEPTH} deep")
+    if isinstance(form, dict) and set(form) == {"attribute"}:
+        return Name(name(form["attribute"]))
+    if isinstance(form, dict) and "where" in form:
+        return _each(form, path, depth)
+    if isinstance(form, dict) and "function" in form:
+        function, args = form["function"], form.get("arguments")
+        if set(form) != {"function", "arguments"} or not isinstance(function, str) or not isinstance(args, list):
+            raise ExpressionError(f"{path}: a function has a name and a list of arguments")
+        made = [_term(arg, f"{path}.arguments[{i}]", depth + 1) for i, arg in enumerate(args)]
+        return call(function, *made)
+    return Literal(None if form is None else constant(_constant(form, path), path))
+
+
+def _constant(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        try:
+            (kind, text), *rest = value.items()
+            if not rest and kind == "date":
+                return dt.date.fromisoformat(text)
+            if not rest and kind == "timestamp":
+                return timestamp(text)
+        except (ValueError, TypeError):
+            pass
+        raise ExpressionError(f'{path}: expected {{"date": "2026-01-31"}} or {{"timestamp": "2026-01-31 23:59:59"}}')
+    if isinstance(value, list):
+        raise ExpressionError(f"{path}: expected a constant")
+    return value

@@ -1,0 +1,155 @@
+"""What type is an attribute? As declared by the user, or else the families that subscriptions compare it with.
+
+Nothing needs declaring. With a declaration, subscriptions that contradict it are refused, text in events is read as a
+time where one is declared, and events that consist of text only are read as declared.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from tellwhen.errors import SchemaError, shown
+from tellwhen.language.ast import Expr, Predicate
+from tellwhen.language.build import name
+from tellwhen.language.compute import paths_in
+from tellwhen.language.format import predicate_text
+from tellwhen.language.times import moment
+from tellwhen.language.values import Family, is_several
+
+Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
+
+FAMILIES: dict[str, Family] = {
+    "bool": "bool", "int": "number", "float": "number", "string": "string", "date": "time", "timestamp": "time",
+}  # fmt: skip
+
+
+WRITTEN = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
+"""Constants of types that people write in other ways: 2026-01-31 is a subtraction."""
+
+
+class Schema:
+    """The declared types of attributes. One that is not declared may have any type or, if the schema is `strict`, not
+    be used.
+
+    >>> import tellwhen as tw
+    >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
+    >>> _ = index.add("early", "opened < DATE '2000-01-01'")
+    >>> index.match({"opened": "1999-12-31"})
+    ['early']
+    >>> _ = index.add("odd", "price = 'cheap'")
+    Traceback (most recent call last):
+    tellwhen.errors.SchemaError: subscription 'odd': price = 'cheap': price is declared float, but 'cheap' is a string
+    >>> tw.Index(schema=tw.Schema({"price": "float"}, strict=True)).add("typo", "prise < 20")
+    Traceback (most recent call last):
+    tellwhen.errors.SchemaError: subscription 'typo': prise < 20: prise is not declared; did you mean price?
+    """
+
+    __slots__ = ("reads_times", "strict", "types")
+
+    def __init__(self, types: Mapping[str, str] | Iterable[tuple[str, str]] = (), *, strict: bool = False) -> None:
+        if not isinstance(strict, bool):
+            raise SchemaError(f"strict is True or False, not {shown(strict)}")
+        self.strict = strict
+        try:
+            self.types: dict[str, Type] = dict(types)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise SchemaError(f"a schema is a mapping of names to types, not {shown(types)}") from None
+        for attribute, type_ in self.types.items():
+            name(attribute)
+            if not isinstance(type_, str) or type_ not in FAMILIES:
+                raise SchemaError(f"{attribute}: unknown type {shown(type_)}; there are {', '.join(FAMILIES)}")
+        self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
+
+    @classmethod
+    def of(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
+        """The schema itself, or a new one of a mapping; an empty one for None."""
+        return given if isinstance(given, Schema) else cls({} if given is None else given)
+
+    def as_json(self) -> dict[str, Any]:
+        """To be saved."""
+        return {"types": self.types, "strict": self.strict}
+
+    @classmethod
+    def from_json(cls, form: Mapping[str, Any]) -> Schema:
+        """What `as_json` saved."""
+        return cls(form["types"], strict=form["strict"])
+
+    def check(self, expression: Expr) -> None:
+        """Raises SchemaError if a predicate has constants of another family than its attribute is declared to be, or,
+        in a strict schema, an attribute that is not declared."""
+        if self.types or self.strict:
+            for predicate in expression.predicates():
+                self._check(predicate)
+                if self.strict:
+                    self._check_declared(predicate)
+
+    def _check_declared(self, predicate: Predicate) -> None:
+        for attribute in paths_in(predicate.attribute):
+            is_object = any(name.startswith(f"{attribute}.") for name in self.types)
+            if attribute not in self.types and not is_object:
+                near = get_close_matches(attribute, self.types, 1)
+                hint = f"; did you mean {near[0]}?" if near else "; add it to the schema, or do without strict"
+                raise SchemaError(f"{predicate_text(predicate)}: {attribute} is not declared{hint}")
+
+    def _check(self, predicate: Predicate) -> None:
+        declared = self.types.get(predicate.attribute)
+        family = predicate.family
+        if declared is not None and family is not None and FAMILIES[declared] != family:
+            hint = f"; a {declared} is written {WRITTEN[declared]}" if declared in WRITTEN else ""
+            raise SchemaError(
+                f"{predicate_text(predicate)}: {predicate.attribute} is declared {declared}, "
+                f"but {predicate.constants[0]!r} is a {family}{hint}"
+            )
+
+    def read(self, attribute: str, value: Any) -> Any:
+        """The value as declared: text becomes a time, if the attribute is declared as one and the text is one."""
+        if isinstance(value, str) and FAMILIES.get(self.types.get(attribute, "")) == "time":
+            parsed = time_from_text(value)
+            return value if parsed is None else parsed
+        return value
+
+    def read_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """A flat event, with every value as declared."""
+        read = {}
+        for attribute, value in event.items():
+            if is_several(value):
+                read[attribute] = [self.read(attribute, member) for member in value]
+            else:
+                read[attribute] = self.read(attribute, value)
+        return read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and (self.types, self.strict) == (other.types, other.strict)
+
+    def __repr__(self) -> str:
+        return f"Schema({self.types!r}{', strict=True' if self.strict else ''})"
+
+
+def time_from_text(text: str) -> dt.datetime | None:
+    """An ISO date or timestamp, or None."""
+    try:
+        return moment(text.strip())
+    except ValueError:
+        return None
+
+
+def value_from_text(text: str, family: Family) -> Any:
+    """The value of a family that a text stands for, in events that consist of text only; None if it stands for none."""
+    if family == "string":
+        return text
+    if family == "time":
+        return time_from_text(text)
+    stripped = text.strip()
+    if family == "bool":
+        return {"true": True, "false": False}.get(stripped.lower())
+    if len(stripped) >= 1000 or "_" in stripped:  # Python would read 1_000 as a number
+        return None
+    for number in (int, float):
+        try:
+            return number(stripped)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,176 @@
+"""What is computed from attributes? A tree of calls over names and constants: `lower(city)`, `a + b * 2`, `a < b`.
+
+A predicate may compare a computed value in place of an attribute. To all else it is an attribute then, whose name no
+attribute of an event can have: `MARK` and its text. Equal texts are equal terms, so one distinct computation is one
+attribute, however many subscriptions have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tellwhen.errors import LimitError
+from tellwhen.language import limits
+from tellwhen.language.literals import CONDITION, MARK, constant_text, name_text
+from tellwhen.language.values import Constant
+
+if TYPE_CHECKING:
+    from tellwhen.language.ast import Expr
+
+LACKS = "lacks"
+"""The call that says that an attribute has no value of a family: what `HAS` needs, and no user can write."""
+
+RELATIONS = ("=", "<>", "<", "<=", ">", ">=")
+"""Calls that compare two terms of which none is constant: with a constant it would be a plain predicate."""
+
+SUM, PRODUCT, SIGN, PRIMARY = range(1, 5)
+BINDING = {"||": SUM, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
+"""How tight binary operators bind."""
+
+
+class Term:
+    """A name, a constant, or a call. Equal if their texts are."""
+
+    __slots__ = ("depth", "text")
+    binding: int = PRIMARY
+
+    def __init__(self, text: str, depth: int) -> None:
+        if depth > limits.DEPTH:
+            raise LimitError(f"a computation is nested at most {limits.DEPTH} deep")
+        self.text, self.depth = text, depth
+
+    def names(self) -> Iterator[str]:
+        """The attributes that it needs, with repetitions."""
+        return iter(())
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Term) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.text}>"
+
+
+class Name(Term):
+    """An attribute."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name_text(name), 0)
+        self.name = name
+
+    def names(self) -> Iterator[str]:
+        yield self.name
+
+
+class Literal(Term):
+    """A constant; None for NULL."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Constant | None) -> None:
+        super().__init__("NULL" if value is None else constant_text(value), 0)
+        self.value = value
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]
+        """A sign binds less tight than what follows it."""
+        return SIGN if self.text[0] == "-" else PRIMARY
+
+
+class Call(Term):
+    """A function, or an operator, of terms."""
+
+    __slots__ = ("args", "binding", "function")
+
+    def __init__(self, function: str, args: tuple[Term, ...]) -> None:
+        self.function, self.args = function, args
+        self.binding = _binding(function, len(args))
+        super().__init__(_text(function, args), 1 + max([arg.depth for arg in args], default=0))
+
+    def names(self) -> Iterator[str]:
+        for arg in self.args:
+            yield from arg.names()
+
+
+class Each(Term):
+    """Is some object of a list such that an expression over its members is true? `items[price > 5 AND qty >= 2]`"""
+
+    __slots__ = ("expression", "name")
+
+    def __init__(self, name: str, expression: Expr) -> None:
+        self.name, self.expression = name, expression
+        super().__init__(f"{name_text(name)}[{expression}]", 1 + expression.depth)
+
+    def names(self) -> Iterator[str]:
+        yield self.name
+
+
+def _binding(function: str, args: int) -> int:
+    if function == "-" and args == 1:
+        return SIGN
+    return 0 if function in RELATIONS else BINDING.get(function, PRIMARY)
+
+
+def _text(function: str, args: tuple[Term, ...]) -> str:
+    texts = [arg.text for arg in args]
+    if function in BINDING:
+        if len(args) == 1:
+            return function + _within(args[0], PRIMARY)
+        own = BINDING[function]
+        return f"{_within(args[0], own)} {function} {_within(args[1], own + 1)}"
+    if function in RELATIONS:
+        # Bare quotes are refused on the right, where many mean a string by them.
+        return f"{texts[0]} {function} " + (f"({texts[1]})" if texts[1][0] == '"' else texts[1])
+    if function == "cast":
+        kind = args[1]
+        assert isinstance(kind, Literal)
+        return f"CAST({texts[0]} AS {kind.value})"
+    return f"{function}({', '.join(texts)})"
+
+
+def _within(term: Term, binding: int) -> str:
+    return term.text if term.binding >= binding else f"({term.text})"
+
+
+def is_relation(term: Term) -> bool:
+    """Is it a comparison?"""
+    return isinstance(term, Call) and term.function in RELATIONS
+
+
+def needed(term: Term) -> str:
+    """An attribute without which a term is undefined; an empty name if there is none."""
+    if isinstance(term, Name | Each):
+        return term.name
+    if isinstance(term, Call) and term.function not in ("coalesce", LACKS):
+        return next((name for arg in term.args if (name := needed(arg))), "")
+    return ""
+
+
+# their names
+
+
+def is_computed(name: str) -> bool:
+    """Is an attribute computed from others?"""
+    return name[:1] == MARK
+
+
+def is_condition(name: str) -> bool:
+    """Is it a computed attribute that is true or false by itself?"""
+    return name[:2] == CONDITION
+
+
+def is_lacking(name: str) -> bool:
+    """Does it say that an attribute has no value of a family?"""
+    return is_computed(name) and name.lstrip(MARK).startswith(f"{LACKS}(")
+
+
+def name_of(term: Term) -> str:
+    """The name of the attribute that a term is: its own if it is one."""
+    if isinstance(term, Name):
+        return term.name
+    return (CONDITION if isinstance(term, Each) or is_relation(term) else MARK) + term.text

@@ -1,0 +1,102 @@
+"""`bdd`: one binary decision diagram of all expressions (A-Tree, section 2; Campailla et al., ICSE 2001).
+
+Every predicate is a variable. Equal functions, and equal parts of them, are one node. The diagram has a root for every
+function that a subscription has; a subscription is found with the root.
+
+Deviations: expressions are in negation normal form, so a predicate and its negation are two variables, and all
+functions are monotone. An event is followed from its true predicates upwards instead of from every root down
+(`kernels/match.py`). A diagram may grow exponentially, so each has a budget; the program of an expression that is over
+it is run on every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tellwhen.compile.live_slots import is_alive
+from tellwhen.engines.base import Option, Reader, Share
+from tellwhen.engines.shared.bulk import BulkEngine, pending_share
+from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
+from tellwhen.engines.shared.stabbing import satisfied_sizes
+from tellwhen.kernels.arrays import I32, Snapshot
+from tellwhen.papers.a_tree.bdd.arrays import TERMINALS, BDDIndex, BDDScratch
+from tellwhen.papers.a_tree.bdd.diagram import EMPTY, Budget, Diagram, extended
+from tellwhen.papers.a_tree.bdd.kernels.match import match_diagram
+from tellwhen.papers.a_tree.bdd.layout import diagram_of, index_of
+from tellwhen.papers.a_tree.bdd.verify import check_index
+
+
+class BDD(BulkEngine):
+    """Keeps the diagram, and extends it when it merges."""
+
+    name = "bdd"
+    summary = "one shared binary decision diagram of all expressions (BDD)"
+    supports = frozenset({"expressions"})
+    options: ClassVar[Mapping[str, Option]] = {
+        "nodes": Option(1_024, 16, 1 << 20, "nodes that building one expression may take; with more it is run instead"),
+        "total": Option(1 << 25, 1 << 10, 1 << 28, "nodes that all expressions may have together; the rest is run"),
+    }
+
+    index_kind = BDDIndex
+
+    def rebuild(self) -> None:
+        self._index = None
+        super().rebuild()
+
+    def merge(self) -> None:
+        super().rebuild()
+
+    def _build(self) -> None:
+        snapshot = self.source.snapshot()
+        before = EMPTY if self._index is None else _alive(diagram_of(self._index), snapshot)
+        fresh = np.setdiff1d(self._built, before.slots)
+        diagram = extended(before, fresh, snapshot, Budget(self.option["nodes"], self.option["total"]))
+        self._index = index_of(diagram, snapshot)
+
+    def _index_reader(self, refiner: Refiner) -> Reader:
+        index, snapshot = self._index, self.source.snapshot()
+        sizes = sizes_of(
+            BDDScratch,
+            found=satisfied_sizes(snapshot),
+            is_reached=len(index.upward.records) // 128 + 1,
+            reached=len(index.nodes.predicate) + 1,
+            roots=len(index.roots) + 1,
+            registers=snapshot.registers,
+            effort=2,
+        )
+        found = CallReader(Call(match_diagram, index, snapshot, sizes))
+        return Union([found, refiner]) if self._pending.count else found
+
+    def always(self) -> I32:
+        if self._index is None:
+            return super().always()
+        return np.sort(self._alive(np.concatenate([self._index.always, self._index.listed])))
+
+    def shares(self) -> list[Share]:
+        pending = self._pending.count
+        listed = 0 if self._index is None else len(self._alive(self._index.listed))
+        found = [Share(len(self) - pending - listed, "are roots of the diagram")]
+        if listed:
+            found.append(Share(listed, "are over budget: their programs are run on every event"))
+        return found + pending_share(pending)
+
+    def stats(self) -> dict[str, Any]:
+        index: BDDIndex | None = self._index
+        return super().stats() | {
+            "nodes": 0 if index is None else len(index.nodes.predicate) - TERMINALS,
+            "roots": 0 if index is None else len(index.roots),
+            "listed": 0 if index is None else len(index.listed),
+        }
+
+    def verify(self) -> None:
+        if self._index is not None:
+            check_index(self._index, self._built, self.source.snapshot())
+
+
+def _alive(diagram: Diagram, snapshot: Snapshot) -> Diagram:
+    """Without the roots of removed slots; their nodes are garbage now."""
+    is_kept = is_alive(snapshot, diagram.slots)
+    return Diagram(diagram.nodes, diagram.slots[is_kept], diagram.roots[is_kept])

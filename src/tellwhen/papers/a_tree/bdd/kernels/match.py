@@ -1,0 +1,96 @@
+"""Match from below: what becomes true is followed upwards, so that nothing is visited that stays false.
+
+A node is true if its low child is, or if its high child and its predicate are (expressions are monotone: what is true
+with a false predicate is so with a true one). Without a true predicate no node but TRUE is true.
+
+Deviation from A-Tree, section 2, and Campailla et al., who walk down from every root: the answers are the same. The
+work is that of the true nodes and of the edges above them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit_slots
+from tellwhen.kernels.evaluate import code_accepts
+from tellwhen.kernels.handover import borrow, unpack
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.truth import forget_true, is_true, set_true
+from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDIndex, BDDScratch
+
+
+@inline
+def reach(upward, count, scratch):
+    """Find all true nodes, given the true predicates, and list the roots among them.
+
+    Returns how many roots and how many nodes are true, and how many parents were looked at.
+    """
+    records, is_reached, reached = upward.records, scratch.is_reached, scratch.reached
+    found = roots = followed = 0
+    for k in range(count):
+        p = scratch.found.listed[k]
+        for j in range(upward.seed_start[p], upward.seed_start[p + 1]):
+            half = upward.seeds[j] >> 1
+            set_true(is_reached, half)
+            reached[found] = half
+            found += 1
+    k = 0
+    while k < found:
+        at = np.uint64(reached[k]) << np.uint64(1)
+        scratch.roots[roots] = records[at + np.uint64(ROOT)]
+        roots += records[at + np.uint64(ROOT)] >= 0
+        parents = np.uint64(records[at + np.uint64(PARENTS)])
+        at += np.uint64(RECORD_HEADER)
+        for j in range(at, at + np.uint64(2) * parents, np.uint64(2)):
+            needs = records[j + np.uint64(1)]
+            if needs < 0 or is_true(scratch.found.truth, needs):
+                half = records[j] >> 1
+                if not is_true(is_reached, half):
+                    set_true(is_reached, half)
+                    reached[np.uint64(found)] = half
+                    found += 1
+        followed += np.int64(parents)
+        k += 1
+    return roots, found, followed
+
+
+@inline
+def room_needed(index, roots, count):
+    """Slots that an event may match at most: those at true roots, and all that are not in the diagram."""
+    needed = index.always.size + index.listed.size
+    for k in range(count):
+        needed += index.slot_start[roots[k] + 1] - index.slot_start[roots[k]]
+    return needed
+
+
+@kernel
+def match_diagram(index, snapshot, scratch, events, out, event):
+    """Exact for all events."""
+    index, snapshot = unpack(index, BDDIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, BDDScratch), borrow(events, Events), borrow(out, Matches)
+    subscriptions, version, died = snapshot.subscriptions, snapshot.version, snapshot.subscriptions.died
+    truth, satisfied = scratch.found.truth, scratch.found.listed
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        true = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
+        roots, found, followed = reach(index.upward, true, scratch)
+        forget_true(scratch.is_reached, scratch.reached, found)
+        needed = room_needed(index, scratch.roots, roots)
+        if needed > out.slot.size - written:
+            forget_true(truth, satisfied, true)
+            return e
+        for k in range(roots):
+            first, end = index.slot_start[scratch.roots[k]], index.slot_start[scratch.roots[k] + 1]
+            written = emit_slots(first, end, index.slots, snapshot, out, written)
+        written = emit_slots(0, index.always.size, index.always, snapshot, out, written)
+        for slot in index.listed:
+            out.slot[written] = slot
+            if code_accepts(slot, subscriptions, truth, scratch.registers):
+                written += died[slot] > version
+        forget_true(truth, satisfied, true)
+        scratch.effort[0] += needed
+        scratch.effort[1] += followed
+        out.start[e + 1] = written
+    return events.single_valued.size

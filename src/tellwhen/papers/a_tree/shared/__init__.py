@@ -1,0 +1,1 @@
+"""What the tree engines of the A-Tree paper share."""

@@ -1,0 +1,1 @@
+"""Kernels that the tree engines of the A-Tree paper share."""

@@ -1,0 +1,207 @@
+"""Match by a BE-Tree (BE-Tree, section 6, Algorithms 1 and 2).
+
+Deviation: true predicates are found once for an event, so that testing one is reading a bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tellwhen.kernels.arrays import I64, Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.evaluate import close_event, longest_event, open_event
+from tellwhen.kernels.handover import borrow, unpack
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.truth import forget_true, is_true, note_true
+from tellwhen.papers.be_tree.betree.arrays import (
+    DIRECTORY,
+    DOMAIN,
+    FAILED,
+    HIGH,
+    LEFT,
+    LOW,
+    RIGHT,
+    VISITS,
+    WORDS,
+    BETreeIndex,
+    BETreeScratch,
+)
+
+PREFETCH_LEAVES = 3
+"""Prefetch distance, in leaves."""
+
+CACHE_LINE_WORDS = 16
+"""int32 words per cache line."""
+
+ONE = np.uint64(1)
+HEADER_WORDS = np.uint64(2)
+"""Words of a conjunction before its predicates."""
+
+
+class EntrySpaces(NamedTuple):
+    """By entry of an event: the spaces of its least and of its greatest value."""
+
+    low: I64
+    high: I64
+
+
+@inline
+def find_spaces(index, events, event, spaces):
+    """Fill `spaces`, except for domains that are newer than the index."""
+    begin = events.start[event]
+    for i in range(begin, events.start[event + 1]):
+        domain = events.domain[i]
+        if domain < index.cut_start.size - 1:
+            spaces.low[i - begin] = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            spaces.high[i - begin] = space_of(index.cut_start, index.cuts, domain, events.high[i])
+
+
+@inline
+def queue_pnodes(index, n, events, event, first_entry, queue, back):
+    """Queue what is below a node's p-nodes on domains of the event (Algorithm 1); returns the new end of the queue.
+
+    Of the p-nodes and the event's entries, whichever are fewer are enumerated.
+    """
+    begin, end = events.start[event], events.start[event + 1]
+    first, last = index.nodes[n, DIRECTORY], index.nodes[n + 1, DIRECTORY]
+    if last - first <= end - begin:
+        for k in range(first, last):
+            queue[back] = index.pnode_top[k]
+            back += first_entry[index.pnode_domain[k]] > 0
+    else:
+        for i in range(begin, end):
+            domain = events.domain[i]
+            if domain < index.cut_start.size - 1 and (i == begin or events.domain[i - 1] != domain):
+                k = first_at_least(index.pnode_domain, first, last, domain)
+                if k < last and index.pnode_domain[k] == domain:
+                    queue[back] = index.pnode_top[k]
+                    back += 1
+    return back
+
+
+@inline
+def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
+    """Queue the halves of a node's bucket that the event touches (Algorithm 2); returns the new end of the queue."""
+    nodes = index.nodes
+    left, right = nodes[n, LEFT], nodes[n, RIGHT]
+    if left >= 0 or right >= 0:
+        begin, end = events.start[event], events.start[event + 1]
+        domain, low, high = nodes[n, DOMAIN], nodes[n, LOW], nodes[n, HIGH]
+        middle = (low + high) // 2
+        is_lower = is_higher = False
+        i = first_entry[domain] - 1
+        while i < end and events.domain[i] == domain:
+            is_lower |= spaces.low[i - begin] <= middle and spaces.high[i - begin] >= low
+            is_higher |= spaces.high[i - begin] > middle and spaces.low[i - begin] <= high
+            i += 1
+        queue[back] = left
+        back += is_lower and left >= 0
+        queue[back] = right
+        back += is_higher and right >= 0
+    return back
+
+
+@inline
+def find_leaves(index, events, event, first_entry, spaces, queue):
+    """List the nodes with conjunctions that the event reaches in `queue`; returns how many.
+
+    Level by level, so that loads of several nodes overlap. New nodes are queued at the back. The list overwrites the
+    front of the queue, where nodes have been visited.
+    """
+    nodes = index.nodes
+    queue[0] = 0
+    front, back, leaves = 0, np.int64(1), 0  # a literal would compile queue_pnodes twice
+    while front < back:
+        n = queue[front]
+        front += 1
+        back = queue_pnodes(index, n, events, event, first_entry, queue, back)
+        back = queue_halves(index, n, events, event, first_entry, spaces, queue, back)
+        queue[leaves] = n
+        leaves += nodes[n, WORDS] < nodes[n + 1, WORDS]
+    return leaves
+
+
+@inline
+def most_matches(index, queue, leaves):
+    """An upper limit on the matches in the leaves: a conjunction has at least two words."""
+    words = 0
+    for k in range(leaves):
+        words += index.nodes[queue[k] + 1, WORDS] - index.nodes[queue[k], WORDS]
+    return words // 2
+
+
+@inline
+def prefetch(index, n):
+    """Load a word of every cache line of a leaf; returns their sum. Unless that is used, LLVM drops the loads."""
+    loaded = 0
+    for w in range(index.nodes[n, WORDS], index.nodes[n + 1, WORDS], CACHE_LINE_WORDS):
+        loaded += index.words[w]
+    return loaded
+
+
+@inline
+def test_leaf(index, n, snapshot, scratch, out, written):
+    """Test the conjunctions of a leaf, and write those that are true; returns the new end of the output, and
+    how many conjunctions and predicates were tested.
+
+    `counts` is for the growing tree. Threads that count at the same time may lose counts, nothing else.
+    Indexes are unsigned here, because Numba tests every signed one for being negative.
+    """
+    words, truth, stamps = index.words, scratch.truth, scratch.stamps
+    at, end = np.uint64(index.nodes[n, WORDS]), np.uint64(index.nodes[n + 1, WORDS])
+    conjunctions = passed = failed = 0
+    while at < end:
+        first = at + HEADER_WORDS
+        i, stop = first, first + np.uint64(words[at])
+        while i < stop and is_true(truth, words[i]):
+            i += ONE
+        if i == stop:
+            passed += np.int64(i - first)
+            written = emit(words[at + ONE], snapshot, stamps, out, written)
+        else:
+            failed += np.int64(i - first) + 1
+        conjunctions += 1
+        at = stop
+    index.counts[n, VISITS] += 1
+    index.counts[n, FAILED] += failed
+    return written, conjunctions, passed + failed
+
+
+@kernel
+def match_tree(index, snapshot, scratch, events, out, event):
+    """Exact for single-valued events; finds too much for others.
+
+    effort[0] counts the conjunctions that are tested, effort[1] the predicates tested for them.
+    """
+    index, snapshot = unpack(index, BETreeIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, BETreeScratch), borrow(events, Events), borrow(out, Matches)
+    first_entry, queue = scratch.first_entry, scratch.queue
+    longest = longest_event(events, event)
+    spaces = EntrySpaces(np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64))
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        find_spaces(index, events, e, spaces)
+        open_event(events, e, first_entry)
+        leaves = find_leaves(index, events, e, first_entry, spaces, queue)
+        close_event(events, e, first_entry)
+        if most_matches(index, queue, leaves) > out.slot.size - written:
+            return e
+        satisfied = note_true(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
+        next_event(scratch.stamps)
+        conjunctions = predicates = loaded = 0  # summed up here: memory written in every leaf would cost time
+        for k in range(leaves):
+            if k + PREFETCH_LEAVES < leaves:
+                loaded += prefetch(index, queue[k + PREFETCH_LEAVES])
+            written, of_leaf, of_these = test_leaf(index, queue[k], snapshot, scratch, out, written)
+            conjunctions += of_leaf
+            predicates += of_these
+        queue[leaves] = loaded  # keeps the prefetch loads alive
+        scratch.effort[0] += conjunctions
+        scratch.effort[1] += predicates
+        forget_true(scratch.truth, scratch.satisfied, satisfied)
+        out.start[e + 1] = written
+    return events.single_valued.size

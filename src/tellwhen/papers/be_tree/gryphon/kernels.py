@@ -1,0 +1,107 @@
+"""Build and walk a tree that tests one attribute after the other (Gryphon; BE-Tree, section 7.2).
+
+A subscription that does not ask for an attribute has no branch for it. So the branches of a node may be on several
+attributes, and all those that the event satisfies are followed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.handover import borrow, unpack
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_at_least
+from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
+
+
+@kernel
+def grow(start, code, parent, label, end):
+    """Build the tree of all conjunctions, whose predicates are in the order of attributes; returns how many nodes.
+
+    Node 0 is the root. Node n hangs on parent[n] by the predicate label[n]. Conjunction c ends at node end[c].
+    """
+    bits = 4
+    while (1 << bits) < 2 * (code.size + 1):
+        bits += 1
+    table = np.zeros(1 << bits, dtype=np.int32)  # nodes by parent and label; 0 is free
+    mask = (1 << bits) - 1
+    nodes = 1
+    for conjunction in range(start.size - 1):
+        node = 0
+        for i in range(start[conjunction], start[conjunction + 1]):
+            p = code[i]
+            key = np.uint64(node) << np.uint64(32) | np.uint64(p)
+            at = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
+            while table[at] and (parent[table[at]] != node or label[table[at]] != p):
+                at = (at + 1) & mask
+            if table[at] == 0:
+                table[at] = nodes
+                parent[nodes] = node
+                label[nodes] = p
+                nodes += 1
+            node = table[at]
+        end[conjunction] = node
+    return nodes
+
+
+@inline
+def push(scratch, depth, node):
+    """A node to visit, once for an event: with several values, several branches may lead there."""
+    scratch.stack[depth] = node
+    is_new = scratch.seen[node] != scratch.seen[-1]
+    scratch.seen[node] = scratch.seen[-1]
+    return depth + is_new
+
+
+@inline
+def push_branches(index, g, predicates, scratch, depth, events, end):
+    """Push the nodes behind all branches of a group that the event satisfies; returns the new depth of the stack."""
+    domain = index.group_domain[g]
+    entry = scratch.first_entry[domain] - 1
+    if entry < 0:
+        return depth
+    first, last = index.point_start[g], index.point_start[g + 1]
+    while entry < end and events.domain[entry] == domain:
+        k = first_at_least(index.point, first, last, events.low[entry])
+        while k < last and index.point[k] <= events.high[entry]:
+            depth = push(scratch, depth, index.point_child[k])
+            k += 1
+        entry += 1
+    for k in range(index.other_start[g], index.other_start[g + 1]):
+        if holds(index.other[k], predicates, scratch.first_entry, events, end):
+            depth = push(scratch, depth, index.other_child[k])
+    return depth
+
+
+@kernel
+def walk(index, snapshot, scratch, events, out, event):
+    """Exact for single-valued events; finds too much for others. effort[0] counts the nodes visited."""
+    index, snapshot = unpack(index, GryphonIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, GryphonScratch), borrow(events, Events), borrow(out, Matches)
+    slot_start, stamps = index.slot_start, scratch.stamps
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        open_event(events, e, scratch.first_entry)
+        end = events.start[e + 1]
+        next_event(stamps)
+        next_event(scratch.seen)
+        scratch.stack[0] = 0
+        depth, fits = 1, True
+        while depth and fits:
+            depth -= 1
+            node = scratch.stack[depth]
+            scratch.effort[0] += 1
+            fits = slot_start[node + 1] - slot_start[node] <= out.slot.size - written
+            if fits:
+                for k in range(slot_start[node], slot_start[node + 1]):
+                    written = emit(index.slot[k], snapshot, stamps, out, written)
+            for g in range(index.group_start[node], index.group_start[node + 1]):
+                depth = push_branches(index, g, snapshot.predicates, scratch, depth, events, end)
+        close_event(events, e, scratch.first_entry)
+        if not fits:
+            return e
+        out.start[e + 1] = written
+    return events.single_valued.size

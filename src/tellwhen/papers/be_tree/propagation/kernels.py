@@ -1,0 +1,47 @@
+"""Match by access predicates (Propagation; BE-Tree, section 7.2, and PS-Tree, section 2).
+
+All true predicates are found first and noted in a bit set. A true one that is an access predicate has the conjunctions
+of its cluster tested, and only those. At the end exactly the bits that were set are cleared.
+"""
+
+from __future__ import annotations
+
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.evaluate import conjunction_accepts
+from tellwhen.kernels.handover import borrow, unpack
+from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.truth import forget_true, note_true
+from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex, PropagationScratch
+
+
+@kernel
+def propagate(index, snapshot, scratch, events, out, event):
+    """Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions tested."""
+    index, snapshot = unpack(index, PropagationIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, PropagationScratch), borrow(events, Events), borrow(out, Matches)
+    cluster, code_start = index.cluster, index.code_start
+    truth, satisfied, stamps = scratch.truth, scratch.satisfied, scratch.stamps
+    without_predicate = cluster.size - 2
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        count = note_true(index.stabbing, events, e, scratch.runs, truth, satisfied)
+        satisfied[count] = without_predicate
+        candidates = 0
+        for k in range(count + 1):
+            p = satisfied[k]
+            candidates += cluster[p + 1] - cluster[p]
+        fits = candidates <= out.slot.size - written
+        if fits:
+            next_event(stamps)
+            scratch.effort[0] += candidates
+            for k in range(count + 1):
+                p = satisfied[k]
+                for c in range(cluster[p], cluster[p + 1]):
+                    if conjunction_accepts(index.code, code_start[c], code_start[c + 1], truth):
+                        written = emit(index.slot[c], snapshot, stamps, out, written)
+        forget_true(truth, satisfied, count)
+        if not fits:
+            return e
+        out.start[e + 1] = written
+    return events.single_valued.size

@@ -1,0 +1,236 @@
+"""Match by pivots and sorted predicate lists (OpIndex, sections 4.2, 5 and 6.1).
+
+Deviation: operands are ranks among all operands of their operator. A value of an event is located once among those. A
+list is then searched for a run of ranks, four bytes each, instead of pairs of attribute and operand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.arrays import Events, Matches, Snapshot
+from tellwhen.kernels.emit import emit, next_event
+from tellwhen.kernels.evaluate import close_event, open_event
+from tellwhen.kernels.handover import borrow, unpack
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_above, first_at_least
+from tellwhen.papers.op_index.arrays import (
+    AT_LEAST,
+    AT_MOST,
+    EQUAL,
+    OpIndexCNFIndex,
+    OpIndexCNFScratch,
+    OpIndexIndex,
+    OpIndexScratch,
+)
+from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
+
+# where an event's values lie in the lists
+
+
+@inline
+def locate(operands, domains, events, event, located):
+    """Find the ranks that each entry of the event makes true. Returns how often a domain occurs in it, at most."""
+    first, last = events.start[event], events.start[event + 1]
+    most = same = 0
+    for i in range(last - first):
+        domain = events.domain[first + i]
+        same = same + 1 if i and events.domain[first + i - 1] == domain else 1
+        most = max(most, same)
+        is_known = domain < domains
+        located.domain_share[i] = domain_share(domain, domains) if is_known else 0
+        for operator in range(3):
+            low = high = 0
+            if is_known:
+                group = operator * domains + domain
+                low, high = begin, end = operands.start[group], operands.start[group + 1]
+                if operator != AT_LEAST:
+                    low = first_at_least(operands.keys, begin, end, events.low[first + i])
+                if operator != AT_MOST:
+                    high = first_above(operands.keys, begin, end, events.high[first + i])
+            located.low[operator * (last - first) + i] = low
+            located.high[operator * (last - first) + i] = high
+    return most
+
+
+@inline
+def gallop(ranks, start, end, rank):
+    """The first index in start:end whose rank is at least this one; the nearer it is to the start, the faster."""
+    step = 1
+    while start + step <= end and ranks[start + step - 1] < rank:
+        start += step
+        step += step
+    return first_at_least(ranks, start, min(start + step - 1, end), rank)
+
+
+@inline
+def add_run(runs, count, begin, end, entry, is_true):
+    """Note a run if it is true; returns the new count. Without a branch, which would often be mispredicted."""
+    runs.begin[count], runs.end[count], runs.entry[count] = begin, end, entry
+    return count + is_true
+
+
+@inline
+def runs_of_list(lists, operator, begin, end, events, event, scratch, count):
+    """The runs of a list shorter than the event: each of its postings is looked up in the event.
+
+    If several entries of the event make a posting true, the run has the one that begins lowest.
+    """
+    located, first, last = scratch.located, events.start[event], events.start[event + 1]
+    shift = operator * (last - first) - first
+    for k in range(begin, end):
+        rank = lists.ranks[k]
+        domain = lists.operands.domain[rank]
+        i, best = scratch.first_entry[domain] - 1, -1
+        while 0 <= i < last and events.domain[i] == domain:
+            is_true = located.low[shift + i] <= rank < located.high[shift + i]
+            if is_true and (best < 0 or events.low[i] < events.low[best]):
+                best = i
+            i += 1
+        count = add_run(scratch.runs, count, k, k + 1, best, best >= 0)
+    return count
+
+
+@inline
+def runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
+    """The runs of a list longer than the event: each entry of the event is looked up in its segment.
+
+    All segments are chosen, without branches, before any is searched: the processor then waits for many at once.
+    """
+    located, runs, ranks, segments = scratch.located, scratch.runs, lists.ranks, lists.segments
+    first, last = events.start[event], events.start[event + 1]
+    shift = operator * (last - first)
+    found = count
+    for i in range(last - first):
+        low, high = located.low[shift + i], located.high[shift + i]
+        segment = first_segment + segment_of(located.domain_share[i], segment_count)
+        begin, end = segments[segment, 0], segments[segment + 1, 0]
+        is_signed = segments[segment, 1] & signature_bit(operator, events.domain[first + i], low) != 0
+        is_signed |= (operator == EQUAL) & (high > low + 1)
+        found = add_run(runs, found, begin, end, first + i, is_signed & (low < high) & (begin < end))
+    for k in range(count, found):
+        begin, end, i = runs.begin[k], runs.end[k], runs.entry[k]
+        low, high = located.low[shift + i - first], located.high[shift + i - first]
+        if ranks[begin] < low:
+            begin = first_at_least(ranks, begin, end, low)
+        if ranks[end - 1] >= high:
+            end = gallop(ranks, begin, end, high)
+        count = add_run(runs, count, begin, end, i, begin < end)
+    return count
+
+
+@inline
+def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
+    """Find the runs of a pivot's lists that the event makes true; returns how many."""
+    count = 0
+    for operator in range(3):
+        first_segment = lists.segment_start[operator * domains + pivot]
+        segment_count = lists.segment_start[operator * domains + pivot + 1] - first_segment - 1
+        if segment_count > 0:
+            begin, end = lists.segments[first_segment, 0], lists.segments[first_segment + segment_count, 0]
+            if (end - begin) * repeats < events.start[event + 1] - events.start[event]:
+                count = runs_of_list(lists, operator, begin, end, events, event, scratch, count)
+            else:
+                count = runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
+    return count
+
+
+# matching
+
+
+@inline
+def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
+    """The frame of both kernels. `finish` applies the runs of a pivot to its conjunctions, and lists those that match.
+
+    Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions with a true posting.
+    """
+    lists, pivot_start, slots, first_entry = index.lists, index.pivot_start, index.conjunction_slot, scratch.first_entry
+    domains = pivot_start.size - 1
+    written = out.start[event]
+    for e in range(event, events.single_valued.size):
+        # Conjunctions that are always true have no pivot, and come last.
+        fits = slots.size - pivot_start[domains] <= out.slot.size - written
+        if not fits:
+            return e
+        next_event(scratch.stamps)
+        for conjunction in range(pivot_start[domains], slots.size):
+            written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
+        repeats = locate(lists.operands, domains, events, e, scratch.located)
+        open_event(events, e, first_entry)
+        for j in range(events.start[e], events.start[e + 1]):
+            pivot = events.domain[j]
+            if pivot >= domains or first_entry[pivot] != j + 1:
+                continue
+            first, size = pivot_start[pivot], pivot_start[pivot + 1] - pivot_start[pivot]
+            runs = pivot_runs(lists, pivot, domains, repeats, events, e, scratch)
+            done = finish(index, first, size, events, scratch, runs)
+            fits = done <= out.slot.size - written
+            if not fits:
+                break
+            for k in range(done):
+                written = emit(slots[first + scratch.done[k]], snapshot, scratch.stamps, out, written)
+        close_event(events, e, first_entry)
+        if not fits:
+            return e
+        out.start[e + 1] = written
+    return events.single_valued.size
+
+
+@inline
+def count_down(index, first, size, events, scratch, runs):
+    """One posting fewer for each conjunction of the runs; those that need no more are listed in `done`.
+
+    A counter falls below zero when an event of several values makes a posting true twice.
+    """
+    need, conjunctions, remaining, done = index.need, index.lists.conjunctions, scratch.remaining, scratch.done
+    for c in range(size):
+        remaining[c] = need[first + c]
+    for k in range(runs):
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            remaining[np.uint32(conjunctions[i])] -= 1
+    if scratch.effort[0]:
+        for c in range(size):
+            scratch.effort[0] += remaining[c] != need[first + c]
+    finished = 0
+    for c in range(np.uint64(size)):
+        done[np.uint64(finished)] = c
+        finished += remaining[c] <= 0
+    return finished
+
+
+@inline
+def strike_out(index, first, size, events, scratch, runs):
+    """Strike out the clause of every true posting; the conjunctions without clauses left are listed in `done`."""
+    clauses, clause, conjunctions = index.clauses, index.clause, index.lists.conjunctions
+    ranks, operand_end, remaining, done = index.lists.ranks, index.operand_end, scratch.remaining, scratch.done
+    for c in range(size):
+        remaining[c] = clauses[first + c]
+    for k in range(runs):
+        low = events.low[scratch.runs.entry[k]]
+        for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
+            is_inside = np.uint64(operand_end[np.uint32(ranks[i])] >= low)
+            remaining[np.uint32(conjunctions[i])] &= ~(is_inside << np.uint64(clause[i]))
+    if scratch.effort[0]:
+        for c in range(size):
+            scratch.effort[0] += remaining[c] != clauses[first + c]
+    finished = 0
+    for c in range(np.uint64(size)):
+        done[np.uint64(finished)] = c
+        finished += remaining[c] == np.uint64(0)
+    return finished
+
+
+@kernel
+def match_pivots(index, snapshot, scratch, events, out, event):
+    """Match conjunctions of predicates, with a counter each (section 5)."""
+    index, snapshot = unpack(index, OpIndexIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, OpIndexScratch), borrow(events, Events), borrow(out, Matches)
+    return match_by_pivot(index, snapshot, scratch, events, out, event, count_down)
+
+
+@kernel
+def match_clauses(index, snapshot, scratch, events, out, event):
+    """Match conjunctions of clauses, with a bitmap each (section 6.1)."""
+    index, snapshot = unpack(index, OpIndexCNFIndex), unpack(snapshot, Snapshot)
+    scratch, events, out = unpack(scratch, OpIndexCNFScratch), borrow(events, Events), borrow(out, Matches)
+    return match_by_pivot(index, snapshot, scratch, events, out, event, strike_out)

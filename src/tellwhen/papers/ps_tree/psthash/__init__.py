@@ -1,0 +1,5 @@
+"""`psthash`: a hash table of combinations of predicate spaces."""
+
+from tellwhen.papers.ps_tree.psthash.engine import PSTHash
+
+__all__ = ["PSTHash"]

@@ -1,0 +1,67 @@
+"""How is a segment tree stabbed in score order? Every interval on the path contains the point (section 2.2.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.search import first_above
+from tellwhen.kernels.stabbing import to_begins, tree_nodes
+from tellwhen.papers.ranked.kernels.heap import push, replenish
+from tellwhen.papers.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
+
+
+@kernel
+def hang_segments(first, last, leaves):
+    """Put the interval of each rank on the fewest nodes that make up leaves first:last: count, then place."""
+    start = np.zeros(2 * leaves + 2, dtype=np.int64)
+    ranks = np.empty(0, dtype=np.int32)
+    nodes = np.empty(128, dtype=np.int64)
+    for placing in range(2):
+        for rank in range(first.size):
+            for k in range(tree_nodes(first[rank], last[rank], leaves, nodes)):
+                if placing:
+                    ranks[start[nodes[k] + 1]] = rank
+                start[nodes[k] + 1] += 1
+        if not placing:
+            # Shifted by one: placing then moves the begin of each list to its end.
+            ranks = np.empty(to_begins(start), dtype=np.int32)
+    return start[:-1], ranks
+
+
+@inline
+def begin_segment_tree(tree, cursor, point):
+    """The path from the leaf of the point to the root; the best interval of each node becomes a head."""
+    cursor[POINT] = point
+    heads = 0
+    leaves = tree.begins.size
+    node = leaves + first_above(tree.begins, 0, leaves, point) - 1
+    while node > 0:
+        at, end = tree.start[node], tree.start[node + 1]
+        if at < end:
+            cursor[LISTS + 2 * heads] = at + 1
+            cursor[LISTS + 2 * heads + 1] = end
+            heads = push(cursor, BODY, heads, tree.rank[at], 0, heads)
+        node >>= 1
+    cursor[HEADS] = heads
+
+
+@inline
+def advance_segment_tree(tree, cursor, source):
+    """The rank of the next interval of a node, or -1."""
+    at = cursor[LISTS + 2 * source]
+    if at == cursor[LISTS + 2 * source + 1]:
+        return np.int64(-1)
+    cursor[LISTS + 2 * source] = at + 1
+    return np.int64(tree.rank[at])
+
+
+@inline
+def next_in_segment_tree(tree, cursor):
+    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
+    heads = cursor[HEADS]
+    if heads == 0:
+        return np.int64(-1)
+    rank, source = cursor[BODY], cursor[BODY + 2]
+    cursor[HEADS] = replenish(cursor, BODY, heads, advance_segment_tree(tree, cursor, source), source)
+    return np.int64(tree.number[rank])

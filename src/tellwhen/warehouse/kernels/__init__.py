@@ -1,0 +1,1 @@
+"""Kernels that placing and routing use."""
