@@ -1,7 +1,7 @@
 """How does a new version come about, whole or not at all, and when do old ones go away?
 
 A build writes into a staging directory that it holds a lock on. `commit` moves what it made into the index, writes the
-version's file, and renames `current.json`; then it deletes what no version needs any more.
+version's file, and replaces `current.json`; then it deletes what no version needs any more.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from tellwhen.errors import ConflictError, FormatError, shown
+from tellwhen.errors import ConflictError, FormatError
 from tellwhen.persistence.directory import write_checked
 from tellwhen.warehouse.leases import lease_file, versions_in_use
 from tellwhen.warehouse.versions import (
-    CURRENT,
     FORMAT,
+    Head,
     Version,
     current,
+    last_committed,
     located,
     quarantine_folder,
     read_version,
     version_file,
     version_numbers,
+    write_head,
 )
 
 log = logging.getLogger("tellwhen.spark")
@@ -93,15 +95,20 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
             if (staged / name).exists():
                 (staged / name).rename(root / name)
         (root / "versions").mkdir(exist_ok=True)
-        number = max(version_numbers(root), default=0) + 1
+        last = last_committed(root)
+        if base is not None:
+            write_head(root, Head(base, last))  # an older tellwhen has not noted `last`
+        number = last + 1  # a commit that was killed may have left this number's file and quarantine behind
+        shutil.rmtree(quarantine_folder(root, number), ignore_errors=True)
         if version.quarantined:
-            _move(staged / QUARANTINE, quarantine_folder(root, number))
+            (root / QUARANTINE).mkdir(exist_ok=True)
+            (staged / QUARANTINE).rename(quarantine_folder(root, number))
         write_checked(
             version_file(root, number),
             asdict(version) | {"version": number, "schema": version.schema.as_json()},
             FORMAT,
         )
-        write_checked(root / CURRENT, {"version": number}, FORMAT)
+        write_head(root, Head(number, number))
         try:
             _clean(root, keep, base)
         except FormatError as error:  # an older version cannot be read: its shards are unknown, so nothing is deleted
@@ -111,20 +118,12 @@ def commit(staged: Path, version: Version, base: int | None, keep: int) -> Versi
 
 def rollback(path: str | os.PathLike[str], version: int) -> Version:
     """Make an earlier version the current one."""
-    if not isinstance(version, int):
-        raise FormatError(f"a version is a number, not {shown(version)}")
     root = located(path)
     current(root)  # an error where there is no index, before a lock is made in somebody else's folder
     with _locked(root / "lock"):
         found = read_version(root, version)
-        write_checked(root / CURRENT, {"version": version}, FORMAT)
+        write_head(root, Head(found.version, last_committed(root)))
     return found
-
-
-def _move(folder: Path, target: Path) -> None:
-    target.parent.mkdir(exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)  # of a commit that was killed at this point
-    folder.rename(target)
 
 
 def _clean(root: Path, keep: int, base: int | None) -> None:
