@@ -8,7 +8,7 @@ import tellwhen as tw
 from docs.drawing.bands import EVENT, expression
 from docs.drawing.boxes import Arrow, Box, picture
 from tellwhen.encode.events import EventEncoder
-from tellwhen.engines.auto.segments import all_readers
+from tellwhen.engines.auto.segments import make_segment_readers
 from tellwhen.engines.shared.calls import Packed, Refiner
 
 TITLE = "The default engine: a large segment, a smaller one, and subscriptions that are pending"
@@ -28,7 +28,7 @@ def draw() -> str:
         (f"segment of {len(one.slots):,}", f"index: {kind}") for one, kind in zip(engine._segments, kinds, strict=True)
     ]
     parts.append((f"{engine._pending.count} pending", "tested one by one"))
-    readers = [*all_readers(engine._segments, snapshot), Refiner(engine._pending.view, snapshot)]
+    readers = [*make_segment_readers(engine._segments, snapshot), Refiner(engine._pending.view, snapshot)]
     found = [reader.match(events).slot for reader in readers]
     assert sorted(slot for one in found for slot in one.tolist()) == sorted(index.match(EVENT))
     lines = [f"{name} = {value!r}" for name, value in EVENT.items()]

@@ -20,7 +20,7 @@ from tellwhen.engines.cover.arrays import (
     NEGATED,
     RANGE,
 )
-from tellwhen.engines.cover.kernels.guards import ANY, NO_SPACE, hashed_bit
+from tellwhen.engines.cover.kernels.guards import ANY, NO_SPACE, hash_bit
 from tellwhen.kernels.arrays import ACCEPT, REJECT
 
 TITLE = "The engine cover: the values of an event open clusters; guards and programs decide what waits in them"
@@ -85,7 +85,7 @@ def passes(posting: Posting, values: dict[int, int]) -> bool:
     """Does the event have all bits that a guard asks for, or with ANY one of them?"""
     bits = int(ANY)
     for domain, space in values.items():
-        bits |= int(hashed_bit(domain, NO_SPACE)) | int(hashed_bit(domain, space))
+        bits |= int(hash_bit(domain, NO_SPACE)) | int(hash_bit(domain, space))
     if posting.guard & int(ANY):
         return posting.guard & bits != int(ANY)
     return posting.guard & ~bits == 0

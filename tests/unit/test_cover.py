@@ -13,10 +13,10 @@ from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
 from tellwhen.engines.cover import reader
-from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, GAP, REST_END
-from tellwhen.engines.cover.buckets import bucketed
-from tellwhen.engines.cover.ranges import expected, read
-from tellwhen.engines.cover.terms import asked, covered, ordered, plain, split
+from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, GAP_FLAG, REST_END
+from tellwhen.engines.cover.buckets import build_buckets
+from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
+from tellwhen.engines.cover.terms import choose_covers, drop_clauses, find_requirements, sort_parts, split_terms
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.language.parser import parse
@@ -39,7 +39,7 @@ def names(store, terms, predicates):
 def terms_of(text):
     """The kinds of its terms, and the attributes of each."""
     store, whole = stored(text)
-    owner, terms = split(whole)
+    owner, terms = split_terms(whole)
     assert owner.tolist() == [0] * len(terms.kind)
     found = []
     for s, kind in enumerate(terms.kind.tolist()):
@@ -62,9 +62,9 @@ def test_the_parts_of_the_outermost_or_are_terms():
 def covers_of(text, **prices):
     """The attributes of the cover and of the guard, for prices by attribute."""
     store, whole = stored(text)
-    _, terms = split(whole)
+    _, terms = split_terms(whole)
     every = names(store, terms, range(len(terms.literals.domain)))
-    covers, guards = covered(terms, np.array([prices.get(name, 0.5) for name in every]))
+    covers, guards = choose_covers(terms, np.array([prices.get(name, 0.5) for name in every]))
     return [
         sorted(names(store, terms, lists.predicate[lists.start[s] : lists.start[s + 1]].tolist()))
         for s in range(len(terms.kind))
@@ -90,11 +90,11 @@ def test_what_is_true_of_nothing_at_all_has_no_cover():
 
 def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_ones_last():
     store, whole = stored("(a = 1 OR b = 1) AND c = 1 AND d = 1 AND (e = 1 OR f = 1)")
-    _, terms = split(whole)
+    _, terms = split_terms(whole)
     every = names(store, terms, range(len(terms.literals.domain)))
     prices = np.array([{"a": 0.1, "b": 0.2, "c": 0.2, "d": 0.15, "e": 0.2, "f": 0.2}[name] for name in every])
-    covers, guards = covered(terms, prices)
-    after = ordered(terms, prices, covers, guards)
+    covers, guards = choose_covers(terms, prices)
+    after = sort_parts(terms, prices, covers, guards)
     # d is the cover and c the guard.
     assert names(store, terms, after.code[::3].tolist()) == ["a", "b", "e", "f", "c", "d"]
 
@@ -102,8 +102,8 @@ def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_o
 def buckets_of(most, *texts):
     _, whole = stored(*texts)
     known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
-    mass = expected(known, whole, None)
-    return bucketed(known, mass, most), known, read(whole.literals, known)
+    mass = estimate_mass(known, whole, None)
+    return build_buckets(known, mass, most), known, read_ranges(whole.literals, known)
 
 
 def test_few_spaces_have_a_bucket_each():
@@ -115,13 +115,13 @@ def test_few_spaces_have_a_bucket_each():
 def test_the_gaps_between_integers_and_strings_are_in_no_bucket():
     found, known, _ = buckets_of(62, *(f"x = {v}" for v in range(48)))
     assert known.total == 97
-    assert found.bucket.tolist()[1:5] == [2, GAP + 3, 3, GAP + 4]
+    assert found.bucket.tolist()[1:5] == [2, GAP_FLAG + 3, 3, GAP_FLAG + 4]
     assert found.many[0] <= 62
     found, known, _ = buckets_of(62, *(f"x = 'w{v}'" for v in range(50)))
     assert known.total == 101
-    assert found.bucket.tolist()[:4] == [GAP + 1, 1, GAP + 2, 2]
+    assert found.bucket.tolist()[:4] == [GAP_FLAG + 1, 1, GAP_FLAG + 2, 2]
     assert found.many[0] == 51
-    assert found.bucket[-1] == GAP + 50
+    assert found.bucket[-1] == GAP_FLAG + 50
 
 
 def test_many_values_share_buckets():
@@ -143,14 +143,14 @@ def test_what_is_asked_is_whole_only_if_it_is_all_and_exact():
     )
     every = np.arange(len(whole.literals.domain), dtype=np.int32)
     known = spaces(whole.literals, every, 3)
-    ranges = read(whole.literals, known)
+    ranges = read_ranges(whole.literals, known)
     is_exact = np.ones(len(every), dtype=bool)
     is_exact[[p for p in every if whole.literals.low[whole.literals.start[p]] == 198]] = False  # b = 99
-    found, is_whole = asked(whole, ranges, is_exact, 6)
+    found, is_whole = find_requirements(whole, ranges, is_exact, 6)
     # Two on one attribute need the program; so does a clause of more than predicates, or that buckets do not tell.
     assert is_whole.tolist() == [True, True, False, False, True, False, False]
     assert np.diff(found.start).tolist() == [2, 3, 1, 0, 5, 1, 1]
-    assert np.diff(plain(found, 6).start).tolist() == [2, 1, 1, 0, 0, 1, 1]
+    assert np.diff(drop_clauses(found, 6).start).tolist() == [2, 1, 1, 0, 0, 1, 1]
     assert sorted(found.column[found.start[4] : found.start[5]].tolist()) == [6, 6, 14, 14, 16]
 
 
@@ -271,7 +271,7 @@ def test_values_in_gaps(spec):
     events += [{"a": 1, "x": [x, x + 0.5], "s": rng.choice(words), "y": 3} for x in values]
     cover, scan = tw.Index(spec).add_many(rules), tw.Index("scan").add_many(rules)
     cover.observe([{**event, "a": rng.randrange(1_000)} for event in events])  # so that all wait for a = 1
-    assert (cover._shard.engine._index.chunks.bucket >= GAP).sum() > 80
+    assert (cover._shard.engine._index.chunks.bucket >= GAP_FLAG).sum() > 80
     for event in events:
         assert cover.match(event) == scan.match(event), event
 

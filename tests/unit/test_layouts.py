@@ -12,10 +12,10 @@ import tellwhen as tw
 from support import first_seeds, settled, verify
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
-from tellwhen.engines.auto import choice
-from tellwhen.engines.auto.choice import BETTER, HOPELESS, WORTH_SECONDS, Timed
+from tellwhen.engines.auto import index_choice
 from tellwhen.engines.auto.engine import SETTLED_MIN
-from tellwhen.engines.auto.guess import guessed
+from tellwhen.engines.auto.guessed_events import guess_events
+from tellwhen.engines.auto.index_choice import SAMPLE_SPEEDUP_MIN, SPEEDUP_MIN, TRIAL_SECONDS_MIN, IndexTimer
 from tellwhen.engines.shared.calls import CallReader
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.testing.engine_checks import check_engine
@@ -48,17 +48,17 @@ def timed(monkeypatch, cover, graph, sample=None):
         asked.append("sample" if is_sample else "all")
         return (sample if is_sample else (cover, graph))[isinstance(reader, CallReader)]
 
-    monkeypatch.setattr(Timed, "_seconds", seconds)
+    monkeypatch.setattr(IndexTimer, "_seconds", seconds)
     return asked
 
 
 @pytest.mark.parametrize(
     ("cover", "graph", "is_graph"),
     [
-        (1.0, 1.0 / BETTER, True),
-        (1.0, 1.01 / BETTER, False),
+        (1.0, 1.0 / SPEEDUP_MIN, True),
+        (1.0, 1.01 / SPEEDUP_MIN, False),
         (1.0, 2.0, False),
-        (0.9 * WORTH_SECONDS, 0.0001 * WORTH_SECONDS, False),
+        (0.9 * TRIAL_SECONDS_MIN, 0.0001 * TRIAL_SECONDS_MIN, False),
     ],
 )
 def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
@@ -76,9 +76,11 @@ def test_a_small_segment_is_not_timed(monkeypatch):
     assert asked == []
 
 
-@pytest.mark.parametrize(("sample", "is_tried"), [(1.0 / HOPELESS - 0.01, True), (1.0 / HOPELESS + 0.01, False)])
+@pytest.mark.parametrize(
+    ("sample", "is_tried"), [(1.0 / SAMPLE_SPEEDUP_MIN - 0.01, True), (1.0 / SAMPLE_SPEEDUP_MIN + 0.01, False)]
+)
 def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_tried):
-    monkeypatch.setattr(choice, "SAMPLE", 1_000)
+    monkeypatch.setattr(index_choice, "SAMPLED_SLOTS", 1_000)
     asked = timed(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
     # Of this many different slots the sample has less than half.
     index = settled(tw.Index().add_many(rules(12_000)))
@@ -205,7 +207,7 @@ def test_a_removed_subscription_is_not_counted_as_pending():
 @pytest.mark.slow
 @pytest.mark.parametrize(("work", "is_graph"), [(ABEGen(total=20_000), True), (Targeting(), False)])
 def test_the_clock_decides(monkeypatch, work, is_graph):
-    monkeypatch.setattr(choice, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(index_choice, "TRIAL_SECONDS_MIN", 0.0)
     store, slots = stored(work, 20_000)
     engine = create("auto", store)
     engine.insert(slots)
@@ -220,7 +222,7 @@ def guess(*texts, count=64):
     index = tw.Index("scan").add_many(enumerate(texts))
     store = index._shard.store
     names = [(domain.attribute, domain.kind) for domain in store.attributes.domains]
-    events = guessed(store.snapshot(), np.arange(len(texts), dtype=np.int32), store.is_presence(), count)
+    events = guess_events(store.snapshot(), np.arange(len(texts), dtype=np.int32), store.is_presence(), count)
     found = []
     for begin, end in itertools.pairwise(events.start.tolist()):
         assert np.all(np.diff(events.domain[begin:end]) > 0)

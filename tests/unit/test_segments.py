@@ -14,7 +14,7 @@ import pytest
 
 import tellwhen as tw
 from support import set_thresholds, settled, verify
-from tellwhen.engines.auto.segments import RATIO, to_merge
+from tellwhen.engines.auto.segments import MERGE_RATIO, count_groups_to_merge
 from tellwhen.engines.auto.upkeep import Merge
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
@@ -37,7 +37,7 @@ def test_small_segments_are_merged_into_larger_ones():
         if i % 20 == 0:
             settled(index)
             found = sizes(index)
-            assert all(large >= RATIO * small for large, small in itertools.pairwise(found)), found
+            assert all(large >= MERGE_RATIO * small for large, small in itertools.pairwise(found)), found
             assert sum(found) + index.stats()["auto"]["pending"] == len(index) == i + 1
     check_matches(settled(index), known, [random_event(rng) for _ in range(20)])
     verify(index)
@@ -56,7 +56,7 @@ def test_small_segments_are_merged_into_larger_ones():
     ],
 )
 def test_what_is_merged(known, fresh, merged):
-    assert to_merge(known, fresh) == merged
+    assert count_groups_to_merge(known, fresh) == merged
 
 
 def test_nobody_waits_for_a_merge(held):

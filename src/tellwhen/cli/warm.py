@@ -18,8 +18,8 @@ from numba.core import event
 
 from tellwhen.compile.store import Store
 from tellwhen.engines import engines_supporting
-from tellwhen.engines.cover.build import build
-from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.cover.build import build_index
+from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.index import Index
 from tellwhen.language import Interval
@@ -87,7 +87,7 @@ def _exercise(engine: str) -> None:
 def _compile_batches() -> None:
     """What large batches on a large index call."""
     snapshot, nothing = Store().snapshot(), np.zeros(0, dtype=np.int32)
-    for reader in readers([Packed(build(snapshot, nothing, None))], Packed(snapshot)):
+    for reader in make_readers([Packed(build_index(snapshot, nothing, None))], Packed(snapshot)):
         reader.compile()
 
 

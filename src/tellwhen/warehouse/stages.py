@@ -27,8 +27,8 @@ from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.csr import gather
 from tellwhen.engines.cover.arrays import Lists
-from tellwhen.engines.cover.ranges import expected
-from tellwhen.engines.cover.terms import covered
+from tellwhen.engines.cover.ranges import estimate_mass
+from tellwhen.engines.cover.terms import choose_covers
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, LOWEST, NEVER, PROGRAM, Predicates
 from tellwhen.warehouse.kernels.routes import find_taking, shares_between, shares_united
@@ -80,7 +80,7 @@ def expected_shares(sample: Extract, domains: int, marginals: Marginals | None) 
     """Estimated as in the engine `cover`: from a profile of the events, or else guessed from the subscriptions."""
     literals = sample.literals
     known = spaces(literals, np.arange(len(literals.domain), dtype=np.int32), domains)
-    mass = expected(known, sample, marginals)
+    mass = estimate_mass(known, sample, marginals)
     start, kept, at = [0], [], []
     for domain in range(domains):
         first, end = known.cut_start[domain], known.cut_start[domain + 1]
@@ -134,7 +134,7 @@ class Stages(NamedTuple):
     def find(self, extract: Extract) -> Found:
         """The covers of subscriptions, and where these put them on the line."""
         literals = extract.literals
-        covers, _ = covered(extract, self.prices(literals))
+        covers, _ = choose_covers(extract, self.prices(literals))
         predicate = covers.predicate[: covers.start[-1]]
         some, domain, low, high, is_one = _stretches(Lists(covers.start, predicate), literals)
         at = self._taking(domain, low, high)
@@ -255,7 +255,7 @@ def _candidates(sample: Extract, shares: Shares) -> Iterator[tuple[I64, F64]]:
     predicate = sample.code[at]
     slots, domains, stretches = [np.repeat(which, np.diff(start))], [literals.domain[predicate]], [hull[predicate]]
     if (sample.kind == PROGRAM).any():
-        for lists in covered(sample, hull):
+        for lists in choose_covers(sample, hull):
             found = Lists(lists.start, lists.predicate[: lists.start[-1]])
             some, domain, low, high, is_one = _stretches(found, literals)
             mine = is_one & ~is_conjunction[some]

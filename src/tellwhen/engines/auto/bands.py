@@ -19,7 +19,7 @@ import numpy as np
 
 from tellwhen.compile.scores import Scores
 from tellwhen.containers.growing import Growing
-from tellwhen.engines.auto.segments import RATIO, Segment
+from tellwhen.engines.auto.segments import MERGE_RATIO, Segment
 from tellwhen.engines.base import NO_BITS
 from tellwhen.kernels.arrays import F64, I32, I64, U8
 
@@ -29,10 +29,10 @@ BAND_MIN = 2_048
 RAISED_MAX = 1_024
 """The most slots that are raised. Further ones raise the bound of their band, however much that is."""
 
-JUDGED_SHARE = 8
+DISORDER_CHECK_SHARE = 8
 """Whether the bands are still good is judged whenever an eighth of all scores have changed, or RAISED_MAX."""
 
-WORSE = 4
+REBUILD_RATIO = 4
 """New bands are made when finding the best takes four times as many slots as it would with them."""
 
 
@@ -43,17 +43,17 @@ class Band(NamedTuple):
     worth: float
 
 
-def banded(slots: I32, scores: Scores) -> list[Band]:
+def cut_bands(slots: I32, scores: Scores) -> list[Band]:
     """The slots, ascending, in bands; the largest first, which has the lowest scores."""
     if not len(slots):
         return []
     worth = scores.of(slots)
-    if len(slots) < RATIO * BAND_MIN or (worth == worth[0]).all():
+    if len(slots) < MERGE_RATIO * BAND_MIN or (worth == worth[0]).all():
         return [Band(slots, float(worth.max()))]
     order = np.lexsort((slots, -worth))
     bands, end = [], len(order)
     while end:
-        begin = end // RATIO if end // RATIO >= BAND_MIN else 0
+        begin = end // MERGE_RATIO if end // MERGE_RATIO >= BAND_MIN else 0
         bands.append(Band(np.sort(slots[order[begin:end]]), float(worth[order[begin]])))
         end = begin
     return bands
@@ -82,7 +82,7 @@ class Bounds:
             else:
                 now = scores.of(segment.slots)
                 is_risen = now > segment.worth
-                self.score[place], self.slot[place] = best_rank(segment.slots[~is_risen], now[~is_risen])
+                self.score[place], self.slot[place] = find_best_rank(segment.slots[~is_risen], now[~is_risen])
                 risen.append((place, segment.slots[is_risen], now[is_risen]))
         ordered = np.sort(self.score)
         above = np.searchsorted(ordered, self.score, side="right")
@@ -91,27 +91,31 @@ class Bounds:
             self.is_disordered, self._changed = before.is_disordered, before._changed
             gone = [segments[place].slots for place, *_ in risen]  # the raised ones of new segments are below
             kept = before.raised.view
-            self._raise(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
+            self._mark_raised(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
         for change in risen:
-            self._rise(*change)
+            self._raise_or_extend(*change)
 
-    def order(self) -> list[int]:
+    def list_best_first(self) -> list[int]:
         """The segments, that with the best bound first."""
         found: list[int] = np.lexsort((self.slot, -self.score)).tolist()
         return found
 
-    def rescored(self, slots: I32, scores: F64, known: Scores) -> None:
+    def update_scores(self, slots: I32, scores: F64, known: Scores) -> None:
         """These slots have new scores, as all slots are known to have now."""
         highest = scores.max(initial=-np.inf)
         for place, bound in enumerate(self.score.tolist()):
             if highest >= bound:
-                mine = self._above(place, slots, scores) if len(slots) > 1 else _member(self._segments[place], slots)
+                mine = (
+                    self._find_better(place, slots, scores)
+                    if len(slots) > 1
+                    else _find_first(self._segments[place], slots)
+                )
                 if len(mine):
-                    self._rise(place, slots[mine], scores[mine])
+                    self._raise_or_extend(place, slots[mine], scores[mine])
         self.changes = known.changes
         self._changed += len(slots)
-        if self._changed > max(RAISED_MAX, self._total // JUDGED_SHARE):
-            self.judge(known)
+        if self._changed > max(RAISED_MAX, self._total // DISORDER_CHECK_SHARE):
+            self.check_disorder(known)
         elif self.raised.count > RAISED_MAX // 4:
             self.is_disordered = True
 
@@ -119,7 +123,7 @@ class Bounds:
     def _total(self) -> int:
         return sum(len(segment.slots) for segment in self._segments)
 
-    def judge(self, scores: Scores) -> None:
+    def check_disorder(self, scores: Scores) -> None:
         """Are the bands still good?"""
         self._changed = 0
         self.is_disordered = self.raised.count > RAISED_MAX // 4 or self._is_costly(scores)
@@ -127,10 +131,10 @@ class Bounds:
     def _is_costly(self, scores: Scores) -> bool:
         """Must much more be matched for the best than if the bands were new?"""
         best = total = self._total
-        if total < RATIO * BAND_MIN:
+        if total < MERGE_RATIO * BAND_MIN:
             return False
-        while best // RATIO >= BAND_MIN:
-            best //= RATIO
+        while best // MERGE_RATIO >= BAND_MIN:
+            best //= MERGE_RATIO
         worth = np.concatenate([scores.of(segment.slots) for segment in self._segments])
         least = np.partition(worth, total - best)[total - best]  # of those that would be in the best band
         met = sum(
@@ -138,9 +142,9 @@ class Bounds:
             for segment, bound in zip(self._segments, self.score.tolist(), strict=True)
             if bound > least
         )
-        return met > WORSE * best
+        return met > REBUILD_RATIO * best
 
-    def _above(self, place: int, slots: I32, scores: F64) -> I64:
+    def _find_better(self, place: int, slots: I32, scores: F64) -> I64:
         """Which of the slots are in a segment, and have a better rank than its bound?"""
         score, slot, known = self.score[place], self.slot[place], self._segments[place].slots
         mine = ((scores > score) | ((scores == score) & (slots < slot))).nonzero()[0]
@@ -148,20 +152,20 @@ class Bounds:
         at[at == len(known)] = 0
         return mine[known[at] == slots[mine]]
 
-    def _rise(self, place: int, slots: I32, scores: F64) -> None:
+    def _raise_or_extend(self, place: int, slots: I32, scores: F64) -> None:
         """Slots of a segment, whose ranks are better than its bound, or not worse."""
         if not len(slots):
             return
         is_far = scores > self._limit[place]
         if self.raised.count + int(is_far.sum()) > RAISED_MAX:
             is_far[:] = False
-        self._raise(slots[is_far])
+        self._mark_raised(slots[is_far])
         if not is_far.all():
-            score, slot = best_rank(slots[~is_far], scores[~is_far])
+            score, slot = find_best_rank(slots[~is_far], scores[~is_far])
             if (score, -slot) > (self.score[place], -self.slot[place]):
                 self.score[place], self.slot[place] = score, slot
 
-    def _raise(self, slots: I32) -> None:
+    def _mark_raised(self, slots: I32) -> None:
         if not len(slots):
             return
         needed = (int(slots.max()) >> 3) + 1
@@ -174,14 +178,14 @@ class Bounds:
         self.raised.extend(slots)
 
 
-def _member(segment: Segment, slots: I32) -> list[int]:
+def _find_first(segment: Segment, slots: I32) -> list[int]:
     """[0] if the first of the slots is in a segment. A fifth of the time that arrays would take."""
     known = segment.slots
     at = known.searchsorted(slots[0])
     return [0] if at < len(known) and known[at] == slots[0] else []
 
 
-def best_rank(slots: I32, scores: F64) -> tuple[float, int]:
+def find_best_rank(slots: I32, scores: F64) -> tuple[float, int]:
     """The highest of the scores, and the lowest slot that has it."""
     if not len(slots):
         return -np.inf, 0

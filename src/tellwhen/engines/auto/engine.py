@@ -16,12 +16,24 @@ from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
 from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.reader import SegmentsReader
-from tellwhen.engines.auto.segments import Segment, facts, group_sizes, last_groups, restored, to_merge
-from tellwhen.engines.auto.upkeep import Merge, Settling
+from tellwhen.engines.auto.segments import (
+    Segment,
+    count_groups_to_merge,
+    count_last_segments,
+    count_slots_by_group,
+    describe_segments,
+    restore_segments,
+)
+from tellwhen.engines.auto.upkeep import IndexChoice, Merge
 from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.cover.postings import ABSENT, one_by_one, slots_by_domain, together
+from tellwhen.engines.cover.postings import (
+    ABSENT,
+    find_slots_by_domain,
+    find_slots_tested_singly,
+    find_slots_tested_together,
+)
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import pending_share
 from tellwhen.kernels.arrays import F64, I32
@@ -30,10 +42,10 @@ from tellwhen.kernels.jit import is_compiled
 PENDING_MAX = 256
 """A segment is made once more than this many subscriptions are pending, which are tested one by one."""
 
-UNCOMPILED_MAX = 2_048
+UNCOMPILED_PENDING_MAX = 2_048
 """The same while the kernels of `cover` are not compiled: a small index never has to wait for that."""
 
-CHOSEN, COVER, ATREE = range(3)
+FASTEST, COVER, ATREE = range(3)
 """Values of the option `layout`."""
 
 SETTLED_MIN = 1_024
@@ -42,7 +54,7 @@ SETTLED_MIN = 1_024
 UNCOMPILED_SETTLED_MIN = 16_384
 """The same while the kernels of `atree` are not compiled."""
 
-REST = 10
+REST_RATIO = 10
 """Where scores change all the time, at most a tenth of the time goes into new bands."""
 
 REMOVED_MIN = 64
@@ -58,7 +70,7 @@ class Auto(Engine):
     counts_candidates = True
     options: ClassVar[Mapping[str, Option]] = {
         "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
-        "layout": Option(CHOSEN, CHOSEN, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
+        "layout": Option(FASTEST, FASTEST, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
     }
 
     def __init__(self, source: Source, **given: int) -> None:
@@ -85,14 +97,14 @@ class Auto(Engine):
     def insert(self, slots: I32) -> None:
         self._pending.extend(slots)
         if len(slots) >= INDEX_AT_ONCE:
-            self._merge_now(self._to_merge())
+            self._merge_now(self._count_to_merge())
 
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
 
     def rescored(self, slots: I32, scores: F64, before: int) -> None:
         if self._bounds.changes == before:
-            self._bounds.rescored(slots, scores, self.source.scores)
+            self._bounds.update_scores(slots, scores, self.source.scores)
         else:  # an earlier change was interrupted
             self._bounds = Bounds(self._segments, self.source.scores)
 
@@ -103,7 +115,7 @@ class Auto(Engine):
         self.keep_up()
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
-        self._segments = tuple(segment.moved(moves) for segment in self._segments)
+        self._segments = tuple(segment.relabel(moves) for segment in self._segments)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         if self._merge is not None:
             self._merge.moves.extend(moves)
@@ -124,17 +136,17 @@ class Auto(Engine):
     # merging
 
     def is_due(self) -> bool:
-        return self._due() is not None or self._unsettled() is not None
+        return self._count_due() is not None or self._find_unsettled() is not None
 
     def upkeep(self) -> Upkeep | None:
-        count = self._due()
+        count = self._count_due()
         if count is not None:
             self._merge = self._new_merge(count)
             return self._merge
-        segment = self._unsettled()
-        return None if segment is None else Settling(self, segment, self.option["layout"] == ATREE)
+        segment = self._find_unsettled()
+        return None if segment is None else IndexChoice(self, segment, self.option["layout"] == ATREE)
 
-    def _unsettled(self) -> Segment | None:
+    def _find_unsettled(self) -> Segment | None:
         """A segment for which the faster index is to be found."""
         if self.option["layout"] == COVER:
             return None
@@ -144,7 +156,7 @@ class Auto(Engine):
             least = SETTLED_MIN if is_compiled(match_tree) else UNCOMPILED_SETTLED_MIN
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
-    def _due(self) -> int | None:
+    def _count_due(self) -> int | None:
         """How many of the last segments to merge with the pending slots; None if no merge is due."""
         total = len(self) + self._removed
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
@@ -152,17 +164,19 @@ class Auto(Engine):
         if self._bounds.is_disordered and time.monotonic() > self._rests_until:
             return len(self._segments)
         if self._pending.count > self._pending_max():
-            return self._to_merge()
+            return self._count_to_merge()
         return None
 
-    def _to_merge(self) -> int:
+    def _count_to_merge(self) -> int:
         """How many of the last segments to merge with the pending slots."""
-        return last_groups(self._segments, to_merge(group_sizes(self._segments), self._pending.count))
+        return count_last_segments(
+            self._segments, count_groups_to_merge(count_slots_by_group(self._segments), self._pending.count)
+        )
 
     def _pending_max(self) -> int:
         if self.option["pending"]:
             return self.option["pending"]
-        return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_MAX
+        return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_PENDING_MAX
 
     def _new_merge(self, count: int) -> Merge:
         snapshot = self.source.snapshot()
@@ -183,16 +197,16 @@ class Auto(Engine):
         self._merge = None
         is_recut = self._bounds.is_disordered
         kept = self._segments[: len(self._segments) - merge.count]
-        made = [segment.moved(merge.moves) if merge.moves else segment for segment in merge.result]
+        made = [segment.relabel(merge.moves) if merge.moves else segment for segment in merge.result]
         self._segments = (*kept, *made)
         self._pending = Growing(np.int32, self._pending.view[merge.pending :].copy())
         self._removed = self._count_removed()
         self._is_outdated = self._is_outdated and bool(kept)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         if merge.score_changes != self.source.scores.changes:
-            self._bounds.judge(self.source.scores)
+            self._bounds.check_disorder(self.source.scores)
         if is_recut:
-            self._rests_until = time.monotonic() + REST * merge.seconds
+            self._rests_until = time.monotonic() + REST_RATIO * merge.seconds
         return True
 
     def settle(self, before: Segment, after: Segment) -> bool:
@@ -212,13 +226,13 @@ class Auto(Engine):
         return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted, self._bounds)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        named = {"pending": self._pending.view, **facts(self._segments)}
+        named = {"pending": self._pending.view, **describe_segments(self._segments)}
         for segment in self._segments:
-            named |= segment.arrays()
+            named |= segment.name_arrays()
         return named
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        self._segments = tuple(restored(arrays))
+        self._segments = tuple(restore_segments(arrays))
         self._pending = Growing(np.int32, arrays["pending"])
         self._bounds = Bounds(self._segments, self.source.scores)
         self._removed = self._count_removed()
@@ -241,30 +255,30 @@ class Auto(Engine):
     def shares(self) -> list[Share]:
         found: dict[int, int] = {}
         snapshot = self.source.snapshot()
-        for index in self._covers():
-            for domain, slots in slots_by_domain(index).items():
+        for index in self._list_covers():
+            for domain, slots in find_slots_by_domain(index).items():
                 found[domain] = found.get(domain, 0) + len(alive(snapshot, slots))
         shares = [Share(count, "wait for", domain) for domain, count in found.items()]
-        at_once = sum(len(alive(snapshot, together(index))) for index in self._covers())
+        at_once = sum(len(alive(snapshot, find_slots_tested_together(index))) for index in self._list_covers())
         if at_once:
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
         shared = sum(len(alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
-            why = ", which is faster here" if self.option["layout"] == CHOSEN else ""
+            why = ", which is faster here" if self.option["layout"] == FASTEST else ""
             shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
         return shares + pending_share(len(alive(snapshot, self._pending.view)))
 
     def bands(self) -> list[tuple[int, float]]:
         bounds = self._bounds
-        return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.order()]
+        return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.list_best_first()]
 
     def always(self) -> I32:
         is_absent = self._is_often_absent()
-        found = [one_by_one(index, is_absent) for index in self._covers()]
+        found = [find_slots_tested_singly(index, is_absent) for index in self._list_covers()]
         slots = np.concatenate([self._pending.view[:0], *found])
         return np.sort(alive(self.source.snapshot(), slots))
 
-    def _covers(self) -> list[CoverIndex]:
+    def _list_covers(self) -> list[CoverIndex]:
         """The indexes of `cover` among those of the segments."""
         return [segment.packed.arrays for segment in self._segments if not segment.is_graph]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.auto.bands import Bounds
-from tellwhen.engines.auto.segments import Segment, all_readers
+from tellwhen.engines.auto.segments import Segment, make_segment_readers
 from tellwhen.engines.base import Counted, Reader, Tier
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
@@ -23,9 +23,9 @@ class SegmentsReader(Reader):
         self._parts: list[Reader] | None = None  # of the segments, for tiers
         self._ranked: tuple[int, list[Tier]] = -1, []  # the tiers, and after how many changes of scores
 
-    def _made(self) -> Reader:
+    def _make_reader(self) -> Reader:
         snapshot = Packed(self._snapshot)
-        found = all_readers(self._segments, snapshot, self._counted) if self._segments else []
+        found = make_segment_readers(self._segments, snapshot, self._counted) if self._segments else []
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
         self._reader = found[0] if len(found) == 1 else Union(found)
@@ -35,10 +35,10 @@ class SegmentsReader(Reader):
         counted, count = self._counted, len(events.single_valued)
         counted.events += count
         counted.candidates += count * len(self._pending)
-        return (self._reader or self._made()).match(events)
+        return (self._reader or self._make_reader()).match(events)
 
     def candidates(self, events: Events) -> int:
-        return (self._reader or self._made()).candidates(events)
+        return (self._reader or self._make_reader()).candidates(events)
 
     def tiers(self, changes: int) -> list[Tier]:
         bounds = self._bounds
@@ -49,12 +49,12 @@ class SegmentsReader(Reader):
             return found
         parts = self._parts
         if parts is None:  # not those that count candidates: a tier is not all
-            parts = self._parts = all_readers(self._segments, Packed(self._snapshot)) if self._segments else []
+            parts = self._parts = make_segment_readers(self._segments, Packed(self._snapshot)) if self._segments else []
         found = []
         apart = np.concatenate([self._pending, bounds.raised.view])
         if len(apart):
             found.append(Tier(Refiner(apart, self._snapshot), np.inf, 0))
-        for place in bounds.order():
+        for place in bounds.list_best_first():
             score, slot = float(bounds.score[place]), int(bounds.slot[place])
             found.append(Tier(parts[place], score, slot, bounds.is_raised))
         self._ranked = changes, found

@@ -20,14 +20,14 @@ from tellwhen.engines.atree.arrays import ATreeIndex
 from tellwhen.engines.atree.reader import reader
 from tellwhen.engines.base import Counted, Reader
 from tellwhen.engines.cover.arrays import CoverIndex
-from tellwhen.engines.cover.build import build
-from tellwhen.engines.cover.build import moved as moved_cuts
-from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.cover.build import build_index
+from tellwhen.engines.cover.build import relabel_index as moved_cuts
+from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.engines.shared.stabbing import moved
 from tellwhen.kernels.arrays import I32, Snapshot
 
-RATIO = 4
+MERGE_RATIO = 4
 """A group of segments is merged with all that is smaller once that exceeds a quarter of its size."""
 
 
@@ -51,7 +51,7 @@ class Segment(NamedTuple):
     """The same for those that were made together, and are merged together."""
 
     @classmethod
-    def of(cls, slots: I32, index: CoverIndex | ATreeIndex, like: Segment | None = None) -> Segment:
+    def create(cls, slots: I32, index: CoverIndex | ATreeIndex, like: Segment | None = None) -> Segment:
         """A new one, perhaps like another one in everything else."""
         kind = "cover" if isinstance(index, CoverIndex) else "atree"
         name = f"{kind}-{uuid.uuid4().hex}"
@@ -64,22 +64,22 @@ class Segment(NamedTuple):
         """Is its index that of `atree`?"""
         return isinstance(self.packed.arrays, ATreeIndex)
 
-    def moved(self, moves: Sequence[tuple[int, Moved]]) -> Segment:
+    def relabel(self, moves: Sequence[tuple[int, Moved]]) -> Segment:
         """The same after some domains were relabelled."""
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):
             index = index._replace(stabbing=moved(index.stabbing, moves))
         else:
             index = moved_cuts(index, moves)
-        return Segment.of(self.slots, index, like=self)
+        return Segment.create(self.slots, index, like=self)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def name_arrays(self) -> dict[str, np.ndarray]:
         """By name, to be saved."""
         named = {"slots": self.slots, **flatten(self.packed.arrays)}
         return {f"{self.name}.{name}": array for name, array in named.items()}
 
 
-def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
+def restore_segments(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     """The segments whose `arrays` were saved, in the order in which they were saved."""
     names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.partition("-")[0] in KINDS)
     found = []
@@ -90,7 +90,7 @@ def restored(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     return found
 
 
-def facts(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
+def describe_segments(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
     """What `restored` needs to know besides the arrays of each."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return {
@@ -99,7 +99,7 @@ def facts(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
     }
 
 
-def group_sizes(segments: Sequence[Segment]) -> list[int]:
+def count_slots_by_group(segments: Sequence[Segment]) -> list[int]:
     """Slots of every group, in the order of the segments."""
     found: dict[str, int] = {}
     for segment in segments:
@@ -107,34 +107,34 @@ def group_sizes(segments: Sequence[Segment]) -> list[int]:
     return list(found.values())
 
 
-def last_groups(segments: Sequence[Segment], count: int) -> int:
+def count_last_segments(segments: Sequence[Segment], count: int) -> int:
     """How many segments belong to the last `count` groups."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 
 
-def all_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
+def make_segment_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
     """A reader of each, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
-    of_covers = iter(readers(covers, snapshot, counted) if covers else [])
+    of_covers = iter(make_readers(covers, snapshot, counted) if covers else [])
     return [reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]
 
 
-def to_merge(sizes: list[int], fresh: int) -> int:
+def count_groups_to_merge(sizes: list[int], fresh: int) -> int:
     """How many of the last groups to merge with `fresh` new slots, given the sizes of all groups, descending."""
     merged = 0
-    while merged < len(sizes) and sizes[-1 - merged] < RATIO * fresh:
+    while merged < len(sizes) and sizes[-1 - merged] < MERGE_RATIO * fresh:
         fresh += sizes[-1 - merged]
         merged += 1
     return merged
 
 
-def built(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
+def build_segment(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
     """A segment of the slots, ready to be matched with."""
-    return ready(Segment.of(slots, build(snapshot, slots, marginals)), snapshot)
+    return compile_kernel(Segment.create(slots, build_index(snapshot, slots, marginals)), snapshot)
 
 
-def ready(segment: Segment, snapshot: Snapshot) -> Segment:
+def compile_kernel(segment: Segment, snapshot: Snapshot) -> Segment:
     """Compiles the kernel that matches, if necessary: otherwise the first match would have to wait for it."""
-    all_readers([segment], Packed(snapshot))[0].match(NO_EVENTS)
+    make_segment_readers([segment], Packed(snapshot))[0].match(NO_EVENTS)
     return segment

@@ -13,10 +13,10 @@ from tellwhen.compile.live_slots import alive
 from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.memory import give_back
 from tellwhen.engines.atree.build import build as build_graph
-from tellwhen.engines.auto.bands import banded
-from tellwhen.engines.auto.choice import EVENTS, Timed
-from tellwhen.engines.auto.guess import guessed
-from tellwhen.engines.auto.segments import Segment, built, ready
+from tellwhen.engines.auto.bands import cut_bands
+from tellwhen.engines.auto.guessed_events import guess_events
+from tellwhen.engines.auto.index_choice import TIMED_EVENTS, IndexTimer
+from tellwhen.engines.auto.segments import Segment, build_segment, compile_kernel
 from tellwhen.engines.base import INDEX_AT_ONCE, Upkeep
 from tellwhen.kernels.arrays import I32, Snapshot
 
@@ -43,10 +43,11 @@ class Merge(Upkeep):
         kept = np.sort(alive(self._snapshot, self._slots))
         begin = time.monotonic()
         self.score_changes = self._scores.changes
-        bands = banded(kept, self._scores)
+        bands = cut_bands(kept, self._scores)
         group = uuid.uuid4().hex
         self.result = [
-            built(self._snapshot, band.slots, self._marginals)._replace(worth=band.worth, group=group) for band in bands
+            build_segment(self._snapshot, band.slots, self._marginals)._replace(worth=band.worth, group=group)
+            for band in bands
         ]
         self.seconds = time.monotonic() - begin
         if len(self._slots) >= INDEX_AT_ONCE:
@@ -56,7 +57,7 @@ class Merge(Upkeep):
         return self._engine.adopt(self)
 
 
-class Settling(Upkeep):
+class IndexChoice(Upkeep):
     """Finds the index to keep for a segment: that of `cover`, which it has, or that of `atree`."""
 
     def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
@@ -64,7 +65,7 @@ class Settling(Upkeep):
         self._snapshot = engine.source.snapshot()
         typical = engine.source.typical()  # which changes with the store: what is needed of it is taken now
         self._marginals = typical.marginals_if_known(self._snapshot.domains)
-        self._events = between(typical.events, 0, min(EVENTS, len(typical.weight)))
+        self._events = between(typical.events, 0, min(TIMED_EVENTS, len(typical.weight)))
         self._is_presence = engine.source.is_presence()
         self.result: Segment
 
@@ -76,12 +77,12 @@ class Settling(Upkeep):
             graph = build_graph(snapshot, slots, marginals)
         elif len(slots):
             is_known = len(self._events.single_valued) > 0
-            events = self._events if is_known else guessed(snapshot, slots, self._is_presence, EVENTS)
-            graph = Timed(snapshot, marginals, events).faster_graph(slots, segment.packed)
+            events = self._events if is_known else guess_events(snapshot, slots, self._is_presence, TIMED_EVENTS)
+            graph = IndexTimer(snapshot, marginals, events).build_if_faster(slots, segment.packed)
         if graph is None:
             self.result = segment._replace(is_settled=True)
         else:
-            self.result = ready(Segment.of(slots, graph, like=segment._replace(is_settled=True)), snapshot)
+            self.result = compile_kernel(Segment.create(slots, graph, like=segment._replace(is_settled=True)), snapshot)
         give_back()
 
     def finish(self) -> bool:

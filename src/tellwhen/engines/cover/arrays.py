@@ -59,7 +59,7 @@ CHUNK_MIN = 24
 BUCKETS_MAX = 62
 """The most buckets of a domain."""
 
-GAP = 128
+GAP_FLAG = 128
 """Added to the bucket that follows a space which is itself in none: a *gap* between two that have buckets."""
 
 
@@ -136,7 +136,7 @@ CHAIN_HEAD, CHAIN_END, CHAIN_COLUMNS = range(3)
 PAGE_NEXT, PAGE_END, PAGE_COLUMNS = range(3)
 """Columns of a page that is full: the next one of its chain, -1 for none, and where it ends."""
 
-PAGE = 1024
+PAGE_SIZE = 1024
 """Elements of a page."""
 
 
@@ -189,8 +189,8 @@ class CutScratch(NamedTuple):
     left: I32
 
 
-class Conjuncts(NamedTuple):
-    """By term: the predicates that it asks for, with their columns (`kernels/asked.py`)."""
+class TermColumns(NamedTuple):
+    """By term: the predicates that it asks for, with their columns (`kernels/requirements.py`)."""
 
     start: I64
     column: I32

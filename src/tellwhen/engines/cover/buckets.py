@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.engines.cover.arrays import GAP
+from tellwhen.engines.cover.arrays import GAP_FLAG
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, U8
 
@@ -21,7 +21,7 @@ class Buckets(NamedTuple):
     down: NDArray[np.int16]  # and of the one before
 
 
-def bucketed(known: Spaces, mass: F64, most: int) -> Buckets:
+def build_buckets(known: Spaces, mass: F64, most: int) -> Buckets:
     """At most `most` buckets for a domain: one for each space if they suffice, else for each value, else equal shares.
 
     Values lie apart: between two neighbouring integers, or two strings that are asked for, there is a gap in which few
@@ -32,7 +32,7 @@ def bucketed(known: Spaces, mass: F64, most: int) -> Buckets:
     many = np.diff(known.cut_start) + 1
     origin = known.cut_start[:-1] + np.arange(domains)
     domain = np.repeat(np.arange(domains), many)
-    is_point, is_odd = points(known, origin, many)
+    is_point, is_odd = classify_spaces(known, origin, many)
     in_bucket = np.ones(len(domain), dtype=np.bool_)
     is_crowded, has_gaps = many > most, np.zeros(domains, dtype=np.bool_)
     for is_between in (is_point & is_odd, ~is_point):  # two integers; two strings
@@ -50,13 +50,13 @@ def bucketed(known: Spaces, mass: F64, most: int) -> Buckets:
     count = number[last] + in_bucket[last]
     return Buckets(
         count.astype(np.int32),
-        np.where(in_bucket, number, GAP + np.minimum(number, count[domain] - 1)).astype(np.uint8),
+        np.where(in_bucket, number, GAP_FLAG + np.minimum(number, count[domain] - 1)).astype(np.uint8),
         number.astype(np.int16),
         (number - ~in_bucket).astype(np.int16),
     )
 
 
-def points(known: Spaces, origin: I64, many: I64) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def classify_spaces(known: Spaces, origin: I64, many: I64) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """By space: is it a single point, and is the point that it begins with odd?"""
     begins, ends = np.full(known.total, LOWEST), np.full(known.total, HIGHEST)
     has_begin, has_end = np.ones(known.total, dtype=np.bool_), np.ones(known.total, dtype=np.bool_)

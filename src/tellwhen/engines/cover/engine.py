@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from tellwhen.engines.base import Option, Reader
 from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MEMBERS, CHUNK_MIN, CoverIndex
-from tellwhen.engines.cover.build import build
-from tellwhen.engines.cover.reader import readers
+from tellwhen.engines.cover.build import build_index
+from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.cover.verify import check_index
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
@@ -33,10 +33,10 @@ class Cover(BulkEngine):
     def _build(self) -> None:
         snapshot = self.source.snapshot()
         marginals = self.source.typical().marginals_if_known(snapshot.domains)
-        self._index = build(snapshot, self._built, marginals, self.option["chunk"], self.option["buckets"])
+        self._index = build_index(snapshot, self._built, marginals, self.option["chunk"], self.option["buckets"])
 
     def _index_reader(self, refiner: Refiner) -> Reader:
-        found = readers([Packed(self._index)], Packed(self.source.snapshot()))
+        found = make_readers([Packed(self._index)], Packed(self.source.snapshot()))
         return Union([*found, refiner]) if self._pending.count else found[0]
 
     def verify(self) -> None:

@@ -18,15 +18,14 @@ from tellwhen.engines.cover.arrays import (
     REST,
     REST_END,
     Chunks,
-    Conjuncts,
     Cut,
     CutScratch,
     Lists,
     Ranges,
+    TermColumns,
 )
 from tellwhen.engines.cover.buckets import Buckets
-from tellwhen.engines.cover.kernels.asked import GROUPS_MAX
-from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, size_bitmaps, write_chunks
+from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, write_bitmap_starts, write_chunks
 from tellwhen.engines.cover.kernels.chunks import (
     ALTERNATIVES_MAX,
     COLUMNS_MAX,
@@ -40,23 +39,24 @@ from tellwhen.engines.cover.kernels.chunks import (
 )
 from tellwhen.engines.cover.kernels.places import ALWAYS
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
-from tellwhen.engines.cover.terms import without
+from tellwhen.engines.cover.kernels.requirements import GROUPS_MAX
+from tellwhen.engines.cover.terms import drop_implied
 from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
 
 Flags = NDArray[np.bool_]
 
-OFTEN = 0.01
+FREQUENT_SHARE = 0.01
 """A term that is a candidate of more than this share of the events is better tested together with others, on all."""
 
-TOGETHER_MIN = 256
+SHARED_CHUNK_MIN = 256
 """The fewest terms with the same columns that are worth testing together on every event."""
 
 
-class Asked(NamedTuple):
+class Requirements(NamedTuple):
     """What terms ask for, and in which buckets it may be true."""
 
-    all: Conjuncts
-    plain: Conjuncts  # without clauses
+    all: TermColumns
+    plain: TermColumns  # without clauses
     is_whole: Flags  # by term: is that all there is to it, and do buckets tell it exactly?
     masks: U64  # by predicate: a bit for every bucket that it may be true of
     span: int  # of the columns of a group
@@ -66,14 +66,14 @@ class Asked(NamedTuple):
         """By term: does it ask for clauses?"""
         return np.diff(self.all.start) > np.diff(self.plain.start)
 
-    def without(self, known_true: I32) -> Asked:
+    def without(self, known_true: I32) -> Requirements:
         """Without the predicates that are true of every event that finds the term."""
         return self._replace(
-            all=without(self.all, known_true, self.span), plain=without(self.plain, known_true, self.span)
+            all=drop_implied(self.all, known_true, self.span), plain=drop_implied(self.plain, known_true, self.span)
         )
 
 
-def cut(asked: Asked, prices: F64, buckets: Buckets, cluster_start: I64, terms: I32, least: int) -> Cut:
+def cut_clusters(asked: Requirements, prices: F64, buckets: Buckets, cluster_start: I64, terms: I32, least: int) -> Cut:
     """Cut clusters into chunks of at least `least` terms."""
     known = (GROUPS_MAX + 1) * asked.span
     most = len(terms) // least + len(terms) // CHUNK_MEMBERS + 1
@@ -93,8 +93,8 @@ def cut(asked: Asked, prices: F64, buckets: Buckets, cluster_start: I64, terms: 
     return Cut(order, chunks[:made], columns[:put], span, buckets.many)
 
 
-def together(
-    keys: I64, terms: I32, covers: Lists, prices: F64, asked: Asked, buckets: Buckets, known_true: I32
+def move_clause_terms(
+    keys: I64, terms: I32, covers: Lists, prices: F64, asked: Requirements, buckets: Buckets, known_true: I32
 ) -> tuple[I64, I32]:
     """Move terms with clauses on few domains to the cluster that every event opens, where they are tested together.
 
@@ -104,10 +104,10 @@ def together(
     """
     owner = np.repeat(np.arange(len(known_true)), np.diff(covers.start))
     often = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], len(known_true))
-    some = np.flatnonzero(asked.has_clauses & (often > OFTEN)).astype(np.int32)
-    if len(some) < TOGETHER_MIN:
+    some = np.flatnonzero(asked.has_clauses & (often > FREQUENT_SHARE)).astype(np.int32)
+    if len(some) < SHARED_CHUNK_MIN:
         return keys, terms
-    order, chunks, *_ = cut(asked, prices, buckets, np.array([0, len(some)]), some, TOGETHER_MIN)
+    order, chunks, *_ = cut_clusters(asked, prices, buckets, np.array([0, len(some)]), some, SHARED_CHUNK_MIN)
     is_together = np.zeros(len(known_true), dtype=np.bool_)
     for begin, end, *_, is_plain in chunks.tolist():
         if not is_plain:
@@ -120,12 +120,12 @@ def together(
     return keys[by_key], np.concatenate([moved, terms[stays]])[by_key]
 
 
-def chunked(
-    asked: Asked, prices: F64, negated: U8, buckets: Buckets, cluster_start: I64, terms: I32, chunk_min: int
+def lay_out_chunks(
+    asked: Requirements, prices: F64, negated: U8, buckets: Buckets, cluster_start: I64, terms: I32, chunk_min: int
 ) -> tuple[I32, I64Matrix, Chunks, Flags, Flags]:
     """The terms of all postings in their new order, the clusters, their chunks, which postings are in none, and which
     are in one whose bitmaps decide them."""
-    made = cut(asked, prices, buckets, cluster_start, terms, chunk_min)
+    made = cut_clusters(asked, prices, buckets, cluster_start, terms, chunk_min)
     order, chunks = made.order, made.chunks
     members = chunks[:, CUT_END] - chunks[:, CUT_BEGIN]
     is_decided = np.zeros(len(order), dtype=np.bool_)
@@ -134,7 +134,7 @@ def chunked(
     is_decided[inside] = asked.is_whole[order[inside]] & is_told
 
     bitmap_start = np.empty(len(chunks) + 1, dtype=np.int64)
-    size_bitmaps(made, bitmap_start)
+    write_bitmap_starts(made, bitmap_start)
     bits = np.empty(bitmap_start[-1], dtype=np.uint64)
     known = (GROUPS_MAX + 1) * asked.span
     scratch = np.empty(known, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64)
@@ -155,7 +155,7 @@ def chunked(
     return order, clusters, Chunks(words, bits, buckets.bucket), is_rest, is_decided
 
 
-def all_programs(
+def write_all_programs(
     extract: Extract, short: Extract, ranges: Ranges, prices: F64, terms: I32, is_rest: Flags, is_decided: Flags
 ) -> tuple[I64, I32]:
     """By posting: where its program begins, -1 if it needs none; and the words of all programs.
@@ -163,15 +163,15 @@ def all_programs(
     In a chunk it is the `short` one, which has only the tests that bitmaps leave open.
     """
     in_chunk = ~is_rest & ~is_decided
-    shared, lists = shared_lists(ranges)
-    whole, whole_words = programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
+    shared, lists = write_shared_lists(ranges)
+    whole, whole_words = write_some_programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
     base = len(lists) + len(whole_words)
-    rest, rest_words = programs(short, ranges, prices, terms[in_chunk], shared, base)
+    rest, rest_words = write_some_programs(short, ranges, prices, terms[in_chunk], shared, base)
     program = np.where(is_rest, len(lists) + whole[terms], np.where(in_chunk, base + rest[terms], -1))
     return program, np.concatenate([lists, whole_words, rest_words])
 
 
-def shared_lists(ranges: Ranges) -> tuple[I64, I32]:
+def write_shared_lists(ranges: Ranges) -> tuple[I64, I32]:
     """By predicate: where its list begins, -1 if it is not shared; and the words of all shared lists."""
     many = np.diff(ranges.start)
     lengths = np.where(many > NEAR_MAX, 2 * many, 0)
@@ -181,7 +181,9 @@ def shared_lists(ranges: Ranges) -> tuple[I64, I32]:
     return shared, words
 
 
-def programs(extract: Extract, ranges: Ranges, prices: F64, owners: I32, shared: I64, base: int) -> tuple[I64, I32]:
+def write_some_programs(
+    extract: Extract, ranges: Ranges, prices: F64, owners: I32, shared: I64, base: int
+) -> tuple[I64, I32]:
     """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order.
 
     The words will begin at `base` in the index.

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.engines.cover.arrays import VARIANT_COLUMNS, Access, Conjuncts, Lists, Ranges
-from tellwhen.engines.cover.kernels.places import ALWAYS, NODE_BITS, VARIANT_BITS, place
+from tellwhen.engines.cover.arrays import VARIANT_COLUMNS, Access, Lists, Ranges, TermColumns
+from tellwhen.engines.cover.kernels.places import ALWAYS, NODE_BITS, VARIANT_BITS, write_keys
 from tellwhen.engines.cover.kernels.regroup import regroup
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import F64, I32, I64, NEVER, U8
 
 
-def placed(covers: Lists, ranges: Ranges, is_apart: np.ndarray, cut_start: I64, kind: U8) -> tuple[I64, I32]:
+def place_terms(covers: Lists, ranges: Ranges, is_apart: np.ndarray, cut_start: I64, kind: U8) -> tuple[I64, I32]:
     """The keys of all postings, ascending, and the subscription of each."""
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    count = place(covers, ranges, is_apart, cut_start, *nothing)
+    count = write_keys(covers, ranges, is_apart, cut_start, *nothing)
     keys, owners = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int32)
-    place(covers, ranges, is_apart, cut_start, keys, owners)
+    write_keys(covers, ranges, is_apart, cut_start, keys, owners)
     order = np.argsort(keys, kind="stable")
     order = order[kind[owners[order]] != NEVER]
     return keys[order], owners[order]
 
 
-def implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
+def find_implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
     """By term: a predicate that is true whenever the term is found; -1 if there is none.
 
     That is so if it is the whole cover, and waits on nodes of exactly its own spaces.
@@ -38,8 +38,8 @@ def implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
     return found
 
 
-def regrouped(
-    keys: I64, terms: I32, conjunct: Conjuncts, ranges: Ranges, known: Spaces, mass: F64, known_true: I32
+def regroup_terms(
+    keys: I64, terms: I32, conjunct: TermColumns, ranges: Ranges, known: Spaces, mass: F64, known_true: I32
 ) -> tuple[I64, I32]:
     """Move terms of small clusters together; returns the keys and terms of all postings. Changes `known_true`."""
     size = 1 << max(10, int(8 * len(known_true)).bit_length())
@@ -58,7 +58,7 @@ def regrouped(
     return keys[order], terms[order]
 
 
-def clustered(keys: I64, domains: int) -> tuple[Access, I64]:
+def build_access(keys: I64, domains: int) -> tuple[Access, I64]:
     """How an event finds the clusters of ascending keys, and where the postings of each cluster begin."""
     key, first = np.unique(keys, return_index=True)
     has_always = int(len(key) > 0 and key[0] == ALWAYS)

@@ -14,50 +14,52 @@ ABSENT = 0
 """On a domain of presence: the point of events without the attribute."""
 
 
-def slots_by_domain(index: CoverIndex) -> dict[int, I32]:
+def find_slots_by_domain(index: CoverIndex) -> dict[int, I32]:
     """By domain: the slots that wait on its nodes. A slot may wait on several."""
     found: dict[int, list[I64]] = {}
-    for domain, variant in _variants(index):
+    for domain, variant in _iterate_variants(index):
         clusters = index.access.cluster[variant[TABLE] : variant[TABLE] + variant[NODES]]
         found.setdefault(domain, []).append(clusters[clusters >= 0].astype(np.int64))
-    return {domain: _slots(index, np.concatenate(clusters)) for domain, clusters in found.items()}
+    return {domain: _find_slots(index, np.concatenate(clusters)) for domain, clusters in found.items()}
 
 
-def together(index: CoverIndex) -> I32:
+def find_slots_tested_together(index: CoverIndex) -> I32:
     """The slots in the chunks that are tested on every event."""
-    return _distinct(index.postings.slot[: index.clusters[0, REST]])
+    return _decode_slots(index.postings.slot[: index.clusters[0, REST]])
 
 
-def one_by_one(index: CoverIndex, is_absent: NDArray[np.bool_]) -> I32:
+def find_slots_tested_singly(index: CoverIndex, is_absent: NDArray[np.bool_]) -> I32:
     """The slots that are tested one by one on every event: those in the cluster that every event opens, but in no
     chunk, and those that wait for the absence of an attribute that most events lack: is_absent[domain]."""
     clusters = []
-    for domain, variant in _variants(index):
+    for domain, variant in _iterate_variants(index):
         if is_absent[domain]:
             cuts = index.cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
             absent = int(np.searchsorted(cuts, ABSENT, side="right"))
             node = ((absent + variant[HALF]) >> variant[LEVEL]) - variant[NODE_FIRST]
             if 0 <= node < variant[NODES]:
                 clusters.append(int(index.access.cluster[variant[TABLE] + node]))
-    waiting = _slots(index, np.array([cluster for cluster in clusters if cluster >= 0], dtype=np.int64))
-    return np.union1d(_distinct(index.postings.slot[index.clusters[0, REST] : index.clusters[0, REST_END]]), waiting)
+    waiting = _find_slots(index, np.array([cluster for cluster in clusters if cluster >= 0], dtype=np.int64))
+    return np.union1d(
+        _decode_slots(index.postings.slot[index.clusters[0, REST] : index.clusters[0, REST_END]]), waiting
+    )
 
 
-def _variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
+def _iterate_variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
     start = index.access.variant_start
     for domain in np.flatnonzero(np.diff(start)).tolist():
         for variant in index.access.variants[start[domain] : start[domain + 1]]:
             yield domain, variant
 
 
-def _slots(index: CoverIndex, clusters: I64) -> I32:
+def _find_slots(index: CoverIndex, clusters: I64) -> I32:
     """The distinct slots in some clusters: the postings of one end where those of the next begin."""
     end = index.clusters[:, REST_END]
     begin = np.concatenate([[0], end[:-1]])
     is_wanted = np.zeros(len(end), dtype=np.bool_)
     is_wanted[clusters] = True
-    return _distinct(index.postings.slot[np.repeat(is_wanted, end - begin)])
+    return _decode_slots(index.postings.slot[np.repeat(is_wanted, end - begin)])
 
 
-def _distinct(slot: I32) -> I32:
+def _decode_slots(slot: I32) -> I32:
     return np.unique(np.where(slot < 0, -1 - slot, slot))

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import Ranges
-from tellwhen.engines.cover.kernels.places import read_ranges
+from tellwhen.engines.cover.kernels.places import write_ranges
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import F64, I64, Predicates
 
@@ -15,17 +15,17 @@ LEAST_SHARE = 1e-9
 """The share of the events that is assumed for a space in which none was seen."""
 
 
-def read(predicates: Predicates, known: Spaces) -> Ranges:
+def read_ranges(predicates: Predicates, known: Spaces) -> Ranges:
     """The predicates as ranges of spaces."""
     start = np.zeros(len(predicates.domain) + 1, dtype=np.int64)
     empty = np.zeros(0, dtype=np.int32)
-    count = read_ranges(predicates, known.first, known.last, known.cut_start, start, empty, empty)
+    count = write_ranges(predicates, known.first, known.last, known.cut_start, start, empty, empty)
     first, last = np.empty((2, count), dtype=np.int32)
-    read_ranges(predicates, known.first, known.last, known.cut_start, start, first, last)
+    write_ranges(predicates, known.first, known.last, known.cut_start, start, first, last)
     return Ranges(predicates.domain, predicates.every, start, first, last)
 
 
-def expected(known: Spaces, extract: Extract, marginals: Marginals | None) -> F64:
+def estimate_mass(known: Spaces, extract: Extract, marginals: Marginals | None) -> F64:
     """The cumulative share of the events that is expected in the spaces: mass[b] - mass[a] in spaces a to b - 1.
 
     Without a profile, a domain that few ask for is assumed to be one that few events carry, and its spaces to be
@@ -40,14 +40,14 @@ def expected(known: Spaces, extract: Extract, marginals: Marginals | None) -> F6
     else:
         owner = np.repeat(np.arange(domains), np.diff(marginals.start))
         inside = np.zeros(len(domain))
-        at = located(known, owner, marginals.point)
+        at = locate_points(known, owner, marginals.point)
         np.add.at(inside, at, marginals.share)
         rest = np.maximum(0.0, marginals.carried - np.bincount(owner, marginals.share, domains))
         share = inside + (rest / many)[domain] + LEAST_SHARE
     return np.concatenate([[0.0], np.cumsum(share)])
 
 
-def located(known: Spaces, domain: I64, point: I64) -> I64:
+def locate_points(known: Spaces, domain: I64, point: I64) -> I64:
     """The space of each point; points of one domain are ascending neighbours."""
     found = np.empty(len(point), dtype=np.int64)
     begin = np.searchsorted(domain, np.arange(len(known.cut_start)))

@@ -12,8 +12,8 @@ from tellwhen.engines.cover.arrays import (
     CHAINS,
     CHUNK_HEADER,
     CHUNK_WORDS,
-    PAGE,
     PAGE_COLUMNS,
+    PAGE_SIZE,
     VISIT_COLUMNS,
     BatchScratch,
     CoverIndex,
@@ -34,7 +34,7 @@ VISITS_MIN, STAGED_MIN = 1 << 20, 1 << 23
 """Visits, and elements of pages, that a block has room for."""
 
 
-SAMPLE = 16
+SAMPLED_EVENTS = 16
 """Events of a batch that tell how many bitmaps they read."""
 
 
@@ -54,10 +54,10 @@ class CoverReader(Reader):
         """Do the events of a block probably read every bitmap more than once?"""
         index = self._call.index
         scratch = self._call.take(events)
-        count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLE)))
+        count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLED_EVENTS)))
         give(scratch)
         block = min(self._rows, len(events.single_valued))
-        return bool(count * block * CHUNK_WORDS > SAMPLE * len(index.arrays.chunks.bits))
+        return bool(count * block * CHUNK_WORDS > SAMPLED_EVENTS * len(index.arrays.chunks.bits))
 
     def compile(self) -> None:
         """Compile the kernels of both ways."""
@@ -69,7 +69,7 @@ class CoverReader(Reader):
         return self._call.effort(events)[0]
 
 
-def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[CoverReader]:
+def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[CoverReader]:
     """A reader for each. They ask for scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]
@@ -107,7 +107,7 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None
     @cache
     def batch_sizes(entries: int) -> BatchScratch:
         # Whatever the postings of one event, they fit: every page but the last of a chain has fewer than 64 free.
-        pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE) // PAGE
+        pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
         found: BatchScratch = sizes_of(
             BatchScratch,
             cover=sizes(entries, rows),
@@ -116,7 +116,7 @@ def readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None
             visits=VISIT_COLUMNS * max(VISITS_MIN, clusters + 1),
             chains=CHAINS * CHAIN_COLUMNS * rows,
             pages=PAGE_COLUMNS * pages,
-            staged=PAGE * pages,
+            staged=PAGE_SIZE * pages,
             used=1,
         )
         return found

@@ -22,10 +22,10 @@ from tellwhen.engines.cover.arrays import (
     CHUNKS_END,
     DECIDED,
     MEMBERS,
-    PAGE,
     PAGE_COLUMNS,
     PAGE_END,
     PAGE_NEXT,
+    PAGE_SIZE,
     POSTING,
     UNDECIDED,
     VISIT_COLUMNS,
@@ -36,7 +36,7 @@ from tellwhen.engines.cover.arrays import (
     CoverScratch,
 )
 from tellwhen.engines.cover.kernels.match import find_guarded, open_clusters, test_candidates
-from tellwhen.engines.cover.kernels.members import find_chunks, has_enough, next_chunk, rule_out
+from tellwhen.engines.cover.kernels.members import find_chunks, has_enough_columns, locate_next_chunk, rule_out_members
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.bits import bitmap_words, lowest_bit
@@ -52,26 +52,26 @@ FIRST_BLOCK = 32
 
 
 @inline
-def chain_of(row, kind):
+def locate_chain(row, kind):
     """Where the chain of a kind begins in `chains`."""
     return CHAIN_COLUMNS * (CHAINS * row + kind)
 
 
 @inline
-def room(batch, chain):
+def reserve_room(batch, chain):
     """Where to stage up to 64 elements more; -1 if all pages are in use."""
     page, at = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
-    if page >= 0 and at + ROOM <= (page + 1) * PAGE:
+    if page >= 0 and at + ROOM <= (page + 1) * PAGE_SIZE:
         return at
     fresh = batch.used[0]
-    if PAGE * (fresh + 1) > batch.staged.size:
+    if PAGE_SIZE * (fresh + 1) > batch.staged.size:
         return np.int64(-1)
     if page >= 0:
         batch.pages[PAGE_COLUMNS * page + PAGE_END] = at
     batch.pages[PAGE_COLUMNS * fresh + PAGE_NEXT] = page
     batch.chains[chain + CHAIN_HEAD] = fresh
     batch.used[0] = fresh + 1
-    return fresh * PAGE
+    return fresh * PAGE_SIZE
 
 
 @inline
@@ -95,9 +95,9 @@ def note_visits(index, clusters, row, batch, met, visit):
 @inline
 def stage_guarded(candidates, row, batch):
     """Stage the first of scratch.candidates; returns whether there was room."""
-    chain = chain_of(row, UNDECIDED)
+    chain = locate_chain(row, UNDECIDED)
     for first in range(0, candidates, ROOM):
-        at = room(batch, chain)
+        at = reserve_room(batch, chain)
         if at < 0:
             return False
         for c in range(first, min(candidates, first + ROOM)):
@@ -117,7 +117,9 @@ def open_block(index, events, first, end, batch):
         row = e - first
         if visit + index.clusters.shape[0] > batch.visits.size // VISIT_COLUMNS:
             return e, met
-        batch.chains[chain_of(row, DECIDED) + CHAIN_HEAD] = batch.chains[chain_of(row, UNDECIDED) + CHAIN_HEAD] = -1
+        batch.chains[locate_chain(row, DECIDED) + CHAIN_HEAD] = batch.chains[
+            locate_chain(row, UNDECIDED) + CHAIN_HEAD
+        ] = -1
         open_spaces(index, events, e, scratch, row * domains)
         clusters = open_clusters(index, events, e, scratch)
         met, visit = note_visits(index, clusters, row, batch, met, visit)
@@ -131,8 +133,8 @@ def open_block(index, events, first, end, batch):
 @inline
 def stage_word(members, posting, is_slot, is_sure, row, index, batch):
     """Stage the postings whose bits are set, or their slots; returns whether there was room."""
-    chain = chain_of(row, DECIDED if is_slot else UNDECIDED)
-    at = room(batch, chain)
+    chain = locate_chain(row, DECIDED if is_slot else UNDECIDED)
+    at = reserve_room(batch, chain)
     if at < 0:
         return False
     slots, first, staged = index.postings.slot, np.uint64(posting), batch.staged
@@ -156,9 +158,9 @@ def stage_chunk(chunk, visit, index, batch):
     while visit != 0:
         row = np.int64(batch.visits[VISIT_COLUMNS * (visit - 1) + VISIT_ROW])
         visit = np.int64(batch.visits[VISIT_COLUMNS * (visit - 1) + VISIT_NEXT])
-        if not has_enough(chunk, records, scratch, row * domains):
+        if not has_enough_columns(chunk, records, scratch, row * domains):
             continue
-        any_left, is_sure = rule_out(chunk, index, scratch, row * domains)
+        any_left, is_sure = rule_out_members(chunk, index, scratch, row * domains)
         if not any_left:
             continue
         for w in range(words):
@@ -183,7 +185,7 @@ def stage_chunks(index, batch, met):
         chunk, end = index.clusters[cluster, CHUNK], index.clusters[cluster, CHUNKS_END]
         while chunk < end and has_room:
             has_room = stage_chunk(chunk, visit, index, batch)
-            chunk = next_chunk(index.chunks.words, chunk)
+            chunk = locate_next_chunk(index.chunks.words, chunk)
     return has_room
 
 
@@ -191,13 +193,13 @@ def stage_chunks(index, batch, met):
 def write_decided(row, snapshot, batch, out, written):
     """Write the slots that are staged for an event; returns the new end of the output, or -1 if it is full."""
     stamps, staged, is_clean = batch.cover.stamps, batch.staged, snapshot.removed == 0
-    chain = chain_of(row, DECIDED)
+    chain = locate_chain(row, DECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     while page >= 0:
-        if end - page * PAGE > out.slot.size - written:
+        if end - page * PAGE_SIZE > out.slot.size - written:
             return np.int64(-1)
-        batch.cover.effort[0] += end - page * PAGE
-        for i in range(np.uint64(page * PAGE), np.uint64(end)):
+        batch.cover.effort[0] += end - page * PAGE_SIZE
+        for i in range(np.uint64(page * PAGE_SIZE), np.uint64(end)):
             slot = staged[i]
             if is_clean and slot >= 0:
                 out.slot[np.uint64(written)] = slot
@@ -212,11 +214,11 @@ def write_decided(row, snapshot, batch, out, written):
 @inline
 def read_undecided(row, batch):
     """List the candidates that are staged for an event; returns how many."""
-    chain = chain_of(row, UNDECIDED)
+    chain = locate_chain(row, UNDECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     count = np.int64(0)
     while page >= 0:
-        for i in range(page * PAGE, end):
+        for i in range(page * PAGE_SIZE, end):
             batch.cover.candidates[count] = batch.staged[i]
             count += 1
         page = np.int64(batch.pages[PAGE_COLUMNS * page + PAGE_NEXT])
@@ -251,7 +253,7 @@ def count_bitmaps(index, scratch, events):
         open_spaces(index, events, e, scratch, 0)
         chunks = find_chunks(index, scratch, open_clusters(index, events, e, scratch))
         for c in range(chunks):
-            count += next_chunk(index.chunks.words, scratch.chunks[c]) - scratch.chunks[c] - CHUNK_HEADER
+            count += locate_next_chunk(index.chunks.words, scratch.chunks[c]) - scratch.chunks[c] - CHUNK_HEADER
         close_spaces(index, events, e, scratch)
         close_bitmaps(index, events, e, scratch, 0)
     return count
@@ -262,7 +264,7 @@ def match_batch(index, snapshot, scratch, events, out, event):
     """As `match_cover`."""
     index, snapshot = unpack(index, CoverIndex), unpack(snapshot, Snapshot)
     batch, events, out = unpack(scratch, BatchScratch), borrow(events, Events), borrow(out, Matches)
-    domains, count, pages = index.cut_start.size - 1, events.single_valued.size, batch.staged.size // PAGE
+    domains, count, pages = index.cut_start.size - 1, events.single_valued.size, batch.staged.size // PAGE_SIZE
     most = min(batch.chains.size // (CHAINS * CHAIN_COLUMNS), batch.cover.bitmap.size // max(domains, 1))
     size = min(most, FIRST_BLOCK)
     while event < count:

@@ -27,30 +27,30 @@ from tellwhen.kernels.jit import inline, kernel
 
 
 @inline
-def bounds(chunks, c):
+def read_bounds(chunks, c):
     """Of chunk c: its first term and where its terms end, its first column and how many it has."""
     return chunks[c, CUT_BEGIN], chunks[c, CUT_END], chunks[c, CUT_COLUMN], chunks[c, CUT_COLUMNS]
 
 
 @inline
-def group_bitmaps(columns, k, first, span):
+def count_group_bitmaps(columns, k, first, span):
     """Bitmaps before those of column k: one if it is the first of a clause."""
     group = columns[k] // span
     return 1 if group > 0 and (k == first or columns[k - 1] // span != group) else 0
 
 
 @kernel
-def size_bitmaps(cut, bitmap_start):
+def write_bitmap_starts(cut, bitmap_start):
     """Where the bitmaps of every chunk begin."""
     _, chunks, columns, span, buckets = cut
     total = 0
     for c in range(chunks.shape[0]):
-        begin, end, first, many = bounds(chunks, c)
+        begin, end, first, many = read_bounds(chunks, c)
         words = bitmap_words(end - begin)
         bitmap_start[c] = total
         total += words
         for k in range(first, first + many):
-            total += (group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
+            total += (count_group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
     bitmap_start[chunks.shape[0]] = total
 
 
@@ -65,13 +65,13 @@ def fill_bitmaps(cut, bitmap_start, asked, plain, is_decided, masks, scratch, bi
     position, base = scratch
     one = np.uint64(1)
     for c in range(chunks.shape[0]):
-        begin, end, first, many = bounds(chunks, c)
+        begin, end, first, many = read_bounds(chunks, c)
         words = bitmap_words(end - begin)
         at = bitmap_start[c] + words
         bits[bitmap_start[c] : at] = ~np.uint64(0)
         for k in range(first, first + many):
             group = columns[k] // span
-            if group_bitmaps(columns, k, first, span):
+            if count_group_bitmaps(columns, k, first, span):
                 base[group] = at
                 bits[at : at + words] = ~np.uint64(0)
                 at += words
@@ -103,7 +103,7 @@ def fill_bitmaps(cut, bitmap_start, asked, plain, is_decided, masks, scratch, bi
 
 
 @kernel
-def find_masks(ranges, cut_start, up, down, masks, is_exact):
+def write_masks(ranges, cut_start, up, down, masks, is_exact):
     """By predicate: the buckets that it may be true of, as bits, and whether that is exact.
 
     up[x] is the bucket of space x or, where that is in none, of the next space that is; down[x] that of the one before.
@@ -137,7 +137,7 @@ def write_chunks(cut, bitmap_start, asked, plain_start, negated, is_mixed, words
     asked_start, asked_column, predicate = asked
     at = 0
     for c in range(chunks.shape[0]):
-        begin, end, first, many = bounds(chunks, c)
+        begin, end, first, many = read_bounds(chunks, c)
         offset[c] = at
         fewest = many
         for m in range(begin, end):
@@ -151,7 +151,7 @@ def write_chunks(cut, bitmap_start, asked, plain_start, negated, is_mixed, words
         bitmap = must = 0
         for k in range(first, first + many):
             group, column = columns[k] // span, columns[k] % span
-            bitmap += group_bitmaps(columns, k, first, span)
+            bitmap += count_group_bitmaps(columns, k, first, span)
             flag = np.int64(1) if group > 0 and is_mixed[columns[k]] else np.int64(0)
             words[at] = np.int64(group) << GROUP_SHIFT | (BITMAP_SPAN * (np.int64(column) + flag) + bitmap)
             bitmap += buckets[column >> 1] + 1

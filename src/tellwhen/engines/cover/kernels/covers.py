@@ -102,7 +102,7 @@ def cover_conjunction(code, start, end, prices, banned, out, written):
 
 
 @kernel
-def find_covers(subscriptions, prices, nodes, roots, price, chosen, banned, covers, guards):
+def write_covers(subscriptions, prices, nodes, roots, price, chosen, banned, covers, guards):
     """The cover and the guard of every subscription: `covers` and `guards` are (start, predicate).
 
     One without a cover, which every event must be tested against, has an empty one; so has one without a guard.

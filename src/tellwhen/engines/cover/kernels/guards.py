@@ -23,7 +23,7 @@ LISTED_MAX = 8
 
 
 @inline
-def hashed_bit(domain, space):
+def hash_bit(domain, space):
     """The bit of a value's space on a domain; of the domain itself for NO_SPACE."""
     word = (np.uint64(domain) << np.uint64(32)) + np.uint64(space + 1)
     word = (word ^ (word >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -32,7 +32,7 @@ def hashed_bit(domain, space):
 
 
 @inline
-def event_bits(index, events, event, scratch):
+def hash_event(index, events, event, scratch):
     """The bits of all domains and values of an event; all bits if it has an interval."""
     bits = ANY
     begin = events.start[event]
@@ -42,22 +42,22 @@ def event_bits(index, events, event, scratch):
             low = scratch.low[i - begin]
             if low != scratch.high[i - begin]:
                 return ALL
-            bits |= hashed_bit(domain, NO_SPACE) | hashed_bit(domain, low)
+            bits |= hash_bit(domain, NO_SPACE) | hash_bit(domain, low)
     return bits
 
 
 @inline
-def predicate_bits(p, ranges, is_any):
+def hash_predicate(p, ranges, is_any):
     """The bits of a predicate: of its value, or else of its domain; with `is_any`, of several values."""
     begin, end = ranges.start[p], ranges.start[p + 1]
     if not ranges.negated[p] and end - begin <= (LISTED_MAX if is_any else 1):
         bits = np.uint64(0)
         for i in range(begin, end):
             if ranges.first[i] != ranges.last[i]:
-                return hashed_bit(ranges.domain[p], NO_SPACE)
-            bits |= hashed_bit(ranges.domain[p], ranges.first[i])
+                return hash_bit(ranges.domain[p], NO_SPACE)
+            bits |= hash_bit(ranges.domain[p], ranges.first[i])
         return bits
-    return hashed_bit(ranges.domain[p], NO_SPACE)
+    return hash_bit(ranges.domain[p], NO_SPACE)
 
 
 @kernel
@@ -73,9 +73,9 @@ def write_guards(terms, conjunct, seconds, ranges, guard):
         bits = np.uint64(0)
         if conjunct_start[s] < conjunct_start[s + 1]:
             for i in range(conjunct_start[s], conjunct_start[s + 1]):
-                bits |= predicate_bits(conjunct_predicate[i], ranges, False)
+                bits |= hash_predicate(conjunct_predicate[i], ranges, False)
         elif second_start[s] < second_start[s + 1]:
             bits = ANY
             for i in range(second_start[s], second_start[s + 1]):
-                bits |= predicate_bits(second_predicate[i], ranges, True)
+                bits |= hash_predicate(second_predicate[i], ranges, True)
         guard[k] = bits

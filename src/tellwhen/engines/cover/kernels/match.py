@@ -24,9 +24,9 @@ from tellwhen.engines.cover.arrays import (
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.guards import ANY, event_bits
+from tellwhen.engines.cover.kernels.guards import ANY, hash_event
 from tellwhen.engines.cover.kernels.members import find_chunks, prefetch_bitmaps, test_chunk
-from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces, test
+from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, is_test_true, open_spaces
 from tellwhen.kernels.arrays import ACCEPT, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, is_satisfied, open_event
@@ -75,7 +75,7 @@ def open_clusters(index, events, event, scratch):
 
 
 @inline
-def accepts(words, program, events, begin, end, scratch):
+def is_program_true(words, program, events, begin, end, scratch):
     """Run a program."""
     origin = np.uint64(program) + np.uint64(1)
     at, stop = origin, origin + np.uint64(words[np.uint64(program)])
@@ -88,7 +88,7 @@ def accepts(words, program, events, begin, end, scratch):
             if kind == REGISTER:
                 value = scratch.registers[first] != 0
             else:
-                value = test(head, first, last, words, events, begin, end, scratch)
+                value = is_test_true(head, first, last, words, events, begin, end, scratch)
             jumps = value == (head & JUMP_ON_TRUE != 0)
         if jumps:
             target = words[at + JUMP_WORD]
@@ -121,7 +121,7 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
 def find_guarded(index, events, event, scratch, clusters, count):
     """List the postings in no chunk whose guard is true, from `count` on; returns how many candidates there are."""
     postings, candidates = index.postings, scratch.candidates
-    bits = event_bits(index, events, event, scratch)
+    bits = hash_event(index, events, event, scratch)
     lacking = ~bits
     for c in range(clusters):
         cluster = scratch.clusters[c]
@@ -155,7 +155,7 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
             open_event(events, event, scratch.entry)
             is_open = True
         if is_sure:
-            holds = accepts(words, postings.program[k], events, begin, end, scratch)
+            holds = is_program_true(words, postings.program[k], events, begin, end, scratch)
         else:
             whole = slot if slot >= 0 else -1 - slot
             holds = is_satisfied(whole, snapshot, events, event, scratch.entry, scratch.truth, scratch.registers)

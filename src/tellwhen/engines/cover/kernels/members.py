@@ -35,13 +35,13 @@ IN_GROUP = (1 << GROUP_SHIFT) - 1
 
 
 @inline
-def next_chunk(records, chunk):
+def locate_next_chunk(records, chunk):
     """Where the words of the next chunk begin."""
     return chunk + CHUNK_HEADER + records[chunk + COLUMNS] + records[chunk + ALTERNATIVES]
 
 
 @inline
-def has_enough(chunk, records, scratch, row):
+def has_enough_columns(chunk, records, scratch, row):
     """Has the event as many of the columns that must be true as some member asks for?"""
     there = 0
     for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
@@ -63,8 +63,8 @@ def find_chunks(index, scratch, clusters):
         chunk, end = index.clusters[scratch.clusters[c], CHUNK], index.clusters[scratch.clusters[c], CHUNKS_END]
         while chunk < end:
             scratch.chunks[count] = chunk
-            count += has_enough(chunk, records, scratch, 0)
-            chunk = next_chunk(records, chunk)
+            count += has_enough_columns(chunk, records, scratch, 0)
+            chunk = locate_next_chunk(records, chunk)
     return count
 
 
@@ -74,7 +74,7 @@ def prefetch_bitmaps(chunk, index, scratch):
     records = index.chunks.words
     words = bitmap_words(records[chunk + MEMBERS])
     bitmaps = records[chunk + BITMAPS] + words
-    for k in range(chunk + CHUNK_HEADER, next_chunk(records, chunk)):
+    for k in range(chunk + CHUNK_HEADER, locate_next_chunk(records, chunk)):
         record = records[k] & IN_GROUP
         bitmap = max(0, scratch.bitmap[record // (2 * BITMAP_SPAN)])
         prefetch(index.chunks.bits, bitmaps + (record % BITMAP_SPAN + bitmap) * words)
@@ -124,7 +124,7 @@ def join_bitmaps(column, first_bitmap, words, index, scratch, row):
 
 
 @inline
-def rule_out(chunk, index, scratch, row):
+def rule_out_members(chunk, index, scratch, row):
     """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps
     could tell all values of the event."""
     records, members = index.chunks.words, scratch.members
@@ -153,7 +153,7 @@ def rule_out(chunk, index, scratch, row):
                 return False, True
     if records[chunk + ALTERNATIVES] > 0:
         any_left, is_told = rule_out_by_clauses(
-            clauses, next_chunk(records, chunk), bitmaps, words, index, scratch, row
+            clauses, locate_next_chunk(records, chunk), bitmaps, words, index, scratch, row
         )
         return any_left, is_sure and is_told
     return True, is_sure
@@ -213,7 +213,7 @@ def emit_members(members, posting, index, snapshot, scratch, out, written):
 def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
     """Write the members that hold for certain, and list those whose program decides; returns the new end of the
     output, or -1 if it is full, and of the candidates."""
-    any_left, is_sure = rule_out(chunk, index, scratch, 0)
+    any_left, is_sure = rule_out_members(chunk, index, scratch, 0)
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits
         survivors = 0

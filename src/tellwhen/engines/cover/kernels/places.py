@@ -30,7 +30,7 @@ SPLIT_MAX = 32
 
 
 @inline
-def enclosing(first, last):
+def find_enclosing_node(first, last):
     """The variant and the number of the smallest node around spaces first..last, counted from the domain's first."""
     level = 0
     while True:
@@ -43,28 +43,28 @@ def enclosing(first, last):
 
 
 @inline
-def half_of(variant):
+def compute_shift(variant):
     """By how many spaces the nodes of a variant are shifted."""
     return (1 << (variant >> 1)) >> 1 if variant & 1 else 0
 
 
 @inline
-def node_share(mass, origin, spaces, variant, node):
+def estimate_node_share(mass, origin, spaces, variant, node):
     """The expected share of the events with a value on the node."""
-    begin = (node << (variant >> 1)) - half_of(variant)
+    begin = (node << (variant >> 1)) - compute_shift(variant)
     end = begin + (1 << (variant >> 1))
     return mass[origin + min(end, spaces)] - mass[origin + max(begin, 0)]
 
 
 @inline
-def share(mass, origin, spaces, first, last):
+def estimate_share(mass, origin, spaces, first, last):
     """The expected share of the events with a value on the node around spaces first..last."""
-    variant, node = enclosing(first, last)
-    return node_share(mass, origin, spaces, variant, node)
+    variant, node = find_enclosing_node(first, last)
+    return estimate_node_share(mass, origin, spaces, variant, node)
 
 
 @inline
-def price_of(p, ranges, cut_start, mass):
+def price_predicate(p, ranges, cut_start, mass):
     """The price of predicate p as a part of a cover; a negative one if its ranges are better placed one by one.
 
     A negated predicate is true of nearly every value: it waits for all of them, and has twice that price.
@@ -72,14 +72,19 @@ def price_of(p, ranges, cut_start, mass):
     domain = ranges.domain[p]
     origin, spaces = cut_start[domain] + domain, cut_start[domain + 1] - cut_start[domain] + 1
     if ranges.negated[p]:
-        return 2.0 * share(mass, origin, spaces, 0, spaces - 1) + PLACEMENT_PRICE
+        return 2.0 * estimate_share(mass, origin, spaces, 0, spaces - 1) + PLACEMENT_PRICE
     begin, end = ranges.start[p], ranges.start[p + 1]
-    whole = share(mass, origin, spaces, ranges.first[begin] - origin, ranges.last[end - 1] - origin) + PLACEMENT_PRICE
+    whole = (
+        estimate_share(mass, origin, spaces, ranges.first[begin] - origin, ranges.last[end - 1] - origin)
+        + PLACEMENT_PRICE
+    )
     if end - begin == 1 or end - begin > SPLIT_MAX:
         return whole
     apart = 0.0
     for i in range(begin, end):
-        apart += share(mass, origin, spaces, ranges.first[i] - origin, ranges.last[i] - origin) + PLACEMENT_PRICE
+        apart += (
+            estimate_share(mass, origin, spaces, ranges.first[i] - origin, ranges.last[i] - origin) + PLACEMENT_PRICE
+        )
     return -apart if apart < whole else whole
 
 
@@ -87,18 +92,18 @@ def price_of(p, ranges, cut_start, mass):
 def price_predicates(ranges, cut_start, mass, prices, is_apart):
     """The price of every predicate, and whether its ranges are placed one by one."""
     for p in range(prices.size):
-        price = price_of(p, ranges, cut_start, mass)
+        price = price_predicate(p, ranges, cut_start, mass)
         prices[p], is_apart[p] = abs(price), price < 0
 
 
 @inline
-def key_of(domain, variant, node):
+def make_key(domain, variant, node):
     """The key of a node."""
     return ((np.int64(domain) << VARIANT_BITS) | variant) << NODE_BITS | node
 
 
 @kernel
-def place(covers, ranges, is_apart, cut_start, keys, owners):
+def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
     """Write the keys on which every subscription waits, and its number; returns how many.
 
     With empty arrays it only counts.
@@ -117,8 +122,8 @@ def place(covers, ranges, is_apart, cut_start, keys, owners):
                     first, last = np.int64(0), cut_start[domain + 1] - cut_start[domain]
                     if not ranges.negated[p]:
                         first, last = ranges.first[i] - origin, ranges.last[i + step - 1] - origin
-                    variant, node = enclosing(first, last)
-                    keys[count], owners[count] = key_of(domain, variant, node), s
+                    variant, node = find_enclosing_node(first, last)
+                    keys[count], owners[count] = make_key(domain, variant, node), s
                 count += 1
         if cover_start[s] == cover_start[s + 1]:
             if keys.size > 0:
@@ -128,7 +133,7 @@ def place(covers, ranges, is_apart, cut_start, keys, owners):
 
 
 @kernel
-def read_ranges(predicates, first, last, cut_start, start, firsts, lasts):
+def write_ranges(predicates, first, last, cut_start, start, firsts, lasts):
     """The ranges of spaces of every predicate; of a negated one, those that no value may touch. Returns how many.
 
     first[i]..last[i] are the spaces of interval i. With empty arrays it only counts.

@@ -34,7 +34,7 @@ def put_list(p, ranges, words, at):
 
 
 @inline
-def list_words(p, ranges):
+def count_list_words(p, ranges):
     """Words of the list of predicate p behind a program."""
     count = ranges.start[p + 1] - ranges.start[p]
     return 0 if count == 1 or count > NEAR_MAX else 2 * count
@@ -125,7 +125,7 @@ def measure_programs(kind, start, code, ranges, lengths):
         for i in range(start[s], start[s + 1], 1 if kind[s] == CONJUNCTION else 3):
             words += INSTRUCTION_WORDS
             if code[i] >= 0:
-                words += list_words(code[i], ranges)
+                words += count_list_words(code[i], ranges)
         lengths[s] = words if words > 1 else 1 + INSTRUCTION_WORDS
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.kernels.places import key_of, node_share
+from tellwhen.engines.cover.kernels.places import estimate_node_share, make_key
 from tellwhen.kernels.jit import inline, kernel
 
-OPENING, MEMBER = 60.0, 2.0
+OPENING_NANOSECONDS, MEMBER_NANOSECONDS = 60.0, 2.0
 """Nanoseconds to open a cluster, and to test a member of it."""
 
-SETTLED = 64
+SETTLED_MEMBERS_MIN = 64
 """The fewest members of a cluster that is worth its opening: they stay in it."""
 
 PRICE_RATIO = 8.0
@@ -27,14 +27,14 @@ PRICE_RATIO = 8.0
 ROUNDS = 4
 """Rounds in which the terms of small clusters look for a better one."""
 
-SMALL = 16
+SMALL_MEMBERS_MAX = 16
 """A cluster with fewer members is a small one."""
 
 KEY_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inline
-def find(table, key):
+def find_entry(table, key):
     """Where a key is in the hash table, or the free place where it would be."""
     mask = np.uint64(table.size - 1)
     mixed = np.uint64(key)
@@ -47,9 +47,9 @@ def find(table, key):
 
 
 @inline
-def add(table, counts, key, used):
+def count_key(table, counts, key, used):
     """Count a key; returns how many are in the table. A new one is not counted once the table is two thirds full."""
-    at = find(table, key)
+    at = find_entry(table, key)
     if table[at] == 0:
         if 3 * used >= 2 * table.size:
             return used
@@ -60,7 +60,7 @@ def add(table, counts, key, used):
 
 
 @inline
-def least_share(s, conjunct, ranges, mass):
+def find_least_share(s, conjunct, ranges, mass):
     """The share of the events on the node of a term's best predicate."""
     conjunct_start, _, predicate = conjunct
     least = 1e300
@@ -79,7 +79,7 @@ def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least
     Returns the number of keys in the table, the best key, and its predicate; both are -1 if no node has enough members.
     """
     conjunct_start, _, predicate = conjunct
-    limit = PRICE_RATIO * least_share(s, conjunct, ranges, mass) + 1e-12
+    limit = PRICE_RATIO * find_least_share(s, conjunct, ranges, mass) + 1e-12
     best, best_key, best_predicate = 1e300, np.int64(-1), np.int64(-1)
     for k in range(conjunct_start[s], conjunct_start[s + 1]):
         p = predicate[k]
@@ -96,16 +96,16 @@ def visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, least
                 if node != (last + half) >> level:
                     continue
                 variant = 2 * level + shifted
-                price = node_share(mass, origin, spaces, variant, node)
+                price = estimate_node_share(mass, origin, spaces, variant, node)
                 if price > limit:
                     continue
-                key = key_of(domain, variant, node)
+                key = make_key(domain, variant, node)
                 if is_counting:
-                    used = add(table, counts, key, used)
+                    used = count_key(table, counts, key, used)
                 else:
-                    at = find(table, key)
+                    at = find_entry(table, key)
                     members = counts[at] if table[at] != 0 else 0
-                    cost = price * (OPENING / max(1, members) + MEMBER)
+                    cost = price * (OPENING_NANOSECONDS / max(1, members) + MEMBER_NANOSECONDS)
                     if members >= least_members and cost < best:
                         best, best_key, best_predicate = cost, key, np.int64(p)
             if (1 << level) >= spaces or mass[last + origin + 1] - mass[first + origin] > limit:
@@ -132,13 +132,13 @@ def regroup(keys, owners, conjunct, ranges, cut_start, mass, table, counts, chos
         while end < keys.size and keys[end] == keys[begin]:
             end += 1
         for k in range(begin, end):
-            if end - begin < SETTLED and conjunct_start[owners[k]] < conjunct_start[owners[k] + 1]:
+            if end - begin < SETTLED_MEMBERS_MIN and conjunct_start[owners[k]] < conjunct_start[owners[k] + 1]:
                 is_small[owners[k]] = True
         begin = end
     used = 0
     for k in range(keys.size):
         if not is_small[owners[k]]:
-            used = add(table, counts, keys[k], used)
+            used = count_key(table, counts, keys[k], used)
     for s in range(terms):
         if is_small[s]:
             used, _, _ = visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, 0, True)
@@ -151,12 +151,14 @@ def regroup(keys, owners, conjunct, ranges, cut_start, mass, table, counts, chos
         counts[:] = 0
         for k in range(keys.size):
             if chosen_key[owners[k]] < 0:
-                used = add(table, counts, keys[k], used)
+                used = count_key(table, counts, keys[k], used)
         for s in range(terms):
             if chosen_key[s] >= 0:
-                used = add(table, counts, chosen_key[s], used)
+                used = count_key(table, counts, chosen_key[s], used)
         for s in range(terms):
-            if chosen_key[s] >= 0 and counts[find(table, chosen_key[s])] < SMALL:
-                _, key, p = visit_nodes(s, conjunct, ranges, cut_start, mass, table, counts, used, SMALL, False)
+            if chosen_key[s] >= 0 and counts[find_entry(table, chosen_key[s])] < SMALL_MEMBERS_MAX:
+                _, key, p = visit_nodes(
+                    s, conjunct, ranges, cut_start, mass, table, counts, used, SMALL_MEMBERS_MAX, False
+                )
                 if key >= 0:
                     chosen_key[s], chosen_predicate[s] = key, p

@@ -67,7 +67,7 @@ def put_term(code, start, nodes, n, count, out, written):
 
 
 @kernel
-def split_terms(kind, start, code, nodes, terms, term_kind, term_start, term_code):
+def write_terms(kind, start, code, nodes, terms, term_kind, term_start, term_code):
     """Write the terms of all subscriptions, each like a subscription; `terms` gets their numbers. Returns how many.
 
     `nodes` is scratch, with room for two of every test of the longest program.
@@ -123,7 +123,7 @@ def move_part(code, start, nodes, n, is_last, out, written, out_start):
 
 
 @kernel
-def order_parts(kind, start, code, prices, covers, guards, known, nodes, order, part_price, out):
+def write_sorted_parts(kind, start, code, prices, covers, guards, known, nodes, order, part_price, out):
     """Write the code of all terms with the parts of their AND in another order: the least probable first.
 
     Parts with predicates of the cover or the guard come last, because they are probably true. `known` is scratch, zero
@@ -173,7 +173,7 @@ def is_settled(p, s, conjunct, is_exact, known_true):
 
 
 @kernel
-def leave_open(kind, start, code, conjunct, is_exact, known_true, nodes, after_start, after_code):
+def write_open_tests(kind, start, code, conjunct, is_exact, known_true, nodes, after_start, after_code):
     """Write the code of all terms without what the bitmaps of a chunk settle.
 
     `nodes` is scratch, with room for two of every test of the longest program.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.cover.arrays import FLAG_BITS, GAP, NEGATED, POINTS, RANGE
+from tellwhen.engines.cover.arrays import FLAG_BITS, GAP_FLAG, NEGATED, POINTS, RANGE
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.truth import is_true, set_true
@@ -45,8 +45,8 @@ def note_value(index, scratch, domain, k, at):
         scratch.where[domain] = INTERVALS if is_interval else low + 1
         bucket = index.chunks.bucket[low]
         scratch.bitmap[at] = UNKNOWN_BITMAP if is_interval else bucket + 1
-        if bucket >= GAP and not is_interval:
-            after = np.uint64(1) << np.uint64(bucket - GAP)
+        if bucket >= GAP_FLAG and not is_interval:
+            after = np.uint64(1) << np.uint64(bucket - GAP_FLAG)
             scratch.bitmap[at] = NEIGHBOUR_BITMAPS
             scratch.buckets[at] = after | after >> np.uint64(1) | np.uint64(1)
     elif is_interval or before == INTERVALS:
@@ -58,7 +58,7 @@ def note_value(index, scratch, domain, k, at):
             scratch.buckets[at] = one << np.uint64(max(0, scratch.bitmap[at] - 1))
         set_true(scratch.present, low)
         scratch.where[domain] = SEVERAL
-        if bucket >= GAP or scratch.bitmap[at] == UNKNOWN_BITMAP or scratch.bitmap[at] == NEIGHBOUR_BITMAPS:
+        if bucket >= GAP_FLAG or scratch.bitmap[at] == UNKNOWN_BITMAP or scratch.bitmap[at] == NEIGHBOUR_BITMAPS:
             scratch.bitmap[at] = UNKNOWN_BITMAP
         else:
             scratch.bitmap[at] = SEVERAL_BITMAPS
@@ -85,7 +85,7 @@ def close_bitmaps(index, events, event, scratch, row):
 
 
 @inline
-def in_list(words, first, count, low, high):
+def touches_list(words, first, count, low, high):
     """Does low..high touch one of the `count` ranges in the words from `first` on?"""
     at, stop = np.int64(0), np.int64(count)
     while at < stop:
@@ -98,20 +98,20 @@ def in_list(words, first, count, low, high):
 
 
 @inline
-def touches(domain, first, last, is_range, words, events, begin, end, scratch):
+def has_value_in(domain, first, last, is_range, words, events, begin, end, scratch):
     """Does some entry of the domain touch the range first..last, or one of the `last` ranges in the words from
     `first` on?"""
     k = scratch.first_entry[domain]
     while begin + k < end and events.domain[begin + k] == domain:
         low, high = scratch.low[k], scratch.high[k]
-        if (low <= last and high >= first) if is_range else in_list(words, first, last, low, high):
+        if (low <= last and high >= first) if is_range else touches_list(words, first, last, low, high):
             return True
         k += 1
     return False
 
 
 @inline
-def any_present(present, words, first, last, is_range):
+def has_point_in(present, words, first, last, is_range):
     """Is one of the values in a set of single spaces: `first`, or those of the `last` ranges from `first` on?"""
     if is_range:
         return is_true(present, first)
@@ -122,7 +122,7 @@ def any_present(present, words, first, last, is_range):
 
 
 @inline
-def test(head, first, last, words, events, begin, end, scratch):
+def is_test_true(head, first, last, words, events, begin, end, scratch):
     """Is the predicate of an instruction true?"""
     domain = head >> FLAG_BITS
     where = scratch.where[np.uint64(domain)]
@@ -131,9 +131,9 @@ def test(head, first, last, words, events, begin, end, scratch):
     is_range = head & 3 == RANGE
     if where > 0:
         space = where - 1
-        found = (first <= space and space <= last) if is_range else in_list(words, first, last, space, space)
+        found = (first <= space and space <= last) if is_range else touches_list(words, first, last, space, space)
     elif where == SEVERAL and head & POINTS != 0 and (is_range or last <= POINTS_MAX):
-        found = any_present(scratch.present, words, first, last, is_range)
+        found = has_point_in(scratch.present, words, first, last, is_range)
     else:
-        found = touches(domain, first, last, is_range, words, events, begin, end, scratch)
+        found = has_value_in(domain, first, last, is_range, words, events, begin, end, scratch)
     return found != (head & NEGATED != 0)

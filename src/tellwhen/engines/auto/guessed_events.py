@@ -13,41 +13,41 @@ from tellwhen.compile.extract import Extract, extract, names_predicate
 from tellwhen.engines.cover.postings import ABSENT
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Predicates, Snapshot
 
-SAMPLE = 4_096
+SAMPLED_SUBSCRIPTIONS = 4_096
 """Subscriptions that are looked at."""
 
-JOINED = 3
+SUBSCRIPTIONS_PER_EVENT = 3
 """Subscriptions whose attributes one event has."""
 
 
-def guessed(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_], count: int) -> Events:
+def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_], count: int) -> Events:
     """That many events that could be expected by these subscriptions, the same ones every time."""
     rng = np.random.default_rng(0)
-    some = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLE, len(slots)), replace=False)))
-    predicate, owner = some.tested(), _owners(some)
+    some = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLED_SUBSCRIPTIONS, len(slots)), replace=False)))
+    predicate, owner = some.tested(), _find_owners(some)
     order = np.argsort(some.literals.domain[predicate], kind="stable")
     predicate, owner = predicate[order], owner[order]
     domain = some.literals.domain[predicate]
 
     has = np.zeros((count, snapshot.domains), dtype=np.bool_)
     for mine in has:
-        mine[domain[np.isin(owner, rng.integers(len(some.kind), size=JOINED))]] = True
+        mine[domain[np.isin(owner, rng.integers(len(some.kind), size=SUBSCRIPTIONS_PER_EVENT))]] = True
     has[:, np.flatnonzero(is_presence[: snapshot.domains])] = True  # every event tells what it lacks
     event, domain_of = np.nonzero(has)
-    point = _points(some.literals, predicate, domain, domain_of, rng)
+    point = _draw_points(some.literals, predicate, domain, domain_of, rng)
     is_kept = point != HIGHEST
     event, domain_of, point = event[is_kept], domain_of[is_kept], point[is_kept]
     start = np.searchsorted(event, np.arange(count + 1))
     return Events(start, domain_of.astype(np.int32), point, point.copy(), np.ones(count, dtype=np.uint8))
 
 
-def _owners(some: Extract) -> I64:
+def _find_owners(some: Extract) -> I64:
     """By tested predicate: its subscription."""
     owner = np.repeat(np.arange(len(some.kind)), np.diff(some.start))
     return owner[names_predicate(some.kind, some.start, some.code)]
 
 
-def _points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng: np.random.Generator) -> I64:
+def _draw_points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng: np.random.Generator) -> I64:
     """A point on every wanted domain, like those that are asked for there; HIGHEST if nothing is known of it.
 
     `predicate` is sorted by `domain`, its domain.
@@ -57,7 +57,7 @@ def _points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng:
     asked = np.flatnonzero(end > first)
     chosen = predicate[rng.integers(first[asked], end[asked])]
     interval = rng.integers(literals.start[chosen], literals.start[chosen + 1])
-    low, high = _ends(literals, int(wanted.max(initial=-1)) + 1)
+    low, high = _find_ends(literals, int(wanted.max(initial=-1)) + 1)
     low, high = low[wanted[asked]], high[wanted[asked]]
     between = rng.integers(np.minimum(low, high), high, endpoint=True) & ~1  # integers are even points
     is_point = literals.low[interval] == literals.high[interval]
@@ -65,7 +65,7 @@ def _points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng:
     return point
 
 
-def _ends(literals: Predicates, domains: int) -> tuple[I64, I64]:
+def _find_ends(literals: Predicates, domains: int) -> tuple[I64, I64]:
     """By domain: the lowest and the highest end of an interval; HIGHEST and LOWEST where there is none."""
     domain = np.repeat(literals.domain, np.diff(literals.start))
     least, most = np.full(domains, HIGHEST), np.full(domains, LOWEST)

@@ -50,7 +50,7 @@ def put_clause(n, group, code, start, nodes, end, span, ranges, is_exact, asked,
 
 
 @kernel
-def find_asked(kind, start, code, span, ranges, is_exact, nodes, asked, is_whole):
+def write_requirements(kind, start, code, span, ranges, is_exact, nodes, asked, is_whole):
     """What an event must satisfy to match each term: predicates first, then clauses, each in a group of its own.
 
     is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly.
