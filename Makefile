@@ -57,6 +57,7 @@ docs: $(READY) ## Build the documentation: site/index.html opens without a serve
 lint: $(READY) ## Check style, types and the direction of dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tools.lint_names
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tellwhen as tw
 from bench.peers.protocol import Match, measure, read
-from tellwhen.cli.warm import warm
+from tellwhen.cli.warm_command import warm
 from tellwhen.containers.batches import one_by_one
 from tellwhen.encode.events import encode
 

@@ -1,4 +1,4 @@
-"""tellwhen: an event arrives; which of millions of standing Boolean expressions does it satisfy?
+"""Match events against millions of standing Boolean expressions.
 
 >>> import tellwhen as tw
 >>> index = tw.Index()

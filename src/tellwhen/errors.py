@@ -1,4 +1,4 @@
-"""Which errors does this package raise? One base class; every message says what is wrong and what to do."""
+"""The errors of this package, all derived from `TellwhenError`. A message says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ParseError(TellwhenError, ValueError):
 
 
 def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tuple[str, int]:
-    """The part of `text` around `position` on one printable line, and the position's column in it."""
+    """Return the part of `text` around `position` on one printable line, and the column of the position in it."""
     start, end = max(0, position - before), position + after
     clean = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[start:end])
     left = "..." if start else ""
@@ -43,13 +43,16 @@ def _excerpt(text: str, position: int, before: int = 50, after: int = 28) -> tup
     return (left + clean + right).rstrip(), len(left) + position - start
 
 
-def counted(count: int, what: str, several: str | None = None) -> str:
-    """1 event, 2 events; 1 match, 2 matches."""
+def pluralize(count: int, what: str, several: str | None = None) -> str:
+    """Return a count with its noun, such as 1 event or 2 events."""
     return f"{count:,} {what if count == 1 else several or what + 's'}"
 
 
-def shown(value: object, length: int = 60) -> str:
-    """A value for a message: its repr, cut short. (An int of thousands of digits has no repr.)"""
+def abbreviate(value: object, length: int = 60) -> str:
+    """Return the repr of a value, cut short for a message.
+
+    An int of thousands of digits has no repr.
+    """
     try:
         text = repr(value)
     except Exception:
@@ -89,8 +92,10 @@ class UnknownId(TellwhenError, KeyError):
 
 
 class ScoreError(TellwhenError, ValueError):
-    """A score or a weight that is no number, a weight of an attribute that the expression does not have, or intervals
-    and questions that a scored structure cannot take."""
+    """An invalid score or weight, or an interval that a scored structure cannot hold.
+
+    Scores and weights are finite numbers, and a weight belongs to an attribute of the expression.
+    """
 
 
 class PayloadError(TellwhenError, ValueError):
@@ -98,7 +103,7 @@ class PayloadError(TellwhenError, ValueError):
 
 
 class ArgumentError(TellwhenError, ValueError):
-    """An argument that cannot be: no best results to look for, or no thread to work with."""
+    """An invalid argument value, such as k=0 or threads=0."""
 
 
 class EngineError(TellwhenError, ValueError):

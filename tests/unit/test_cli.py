@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 from tellwhen.cli.shell import Session
-from tellwhen.cli.warm import Warmed
+from tellwhen.cli.warm_command import Warmed
 
 RULES = [
     {"id": "cheap", "expression": "price < 20", "score": 2.5, "payload": {"tenant": 7}},
@@ -560,7 +560,7 @@ def test_engines_for_programs():
 
 def test_warm_for_programs(monkeypatch):
     assert "there is no engine" in run("warm", "sacn", "--json", code=1).stderr
-    monkeypatch.setattr("tellwhen.cli.warm.warm", lambda engine: Warmed(engine, 0.5, 3))
+    monkeypatch.setattr("tellwhen.cli.warm_command.warm", lambda engine: Warmed(engine, 0.5, 3))
     found = rows(run("warm", "scan", "auto", "--json").stdout)
     assert [(row["engine"], row["compiled"]) for row in found] == [("scan", 3), ("auto", 3)]
 

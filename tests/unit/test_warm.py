@@ -84,7 +84,7 @@ def run(code, **environment):
 
 @pytest.mark.slow
 def test_after_warm_a_new_process_compiles_nothing():
-    _, prepared = run("from tellwhen.cli.warm import warm; warm('auto')")
+    _, prepared = run("from tellwhen.cli.warm_command import warm; warm('auto')")
     compiled, used = run(USED.format(engine="auto"))
     assert compiled == []
     # Even if the cache has kernels that other tests compiled: all that is used comes from `warm`.
@@ -95,7 +95,7 @@ def test_after_warm_a_new_process_compiles_nothing():
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [info.name for info in tw.list_engines()])
 def test_after_warm_a_new_process_compiles_nothing_whatever_was_in_the_cache(engine, tmp_path):
-    compiled, _ = run(f"from tellwhen.cli.warm import warm; warm({engine!r})", NUMBA_CACHE_DIR=str(tmp_path))
+    compiled, _ = run(f"from tellwhen.cli.warm_command import warm; warm({engine!r})", NUMBA_CACHE_DIR=str(tmp_path))
     assert compiled
     compiled, _ = run(USED.format(engine=engine), NUMBA_CACHE_DIR=str(tmp_path))
     assert compiled == []

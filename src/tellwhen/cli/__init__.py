@@ -108,7 +108,7 @@ def warm(
 
     Example: tellwhen warm auto betree
     """
-    from tellwhen.cli.warm import warm as warm_engine
+    from tellwhen.cli.warm_command import warm as warm_engine
     from tellwhen.kernels.jit import cache_directory
 
     console = Console(stderr=as_json)  # where the status is shown

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tellwhen.cli.console_output import command, fail, progress, told
-from tellwhen.errors import counted
+from tellwhen.errors import pluralize
 from tellwhen.workloads import WORKLOADS, taken, taken_events
 
 
@@ -39,4 +39,6 @@ def generate(
         for event in taken_events(work, events):
             file.write(json.dumps(event, default=str) + "\n")
             doing.advance(1)
-    told.print(f"{counted(subscriptions, 'subscription')} and {counted(events, 'event')} in {output}", soft_wrap=True)
+    told.print(
+        f"{pluralize(subscriptions, 'subscription')} and {pluralize(events, 'event')} in {output}", soft_wrap=True
+    )

@@ -21,7 +21,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, shown
+from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, abbreviate
 from tellwhen.index.exchange import declared_in
 from tellwhen.index.subscriptions import COLUMNS, Rejected, rows_of
 from tellwhen.inspect.spelling import nearest
@@ -183,7 +183,7 @@ def _csv_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Counte
         try:
             score = float(row["score"]) if row.get("score") else None
         except ValueError:
-            told = f"{path}, row {number + 1}: a score is a number, not {shown(row['score'])}"
+            told = f"{path}, row {number + 1}: a score is a number, not {abbreviate(row['score'])}"
             if faults is None:
                 raise FormatError(told) from None
             faults.append(Rejected.of(row, FormatError(told)))
@@ -199,7 +199,7 @@ def _json_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Count
         try:
             row = _object(path, number, line)
             if any(name not in row for name in COLUMNS[:2]):
-                told = f"a subscription has an id and an expression, not only {shown(row)}"
+                told = f"a subscription has an id and an expression, not only {abbreviate(row)}"
                 raise ExpressionError(f"{path}, line {number}: {told}")
         except TellwhenError as error:
             if faults is None:
@@ -224,7 +224,7 @@ def _object(path: str, number: int, line: str | bytes) -> dict[str, Any]:
         raise EventError(f"{path}, line {number}: this is no JSON: {error}{hint}") from None
     if not isinstance(found, dict):
         hint = "; one object per line, and no array: `jq -c '.[]'` writes them so" if isinstance(found, list) else ""
-        raise EventError(f"{path}, line {number}: this is no JSON object: {shown(found)}{hint}")
+        raise EventError(f"{path}, line {number}: this is no JSON object: {abbreviate(found)}{hint}")
     return found
 
 

@@ -20,7 +20,7 @@ from tellwhen.cli.input_files import Some, format_of
 from tellwhen.cli.input_files import events as read_events
 from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.output_files import refuse_same, rejected, write
-from tellwhen.errors import counted
+from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.kernels.arrays import I64
@@ -66,13 +66,13 @@ def _where(given: list[str] | None) -> dict[str, Any] | None:
 
 
 def _tell(index: tw.Index, total: int, found: str) -> None:
-    told.print(f"{counted(total, 'event')}, {found}", soft_wrap=True)
+    told.print(f"{pluralize(total, 'event')}, {found}", soft_wrap=True)
     stats = index.stats()
     types = index.attributes
     lines = [
-        f"{name}: {counted(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
+        f"{name}: {pluralize(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
         if name in types
-        else f"{name} has no value in {counted(wrong, 'event')}: a part of it is of a wrong type, or there is no result"
+        else f"{name} has no value in {pluralize(wrong, 'event')}: a part is of a wrong type, or there is no result"
         for name, wrong in stats["mismatches"].items()
     ]
     _some(lines)
@@ -117,7 +117,7 @@ class _Reading:
                 doing.advance(len(some.events))
         if self._quarantine is not None and self._faults is not None:
             write([rejected(self._faults)], self._quarantine)
-            told.print(f"{counted(len(self._faults), 'faulty event')} in {self._quarantine}", soft_wrap=True)
+            told.print(f"{pluralize(len(self._faults), 'faulty event')} in {self._quarantine}", soft_wrap=True)
 
     def answered(self, tables: Callable[[Any], Iterable[pa.Table]]) -> Iterator[pa.RecordBatch]:
         """What is found, in batches: at least one, which may be empty, since a file has columns without rows, too."""
@@ -180,7 +180,7 @@ def match(
             yield pa.Table.from_batches([batch])
 
     rows = write(reading.answered(tables), output, output_format)
-    _tell(opened, reading.total, counted(rows, "count") if count else counted(rows, "match", "matches"))
+    _tell(opened, reading.total, pluralize(rows, "count") if count else pluralize(rows, "match", "matches"))
 
 
 @command
@@ -217,7 +217,7 @@ def top_k(
         return [opened.top_k_many(some, k, relaxed=relaxed, event_id=event_id, where=wanted)]
 
     rows = write(reading.answered(tables), output, output_format)
-    _tell(opened, reading.total, counted(rows, "row"))
+    _tell(opened, reading.total, pluralize(rows, "row"))
 
 
 def one_event(text: str) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def inspect(
         asked = [one._asdict() for one in heavy]
         json_line({"stats": stats, "types": opened.types, "heaviest": asked, "plan": plan._asdict()})
         return
-    out.print(f"{counted(len(opened), 'subscription')}, engine {stats['engine']}")
+    out.print(f"{pluralize(len(opened), 'subscription')}, engine {stats['engine']}")
     sizes = Table("", "", show_header=False)
     for name, value in stats["bytes"].items():
         sizes.add_row(name, f"{value / 1e6:,.1f} MB" if value >= 1e6 else f"{value / 1e3:,.1f} KB")

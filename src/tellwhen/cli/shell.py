@@ -11,7 +11,7 @@ from typing import Any
 import tellwhen as tw
 from tellwhen.cli.console_output import command, out, told
 from tellwhen.cli.match_commands import IndexPath, known_id
-from tellwhen.errors import TellwhenError, counted
+from tellwhen.errors import TellwhenError, pluralize
 
 HELP = """paste an event as JSON to see what it matches; then
   why [not] ID    why the subscription matches it, or why not
@@ -101,7 +101,7 @@ class Session:
         except ValueError as error:
             return f"this is no JSON: {error}"
         ids = self.index.match(self.event or {})
-        return "\n".join([counted(len(ids), "match", "matches"), *self._listed(ids)])
+        return "\n".join([pluralize(len(ids), "match", "matches"), *self._listed(ids)])
 
     def _listed(self, ids: list[Any]) -> list[str]:
         more = [f"... and {len(ids) - SHOWN:,} more"] if len(ids) > SHOWN else []
@@ -128,7 +128,7 @@ class Session:
     def _add(self, rest: str) -> str:
         id_, _, expression = rest.partition(" ")
         self.index.add(id_, expression, replace=True)
-        return f"{counted(len(self.index), 'subscription')}"
+        return f"{pluralize(len(self.index), 'subscription')}"
 
     def _find(self, name: str) -> str:
         return "\n".join(self._listed(self.index.mentioning(name))) or "none"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tellwhen.cli.console_output import Doing, fail, progress, told
 from tellwhen.cli.input_files import NOTED, format_of, unused_hint
 from tellwhen.cli.output_files import write
-from tellwhen.errors import FormatError, counted
+from tellwhen.errors import FormatError, pluralize
 from tellwhen.index.subscriptions import COLUMNS, Rejected
 from tellwhen.inspect.validation import Finding, Report
 from tellwhen.language.schema import Schema
@@ -246,6 +246,6 @@ def _answer(master: str, index: Path, events: EventsFile, target: Target, ask: C
             getattr(writer, {"jsonl": "json"}.get(kind, kind))(Path(target.path).absolute().as_uri())
     if target.path == "-":
         write(batches, *target)
-    told.print(counted(rows.get["count"], "row"))
+    told.print(pluralize(rows.get["count"], "row"))
     if wrong.get["undefined"]:
-        told.print(f"{counted(wrong.get['undefined'], 'value')} of a wrong type, or events that are no JSON object")
+        told.print(f"{pluralize(wrong.get['undefined'], 'value')} of a wrong type, or events that are no JSON object")

@@ -17,7 +17,7 @@ from tellwhen.cli.input_files import declared, format_of, subscriptions, unused_
 from tellwhen.cli.input_files import events as read_events
 from tellwhen.cli.options import JsonOption, SparkOption
 from tellwhen.cli.output_files import refuse_same, rejected, write
-from tellwhen.errors import counted
+from tellwhen.errors import pluralize
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.inspect.validation import Finding
 
@@ -48,7 +48,7 @@ def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected
             doing.advance(1)
             yield row
     for name, count in unused.items():
-        told.print(f"{name} is not used ({counted(count, 'row')}): {unused_hint(name)}", markup=False)
+        told.print(f"{name} is not used ({pluralize(count, 'row')}): {unused_hint(name)}", markup=False)
     doing.now("indexing")
 
 
@@ -134,9 +134,9 @@ def build(
     if as_json:
         json_line({"subscriptions": built, "quarantined": len(faulty), "index": str(output)})
     else:
-        told.print(f"{counted(built, 'subscription')} in {output}", soft_wrap=True)
+        told.print(f"{pluralize(built, 'subscription')} in {output}", soft_wrap=True)
         if faulty:
-            told.print(f"{counted(len(faulty), 'faulty one')} in {quarantine}", soft_wrap=True)
+            told.print(f"{pluralize(len(faulty), 'faulty one')} in {quarantine}", soft_wrap=True)
 
 
 def _built(
@@ -192,4 +192,4 @@ def convert(
         weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]
         table = table.set_column(3, "weights", pa.array(weights, pa.string()))
     count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target, output_format)
-    told.print(f"{counted(count, 'subscription')} in {target}", soft_wrap=True)
+    told.print(f"{pluralize(count, 'subscription')} in {target}", soft_wrap=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, shown
+from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
 from tellwhen.index.subscriptions import Rejected, rows_of
 
 Id = str | int
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 def _id_type(id_: Id) -> str:
     if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise IdError(f"an id is a string or an integer, not {shown(id_)}")
+        raise IdError(f"an id is a string or an integer, not {abbreviate(id_)}")
     return "int" if isinstance(id_, int) else "str"
 
 
@@ -52,14 +52,14 @@ def _one(id_: Id) -> tuple[str, dict[str, str]]:
     try:
         return f"/v1/subscriptions/{quote(str(id_), safe='')}", {"id_type": kind}
     except UnicodeEncodeError:
-        raise IdError(f"the id {shown(id_)} holds a lone surrogate") from None
+        raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate") from None
 
 
 def _row(given: Any) -> dict[str, Any]:
     """A subscription, as a mapping of fields or a tuple of an id, an expression, a score, weights and a payload."""
     if not isinstance(given, Mapping) and not (isinstance(given, tuple | list) and 2 <= len(given) <= len(FIELDS)):
         raise ExpressionError(
-            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {shown(given)}"
+            f"a subscription is a tuple of {', '.join(FIELDS)}, or a dict of them, not {abbreviate(given)}"
         )
     named = dict(given) if isinstance(given, Mapping) else dict(zip(FIELDS, given, strict=False))
     found = {name: value for name, value in named.items() if value is not None}
@@ -75,10 +75,10 @@ def _rejected(answer: Any) -> list[Rejected]:
 
 def _event(event: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(event, Mapping):
-        raise EventError(f"an event is a mapping from attributes to values, not {shown(event)}")
+        raise EventError(f"an event is a mapping from attributes to values, not {abbreviate(event)}")
     strange = next((name for name in event if not isinstance(name, str)), "")
     if strange != "":
-        raise EventError(f"the name of an attribute is a string, not {shown(strange)}")
+        raise EventError(f"the name of an attribute is a string, not {abbreviate(strange)}")
     return dict(event)
 
 
@@ -120,7 +120,7 @@ class Calls(Sends):
     def set_scores(self, scores: Mapping[Id, float], *, missing: str = "raise") -> Any:
         """Change many scores at once; returns how many."""
         if not isinstance(scores, Mapping):
-            raise ScoreError(f"set_scores takes a mapping from ids to scores, not {shown(scores)}")
+            raise ScoreError(f"set_scores takes a mapping from ids to scores, not {abbreviate(scores)}")
         body = {"scores": [{"id": id_, "score": score} for id_, score in scores.items()], "missing": missing}
         return self._send(Call("POST", "/v1/scores", lambda answer: answer["scored"], body))
 
@@ -132,7 +132,7 @@ class Calls(Sends):
     def remove_many(self, ids: Iterable[Id], *, missing: str = "raise") -> Any:
         """Remove many, all or none; returns how many."""
         if isinstance(ids, str) or not isinstance(ids, Iterable):
-            raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
+            raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         body = {"ids": list(ids), "missing": missing}
         return self._send(Call("POST", "/v1/subscriptions/remove", lambda answer: answer["removed"], body))
 

@@ -10,7 +10,7 @@ import httpx2
 from tellwhen.client.calls import Call, Calls, Id, listening
 from tellwhen.client.errors import ServiceError, error_of
 from tellwhen.client.messages import Message, Reader
-from tellwhen.errors import ArgumentError, TellwhenError, shown
+from tellwhen.errors import ArgumentError, TellwhenError, abbreviate
 
 
 def options(url: str, key: str | None, timeout: float, given: dict[str, Any]) -> dict[str, Any]:
@@ -19,9 +19,9 @@ def options(url: str, key: str | None, timeout: float, given: dict[str, Any]) ->
         if (httpx2.URL(url).port or 0) > 65_535:
             raise TypeError("a port is at most 65535")
     except (httpx2.InvalidURL, TypeError) as error:
-        raise ArgumentError(f"{shown(url)} is no address of a service: {error}") from None
+        raise ArgumentError(f"{abbreviate(url)} is no address of a service: {error}") from None
     if not url.startswith(("http://", "https://")):
-        raise ArgumentError(f"the address of a service begins with http:// or https://, not {shown(url)}")
+        raise ArgumentError(f"the address of a service begins with http:// or https://, not {abbreviate(url)}")
     key = None if key is None else key.strip()
     if key is not None and not (key.isascii() and key.isprintable()):
         raise ArgumentError("this is no key: it has characters that none has")

@@ -18,7 +18,7 @@ import numpy as np
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import ScoreError, shown
+from tellwhen.errors import ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32
 
 WEIGHT_MAX = 1e150
@@ -175,20 +175,22 @@ def checked_weights(given: Any) -> dict[str, float] | None:
         with suppress(ValueError, RecursionError):
             given = json.loads(given)
     if not isinstance(given, Mapping):
-        raise ScoreError(f"weights are a mapping from attributes to numbers, not {shown(given)}")
+        raise ScoreError(f"weights are a mapping from attributes to numbers, not {abbreviate(given)}")
     return {_checked_name(name): _checked_weight(name, weight) for name, weight in given.items()}
 
 
 def _checked_name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ScoreError(f"weights are by the names of attributes, not by {shown(name)}")
+        raise ScoreError(f"weights are by the names of attributes, not by {abbreviate(name)}")
     return name
 
 
 def _checked_weight(name: str, given: Any) -> float:
     number = _number(given, f"the weight of {name}")
     if not abs(number) <= WEIGHT_MAX:
-        raise ScoreError(f"the weight of {name} is a number from -{WEIGHT_MAX:g} to {WEIGHT_MAX:g}, not {shown(given)}")
+        raise ScoreError(
+            f"the weight of {name} is a number from -{WEIGHT_MAX:g} to {WEIGHT_MAX:g}, not {abbreviate(given)}"
+        )
     return number
 
 
@@ -196,8 +198,8 @@ def _number(given: Any, what: str) -> float:
     if isinstance(given, bool | np.bool_) or not isinstance(
         given, int | float | Decimal | Fraction | np.integer | np.floating
     ):
-        raise ScoreError(f"{what} is a number, not {shown(given)}")
+        raise ScoreError(f"{what} is a number, not {abbreviate(given)}")
     try:
         return float(given) + 0.0  # which makes 0 of -0
     except (OverflowError, ValueError):
-        raise ScoreError(f"{what} is a number that a double can hold, unlike {shown(given)}") from None
+        raise ScoreError(f"{what} is a number that a double can hold, unlike {abbreviate(given)}") from None

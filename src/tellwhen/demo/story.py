@@ -15,7 +15,7 @@ from rich.text import Text
 
 import tellwhen as tw
 from tellwhen.demo import market
-from tellwhen.errors import counted
+from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.language.explain import Explanation
@@ -83,7 +83,7 @@ def tell(made: Made, console: Console) -> Told:
     matched: dict[str, list[Id]] = {kind: [] for kind in KINDS}
     for id_ in found:
         matched[str(id_).partition("/")[0]].append(id_)
-    counts = ", ".join(counted(len(ids), KINDS[kind][0], KINDS[kind][1]) for kind, ids in matched.items())
+    counts = ", ".join(pluralize(len(ids), KINDS[kind][0], KINDS[kind][1]) for kind, ids in matched.items())
     console.print(f"\n[bold]It satisfies {len(found)} of them[/bold]: {counts}. Why?", highlight=False)
     why = [index.explain(id_, event) for id_ in ("search/anna", "fraud/new-seller-half-price")]
     for id_, explanation in zip(("search/anna", "fraud/new-seller-half-price"), why, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from tellwhen.compile.attributes import Attribute, Attributes
 from tellwhen.compile.domains import float_point, int_point, time_point
 from tellwhen.encode.computed import extended
-from tellwhen.errors import EventError, shown
+from tellwhen.errors import EventError, abbreviate
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.language import limits
 from tellwhen.language.schema import Schema
@@ -74,7 +74,7 @@ class EventEncoder:
             attribute = by_name.get(name)
             if attribute is None:
                 if type(name) is not str and not isinstance(name, str):
-                    raise EventError(f"the name of an attribute is a string, not {shown(name)}")
+                    raise EventError(f"the name of an attribute is a string, not {abbreviate(name)}")
                 continue
             # The common cases first; all else takes the slow path.
             if kind is int and -limits.INTEGER <= value <= limits.INTEGER:

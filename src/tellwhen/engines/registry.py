@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.engines.base import REGISTRY, Capability, Engine, Option, Source
-from tellwhen.errors import EngineError, shown
+from tellwhen.errors import EngineError, abbreviate
 
 
 class EngineInfo(NamedTuple):
@@ -77,7 +77,7 @@ def engine_spec(name: str, options: Mapping[str, Any]) -> str:
     """The one-string form of an engine and its options: `betree` and {"max_cap": 5} make `betree:max_cap=5`."""
     for option, value in options.items():
         if not isinstance(value, int | np.integer) or (isinstance(value, bool) and option != "strict"):
-            raise EngineError(f"{name}: {option} is a whole number, not {shown(value)}")
+            raise EngineError(f"{name}: {option} is a whole number, not {abbreviate(value)}")
     given = ",".join(f"{option}={int(value)}" for option, value in options.items())
     if not given:
         return name

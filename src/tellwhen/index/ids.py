@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import IdError, shown
+from tellwhen.errors import IdError, abbreviate
 from tellwhen.kernels.arrays import I32
 from tellwhen.language.values import is_unicode
 
@@ -26,11 +26,11 @@ def checked(id_: Id) -> Id:
     elif isinstance(id_, str):
         id_ = str.__str__(id_)  # the value of an Enum's member, not its name
     if isinstance(id_, bool) or not isinstance(id_, str | int):
-        raise IdError(f"a subscription's id is a str or an int, not {shown(id_)}")
+        raise IdError(f"a subscription's id is a str or an int, not {abbreviate(id_)}")
     if isinstance(id_, int) and not -MAX_INT_ID <= id_ <= MAX_INT_ID:
-        raise IdError(f"an int id lies between -(2**63 - 1) and 2**63 - 1, unlike {shown(id_)}")
+        raise IdError(f"an int id lies between -(2**63 - 1) and 2**63 - 1, unlike {abbreviate(id_)}")
     if isinstance(id_, str) and not is_unicode(id_):
-        raise IdError(f"the id {shown(id_)} holds a lone surrogate")
+        raise IdError(f"the id {abbreviate(id_)} holds a lone surrogate")
     return id_
 
 

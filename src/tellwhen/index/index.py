@@ -18,7 +18,7 @@ from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.top_k import Best, best, checked_factors, checked_k
-from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, shown
+from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, abbreviate
 from tellwhen.index import exchange
 from tellwhen.index.ids import Id, checked
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
@@ -32,7 +32,7 @@ from tellwhen.index.subscriptions import Rejected, rows_of
 from tellwhen.inspect.heaviest import Heavy, heaviest
 from tellwhen.inspect.mentions import ANYTHING, mentioning
 from tellwhen.inspect.plan import Plan, plan
-from tellwhen.inspect.unmatched import Fit, counted, fit, missing_in
+from tellwhen.inspect.unmatched import Fit, count_attributes, fit, missing_in
 from tellwhen.kernels.arrays import F64, Events
 from tellwhen.language.ast import Expr
 from tellwhen.language.compute import names_in, term_of
@@ -114,7 +114,9 @@ class Index(Mapping[Id, Expr]):
         **options: int,
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
-            raise TellwhenError(f"a profile is a tellwhen.Profile, not {shown(profile)}; to show events, use observe()")
+            raise TellwhenError(
+                f"a profile is a tellwhen.Profile, not {abbreviate(profile)}; to show events, use observe()"
+            )
         # A copy: the user may go on adding to the profile.
         shard = Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
@@ -175,7 +177,7 @@ class Index(Mapping[Id, Expr]):
                   reason="this string is never closed; a quote inside is written ''")]
         """
         if errors not in ("raise", "quarantine"):
-            raise ArgumentError(f"errors is 'raise' or 'quarantine', not {shown(errors)}")
+            raise ArgumentError(f"errors is 'raise' or 'quarantine', not {abbreviate(errors)}")
         rows = rows_of(subscriptions)
         rejected: list[Rejected] = []
         with self._contents.changing() as shard:
@@ -192,9 +194,11 @@ class Index(Mapping[Id, Expr]):
         With `missing="ignore"` ids that are not there are left out: another thread may have removed them.
         """
         if missing not in ("raise", "ignore"):
-            raise ArgumentError(f"missing is 'raise' or 'ignore', not {shown(missing)}")
+            raise ArgumentError(f"missing is 'raise' or 'ignore', not {abbreviate(missing)}")
         if not isinstance(scores, Mapping):
-            raise ScoreError(f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {shown(scores)}")
+            raise ScoreError(
+                f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {abbreviate(scores)}"
+            )
         with self._contents.whole() as shard:
             self._contents.limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             if missing == "ignore":
@@ -210,7 +214,7 @@ class Index(Mapping[Id, Expr]):
     def remove_many(self, ids: Iterable[Id]) -> Index:
         """Remove many at once: all of them, or none when one is unknown."""
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise IdError(f"remove_many takes ids, not {shown(ids)}; remove() takes one")
+            raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         with self._contents.changing(is_removal=True) as shard:
             shard.remove(ids)
         return self
@@ -359,7 +363,7 @@ class Index(Mapping[Id, Expr]):
         for how many of the events each is true, also if for none, as a table of `subscription_id` and `count`. All else
         as in `match_many`."""
         if by not in ("event", "subscription"):
-            raise ArgumentError(f"by is 'event' or 'subscription', not {shown(by)}")
+            raise ArgumentError(f"by is 'event' or 'subscription', not {abbreviate(by)}")
         given = GivenEvents(events, event_id)
         matching = self._matching(where, threads)
         counts = matching.counts(given, by)
@@ -543,7 +547,7 @@ class Index(Mapping[Id, Expr]):
         Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
         """
         state = self._contents.state
-        return fit(counted(events, state.attributes, self._schema), state.asked())
+        return fit(count_attributes(events, state.attributes, self._schema), state.asked())
 
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not: print it to see the tree."""
@@ -724,7 +728,7 @@ class Index(Mapping[Id, Expr]):
         """Add all subscriptions of another index, with their scores, weights and payloads: all of them, or none if an
         id is taken, unless `replace`."""
         if not isinstance(other, Index):
-            raise ArgumentError(f"merge takes an Index, not {shown(other)}; add_many takes subscriptions")
+            raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
         return self.add_many(exchange.rows(other._contents.state), replace=replace)
 
     def to_arrow(self) -> pa.Table:

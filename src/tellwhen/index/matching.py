@@ -19,7 +19,7 @@ from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import cores, in_threads
 from tellwhen.engines.shared.threads import match as match_in_threads
 from tellwhen.engines.shared.top_k import Best, joined
-from tellwhen.errors import ArgumentError, EventError, shown
+from tellwhen.errors import ArgumentError, EventError, abbreviate
 from tellwhen.index.payloads import Filtered
 from tellwhen.index.state import State
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
@@ -49,7 +49,7 @@ Counting = Callable[[Mapping[str, int], State, Any], None]
 def checked_threads(threads: int | None) -> int:
     """How many threads may match."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ArgumentError(f"threads is a whole number from 1 on, not {shown(threads)}")
+        raise ArgumentError(f"threads is a whole number from 1 on, not {abbreviate(threads)}")
     return cores() if threads is None else threads
 
 
@@ -58,7 +58,7 @@ class GivenEvents:
 
     def __init__(self, events: Any, event_id: str | None = None) -> None:
         if event_id is not None and not isinstance(event_id, str):
-            raise ArgumentError(f"event_id names an attribute of the events, not {shown(event_id)}")
+            raise ArgumentError(f"event_id names an attribute of the events, not {abbreviate(event_id)}")
         self._name = event_id
         self._called: list[Any] = []  # by event of the current batch, if events are dicts
         self._names: pa.Array | None = None  # the same as a column, once it is asked for
@@ -283,7 +283,7 @@ def checked_payload(payload: Any) -> tuple[str, ...] | bool:
         return payload
     names = tuple(payload) if isinstance(payload, list | tuple) else ()
     if not names or not all(isinstance(name, str) for name in names):
-        raise ArgumentError(f"payload is True, or a list of the names that are wanted, not {shown(payload)}")
+        raise ArgumentError(f"payload is True, or a list of the names that are wanted, not {abbreviate(payload)}")
     taken = [name for name in names if name in (EVENT, SUBSCRIPTION)]
     if taken or len(set(names)) < len(names):
         raise ArgumentError(f"payload cannot give two columns of one name: {', '.join([EVENT, SUBSCRIPTION, *names])}")

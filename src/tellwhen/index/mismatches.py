@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import Family, flatten, is_present, members, reduce
 
@@ -69,5 +69,5 @@ def _example(name: str, families: set[Family], events: Any, schema: Schema) -> s
         for member in members(value) if is_present(value) else ():
             read = schema.read(name, member)
             if is_present(member) and getattr(reduce(read), "family", None) not in families:
-                return f"{shown(member)} ({type(member).__name__})"
+                return f"{abbreviate(member)} ({type(member).__name__})"
     return None

@@ -20,7 +20,7 @@ import pyarrow.types as pt
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
 from tellwhen.engines.base import Reader
-from tellwhen.errors import ArgumentError, PayloadError, shown
+from tellwhen.errors import ArgumentError, PayloadError, abbreviate
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 log = logging.getLogger("tellwhen.index.payloads")
@@ -47,10 +47,10 @@ def payload_text(given: Any) -> str:
     if isinstance(given, str):
         given = _parsed(given)
     if not isinstance(given, Mapping):
-        raise PayloadError(f"a payload is a mapping from names to values, or its JSON, not {shown(given)}")
+        raise PayloadError(f"a payload is a mapping from names to values, or its JSON, not {abbreviate(given)}")
     for name in given:
         if not isinstance(name, str):
-            raise PayloadError(f"the names in a payload are strings, not {shown(name)}")
+            raise PayloadError(f"the names in a payload are strings, not {abbreviate(name)}")
     if _depth(given) > DEPTH_MAX:
         raise PayloadError(f"a payload is nested at most {DEPTH_MAX} deep")
     try:
@@ -77,7 +77,7 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise PayloadError(f"a payload in text is a JSON object, unlike {shown(text)}: {error}") from None
+        raise PayloadError(f"a payload in text is a JSON object, unlike {abbreviate(text)}: {error}") from None
 
 
 def _refused(constant: str) -> Any:
@@ -91,7 +91,7 @@ def _plain(value: Any) -> Any:
         return dict(value)
     if isinstance(value, set | frozenset | np.ndarray):
         return list(value)
-    raise TypeError(f"{shown(value)} is a {type(value).__name__}; make it text or a number")
+    raise TypeError(f"{abbreviate(value)} is a {type(value).__name__}; make it text or a number")
 
 
 class Payloads:
@@ -231,17 +231,17 @@ class Columns:
                 continue
             numbers = [number for value in values if (number := column.known.get(_key(value))) is not None]
             if values and not numbers:
-                self._tell(name, f" = {shown(values[0])}", column.values[-1])
+                self._tell(name, f" = {abbreviate(values[0])}", column.values[-1])
             tests.append((column.numbers.data, np.array(numbers, dtype=np.int32)))
         return Filter(tests)
 
     def _tell(self, name: str, value: str, example: Any = None) -> None:
         """Once: a name or a value that no payload has may be a mistake."""
-        name = shown(name)[1:-1]  # on one line, and not too long: it may come from anybody
+        name = abbreviate(name)[1:-1]  # on one line, and not too long: it may come from anybody
         if name not in self._told and len(self._told) < TOLD_MAX:
             self._told.add(name)
             near = get_close_matches(name, self._names, 1) if not value else []
-            hint = f"; did you mean {near[0]}?" if near else f", but for example {shown(example)}" if value else ""
+            hint = f"; did you mean {near[0]}?" if near else f", but for example {abbreviate(example)}" if value else ""
             log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
 
     def some(self, name: str, wanted: list[int | None], slots: int) -> list[Any]:
@@ -271,14 +271,14 @@ class Columns:
 def _scalar(name: str, value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, str | int | float | bool | type(None)):
-        raise ArgumentError(f"where takes for {name} a value that JSON has, or a list of some, not {shown(value)}")
+        raise ArgumentError(f"where takes for {name} a value that JSON has, or a list of some, not {abbreviate(value)}")
     return value
 
 
 def checked_where(where: Any) -> Mapping[str, Any] | None:
     """What a user wants of the payloads."""
     if where is not None and (not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where)):
-        raise ArgumentError(f"where is a mapping from names in payloads to values, not {shown(where)}")
+        raise ArgumentError(f"where is a mapping from names in payloads to values, not {abbreviate(where)}")
     return where or None
 
 

@@ -20,7 +20,7 @@ from tellwhen.errors import (
     PayloadError,
     SchemaError,
     ScoreError,
-    shown,
+    abbreviate,
 )
 from tellwhen.index.ids import Id, checked
 from tellwhen.index.payloads import payload_text
@@ -53,7 +53,7 @@ def rows_of(subscriptions: Any) -> Iterator[Any]:
         return _rows_of_table(subscriptions)
     if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
         raise ExpressionError(
-            f"add_many takes a mapping, or pairs of an id and an expression, not {shown(subscriptions)}"
+            f"add_many takes a mapping, or pairs of an id and an expression, not {abbreviate(subscriptions)}"
         )
     return iter(subscriptions)
 
@@ -140,7 +140,7 @@ class Rejected(NamedTuple):
         elif isinstance(row, tuple | list) and len(row) >= 2:
             had = row[: len(COLUMNS)]
         id_, given, *more = had
-        text = given if given is None or isinstance(given, str) else shown(given)
+        text = given if given is None or isinstance(given, str) else abbreviate(given)
         if isinstance(error, ParseError):
             return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message), *more)
         return cls(id_, text, None, _without_id(id_, str(error)), *more)
@@ -163,7 +163,7 @@ def as_subscription(row: Any) -> Subscription:
     except (TypeError, ValueError):
         raise ExpressionError(
             "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
-            f"payload, or a dict of these, not {shown(row)}"
+            f"payload, or a dict of these, not {abbreviate(row)}"
         ) from None
     id_ = checked(id_)
     if len(values) == 2:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tellwhen.compile.attributes import Attribute
 from tellwhen.compile.extract import names_predicate
 from tellwhen.encode.events import entries_of
-from tellwhen.errors import ArgumentError, shown
+from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.state import State
 from tellwhen.kernels.arrays import I32, Predicates
 from tellwhen.language.ast import Expr, Predicate
@@ -34,10 +34,10 @@ def mentioning(state: State, attribute: str | None, constant: Any = ANYTHING) ->
     if attribute is None and constant is ANYTHING:
         raise ArgumentError("mentioning takes an attribute, a constant, or both")
     if attribute is not None and not isinstance(attribute, str):
-        raise ArgumentError(f"an attribute is a string, not {shown(attribute)}")
+        raise ArgumentError(f"an attribute is a string, not {abbreviate(attribute)}")
     wanted = None if constant is ANYTHING else reduce(constant)
     if constant is not ANYTHING and wanted is None:
-        raise ArgumentError(f"a constant is a Boolean, a number, a string or a time, not {shown(constant)}")
+        raise ArgumentError(f"a constant is a Boolean, a number, a string or a time, not {abbreviate(constant)}")
     snapshot = state.view.snapshot
     names = [name for name in list(state.attributes.by_name) if attribute is None or _is_named(attribute, name)]
     is_wanted = _wanted(snapshot.predicates, [state.attributes.by_name[name] for name in names], state, wanted)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.containers.batches import chosen
-from tellwhen.errors import counted
+from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.shard import Shard
 from tellwhen.language.literals import shown_name
@@ -99,7 +99,7 @@ class Plan(NamedTuple):
         if self.over_budget:
             lines.append(f"  {self.over_budget:>11,}  are over its budget, and in the default engine beside it")
         if self.computed:
-            lines.append(f"{counted(self.computed, 'value')} computed of every event that has the parts")
+            lines.append(f"{pluralize(self.computed, 'value')} computed of every event that has the parts")
         expected = "not known without a profile" if self.expected is None else f"{self.expected:,.1f}"
         events = f"{self.matched:,} event{'' if self.matched == 1 else 's'}"
         uncounted = "none yet" if self.is_counted else "not counted by this engine"
@@ -109,7 +109,7 @@ class Plan(NamedTuple):
 
 
 def _counted(subscriptions: int) -> str:
-    return counted(subscriptions, "subscription")
+    return pluralize(subscriptions, "subscription")
 
 
 def plan(shard: Shard, has_room: bool = True) -> Plan:

@@ -12,7 +12,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.names import attribute_names
-from tellwhen.errors import counted as plural
+from tellwhen.errors import pluralize
 from tellwhen.inspect.spelling import nearest
 from tellwhen.language.compute import names_in
 from tellwhen.language.schema import Schema
@@ -38,12 +38,12 @@ class Fit(NamedTuple):
         lines = [
             f"no event has {name}" + (f"; did you mean {near}?" if near else "") for name, near in self.missing.items()
         ]
-        lines += [f"{name}: {plural(count, 'value')} of a wrong type" for name, count in self.wrong.items()]
+        lines += [f"{name}: {pluralize(count, 'value')} of a wrong type" for name, count in self.wrong.items()]
         more = f"... and {len(lines) - SHOWN:,} more" if len(lines) > SHOWN else ""
         lines = [*lines[:SHOWN], *([more] if more else [])] or ["every attribute of subscriptions is in some event"]
         return "\n".join(
             [
-                f"{plural(self.events, 'event')}, {plural(len(self.unused), 'attribute')} that nobody asks for",
+                f"{pluralize(self.events, 'event')}, {pluralize(len(self.unused), 'attribute')} that nobody asks for",
                 *lines,
             ]
         )
@@ -58,7 +58,7 @@ class Counts(NamedTuple):
     events: int
 
 
-def counted(events: Any, attributes: Attributes, schema: Schema) -> Counts:
+def count_attributes(events: Any, attributes: Attributes, schema: Schema) -> Counts:
     """The counts of these events."""
     given = as_table_or_dicts(events)
     if not isinstance(given, pa.Table):

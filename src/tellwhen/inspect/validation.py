@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from tellwhen.compile.store import COMPILE_BATCH
-from tellwhen.errors import ArgumentError, TellwhenError, counted, shown
+from tellwhen.errors import ArgumentError, TellwhenError, abbreviate, pluralize
 from tellwhen.index import Index
 from tellwhen.index.subscriptions import Rejected, as_subscription, read_subscription, rows_of
 from tellwhen.inspect.lint import canonical, hints, look, odd_predicates, warnings
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     def called(self) -> str:
         """Which subscription it is, and where in it; what could not be read has no id."""
         where = "" if self.position is None else f", position {self.position}"
-        return f"{shown(self.expression) if self.id is None else repr(self.id)}{where}"
+        return f"{abbreviate(self.expression) if self.id is None else repr(self.id)}{where}"
 
 
 class Report(NamedTuple):
@@ -57,11 +57,11 @@ class Report(NamedTuple):
         return [finding for finding in self.findings if finding.kind == kind]
 
     def __str__(self) -> str:
-        counts = ", ".join(counted(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
+        counts = ", ".join(pluralize(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
         lines = [f"{one.kind}: {one.called}: {one.reason}" for one in self.findings[:SHOWN]]
         rest = len(self.findings) - SHOWN
         more = [f"... and {rest:,} more: findings has all, and on the command line --json"] if rest > 0 else []
-        return "\n".join([f"{counted(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
+        return "\n".join([f"{pluralize(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 
 def validate(
@@ -90,7 +90,7 @@ def validate(
     hint: 'd': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
     """
     if against is not None and not isinstance(against, Index):
-        raise ArgumentError(f"against is an Index, not {shown(against)}")
+        raise ArgumentError(f"against is an Index, not {abbreviate(against)}")
     types = against.schema if schema is None and against is not None else Schema.of(schema)
     rows, count = rows_of(subscriptions), 0
     findings: list[Finding] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tellwhen.errors import ExpressionError, shown
+from tellwhen.errors import ExpressionError, abbreviate
 from tellwhen.language import limits
 from tellwhen.language.ast import (
     COMPARISONS,
@@ -70,7 +70,7 @@ def has(attribute: str, word: str, constants: Iterable[Any]) -> Expr:
 def name(attribute: str) -> str:
     """The name of an attribute; raises ExpressionError when it cannot be one."""
     if not isinstance(attribute, str) or not attribute:
-        raise ExpressionError(f"the name of an attribute is a non-empty str, not {shown(attribute)}")
+        raise ExpressionError(f"the name of an attribute is a non-empty str, not {abbreviate(attribute)}")
     if len(attribute) > limits.NAME or "\0" in attribute or not is_unicode(attribute):
         raise ExpressionError(f"a name has at most {limits.NAME} characters, no NUL and no lone surrogate")
     return attribute

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 from tellwhen.language.ast import (
     COMPARISONS,
     LIKES,
@@ -98,5 +98,5 @@ def value_text(value: Any, length: int = 60) -> str:
         text = time_text(value)
     else:
         known = value.item() if isinstance(value, np.generic) else value
-        text = constant_text(known) if isinstance(known, bool) else shown(known, length)
+        text = constant_text(known) if isinstance(known, bool) else abbreviate(known, length)
     return text if len(text) <= length else text[: length - 3] + "..."

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from tellwhen.errors import SchemaError, shown
+from tellwhen.errors import SchemaError, abbreviate
 from tellwhen.language.ast import Expr, Predicate
 from tellwhen.language.build import name
 from tellwhen.language.compute import paths_in
@@ -51,16 +51,16 @@ class Schema:
 
     def __init__(self, types: Mapping[str, str] | Iterable[tuple[str, str]] = (), *, strict: bool = False) -> None:
         if not isinstance(strict, bool):
-            raise SchemaError(f"strict is True or False, not {shown(strict)}")
+            raise SchemaError(f"strict is True or False, not {abbreviate(strict)}")
         self.strict = strict
         try:
             self.types: dict[str, Type] = dict(types)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise SchemaError(f"a schema is a mapping of names to types, not {shown(types)}") from None
+            raise SchemaError(f"a schema is a mapping of names to types, not {abbreviate(types)}") from None
         for attribute, type_ in self.types.items():
             name(attribute)
             if not isinstance(type_, str) or type_ not in FAMILIES:
-                raise SchemaError(f"{attribute}: unknown type {shown(type_)}; there are {', '.join(FAMILIES)}")
+                raise SchemaError(f"{attribute}: unknown type {abbreviate(type_)}; there are {', '.join(FAMILIES)}")
         self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
 
     @classmethod

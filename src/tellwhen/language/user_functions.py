@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tellwhen.errors import ExpressionError, shown
+from tellwhen.errors import ExpressionError, abbreviate
 from tellwhen.language.column import Column, as_term
 from tellwhen.language.comparisons import call
 from tellwhen.language.compute import python_value
@@ -51,10 +51,10 @@ def function(run: Callable[..., Any] | None = None, *, name: str | None = None) 
     if run is None:
         return lambda given: function(given, name=name)
     if not callable(run):
-        raise ExpressionError(f"a function is something to call, not {shown(run)}")
+        raise ExpressionError(f"a function is something to call, not {abbreviate(run)}")
     chosen = getattr(run, "__name__", "") if name is None else name
     if not isinstance(chosen, str) or not IS_NAME(chosen) or "." in chosen or chosen != chosen.lower():
-        raise ExpressionError(f"a function has a name in lower case, not {shown(chosen)}; give it one with name=")
+        raise ExpressionError(f"a function has a name in lower case, not {abbreviate(chosen)}; give it one with name=")
     if chosen in BUILT_IN or chosen in ALIASES or chosen.upper() in (*RESERVED, "CAST"):
         raise ExpressionError(f"there is a {chosen}() in the language already; give it another name with name=")
     if not _arguments(run)[1]:

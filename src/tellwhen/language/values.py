@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tellwhen.errors import EventError, ExpressionError, shown
+from tellwhen.errors import EventError, ExpressionError, abbreviate
 from tellwhen.language import limits
 from tellwhen.language.times import EPOCH, MICROSECOND, exact_nanoseconds, is_whole_days, nanoseconds
 
@@ -54,7 +54,7 @@ class Interval:
         families = {end.family for end in ends if end is not None}
         if None in ends or len(families) != 1 or not families <= {"number", "time"}:
             raise EventError(
-                f"the ends of an interval are two numbers or two times, not {shown(low)} and {shown(high)}"
+                f"the ends of an interval are two numbers or two times, not {abbreviate(low)} and {abbreviate(high)}"
             )
         self.low, self.high = low, high
         self.family: Family = families.pop()
@@ -62,7 +62,7 @@ class Interval:
         self.high_key = math.inf if high is None else _key(high)
         if self.low_key > self.high_key:
             raise EventError(
-                f"an interval runs from its low end to its high end, not from {shown(low)} to {shown(high)}"
+                f"an interval runs from its low end to its high end, not from {abbreviate(low)} to {abbreviate(high)}"
             )
 
     def __repr__(self) -> str:
@@ -181,7 +181,7 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
         for prefix, mapping in waiting:
             for key, value in mapping.items():
                 if not isinstance(key, str):
-                    raise EventError(f"the name of an attribute is a string, not {shown(key)}")
+                    raise EventError(f"the name of an attribute is a string, not {abbreviate(key)}")
                 name = prefix + key
                 if len(name) > limits.NAME:
                     continue
@@ -207,7 +207,7 @@ def constant(value: Any, attribute: str) -> Constant:
     if isinstance(value, int):
         if not -limits.INTEGER <= value <= limits.INTEGER:
             raise ExpressionError(
-                f"{attribute}: the integer {shown(value)} is beyond ±{limits.INTEGER}; "
+                f"{attribute}: the integer {abbreviate(value)} is beyond ±{limits.INTEGER}; "
                 "use a float to compare it as a double"
             )
         return int(value)

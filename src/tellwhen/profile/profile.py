@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tellwhen.encode.columns import Unreadable
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import ExpressionError, FormatError, TellwhenError, shown
+from tellwhen.errors import ExpressionError, FormatError, TellwhenError, abbreviate
 from tellwhen.language.ast import Expr
 from tellwhen.language.read import Given, read
 from tellwhen.profile.census import Census
@@ -98,7 +98,7 @@ class Profile:
     def add(self, other: Profile) -> None:
         """Merge another profile into this one."""
         if not isinstance(other, Profile):
-            raise TellwhenError(f"only a profile can be merged into a profile, not {shown(other)}")
+            raise TellwhenError(f"only a profile can be merged into a profile, not {abbreviate(other)}")
         self.subscriptions += other.subscriptions
         self.events += other.events
         self.malformed += other.malformed
@@ -117,7 +117,9 @@ class Profile:
     def add_subscriptions(self, expressions: Iterable[Given] | Mapping[Any, Given]) -> None:
         """Count these subscriptions, too."""
         if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
-            raise ExpressionError(f"subscriptions are a list or a mapping of expressions, not {shown(expressions)}")
+            raise ExpressionError(
+                f"subscriptions are a list or a mapping of expressions, not {abbreviate(expressions)}"
+            )
         for given in expressions.values() if isinstance(expressions, Mapping) else expressions:
             expression = given if isinstance(given, Expr) else read(given)[0]
             self.subscriptions += 1

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import altair as alt
 import vl_convert
 
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 
 Row = Mapping[str, Any]
 Values = list[dict[str, Any]]
@@ -144,7 +144,7 @@ def inline(drawing: str, prefix: str) -> str:
             del element.attrib[qualified]
             name = qualified.rpartition("}")[2]
             if re.search(r"url\((?!#)", value) or (name == "href" and not value.startswith(("#", "data:image/"))):
-                raise ValueError(f"the chart refers to {shown(value)}: a page that opens offline cannot")
+                raise ValueError(f"the chart refers to {abbreviate(value)}: a page that opens offline cannot")
             if name == "id":
                 value = prefix + value
             elif name == "href" and value.startswith("#"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 from tellwhen.language.explain import Explanation
 from tellwhen.report.charts import inline, is_number, svg
 
@@ -61,7 +61,7 @@ class Page:
         body = [list(row) for row in rows]
         for number, row in enumerate(body):
             if len(row) != len(columns):
-                raise ValueError(f"row {number} has {len(row)} cells for {len(columns)} columns: {shown(row)}")
+                raise ValueError(f"row {number} has {len(row)} cells for {len(columns)} columns: {abbreviate(row)}")
         # The head of a column of numbers stands on the right with them.
         head = [
             Cell(name, all(is_number(row[i]) for row in body if row[i] is not None)) for i, name in enumerate(columns)

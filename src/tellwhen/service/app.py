@@ -16,7 +16,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 import tellwhen as tw
-from tellwhen.errors import TellwhenError, shown
+from tellwhen.errors import TellwhenError, abbreviate
 from tellwhen.service import models
 from tellwhen.service.bodies import told
 from tellwhen.service.direct_routes import Straight
@@ -106,7 +106,7 @@ async def _refuse_unknown(request: Request) -> None:  # async, or a thread would
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     if (strange := next((name for name in request.query_params if name not in known), None)) is not None:
         there = f"there are {', '.join(known)}" if known else "there is none"
-        raise MalformedRequest(f"there is no parameter {shown(strange)}; {there}")
+        raise MalformedRequest(f"there is no parameter {abbreviate(strange)}; {there}")
 
 
 def _answer_errors(app: FastAPI) -> None:

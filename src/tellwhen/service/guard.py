@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from tellwhen.errors import TellwhenError, counted
+from tellwhen.errors import TellwhenError, pluralize
 from tellwhen.service.errors import (
     HostRefused,
     KeyRefused,
@@ -97,7 +97,7 @@ class Guard:
     def summary(self) -> str:
         """What is served."""
         count = sum(len(tenant.index) for tenant in self._tenants.opened())
-        return f"{counted(count, 'subscription')} in {self._tenants.folder}{self._tenants.note}"
+        return f"{pluralize(count, 'subscription')} in {self._tenants.folder}{self._tenants.note}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -21,7 +21,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from tellwhen.errors import ArgumentError, FormatError, UnknownId, shown
+from tellwhen.errors import ArgumentError, FormatError, UnknownId, abbreviate
 from tellwhen.service.json_output import replace_json
 
 ROLES = ("read", "publish", "manage")
@@ -54,7 +54,7 @@ def _digest(secret: str) -> str:
 def checked_tenant(tenant: str) -> str:
     if not TENANT.fullmatch(tenant):
         raise ArgumentError(
-            f"a tenant is named by lower-case letters, digits, - and _, 63 at most, not {shown(tenant)}"
+            f"a tenant is named by lower-case letters, digits, - and _, 63 at most, not {abbreviate(tenant)}"
         )
     return tenant
 
@@ -109,7 +109,7 @@ class Keys:
     def add(self, name: str, roles: list[str], tenant: str = DEFAULT_TENANT, rate: float | None = None) -> str:
         """Make a key; returns it, for the only time."""
         if not name or len(name) > 100 or not name.isprintable():
-            raise ArgumentError(f"a key is named by 1 to 100 printable characters, not {shown(name)}")
+            raise ArgumentError(f"a key is named by 1 to 100 printable characters, not {abbreviate(name)}")
         unknown = [role for role in roles if role not in ROLES]
         if unknown or not roles:
             raise ArgumentError(f"a role is one of {', '.join(ROLES)}, not {', '.join(unknown) or 'nothing'}")

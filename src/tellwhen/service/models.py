@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 
 Id = Annotated[
     StrictStr | Annotated[StrictInt, Field(ge=-(1 << 63) + 1, le=(1 << 63) - 1)],
@@ -29,7 +29,7 @@ def _numbers(given: Any) -> Any:
     """Ends at the first that is none: to describe a million errors takes a minute, and a few gigabytes."""
     for name, value in given.items() if isinstance(given, dict) else ():
         if not isinstance(value, int | float) or isinstance(value, bool) or not -inf < value < inf:
-            told = {"name": shown(name), "value": shown(value)}
+            told = {"name": abbreviate(name), "value": abbreviate(value)}
             raise PydanticCustomError("number", "{name} is weighed by a number, not by {value}", told)
     return given
 
@@ -52,7 +52,7 @@ class Body(BaseModel):
         """Ends at the first: as above."""
         for name in given if isinstance(given, dict) else ():
             if name not in cls.model_fields:
-                told = {"name": shown(name), "there": ", ".join(cls.model_fields)}
+                told = {"name": abbreviate(name), "there": ", ".join(cls.model_fields)}
                 raise PydanticCustomError("unknown", "there is no {name} here, but {there}", told)
         return given
 

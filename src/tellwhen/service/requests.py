@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from fastapi import Query, Request
 from fastapi.responses import Response
 
-from tellwhen.errors import shown
+from tellwhen.errors import abbreviate
 from tellwhen.service import changes
 from tellwhen.service.errors import MalformedRequest, TooSlow, status_of
 from tellwhen.service.json_output import json_bytes
@@ -110,5 +110,5 @@ def id_of(text: str, id_type: str) -> Any:
     if id_type == "str":
         return text
     if not re.fullmatch(r"-?[0-9]{1,20}", text):
-        raise MalformedRequest(f"{shown(text)} is no integer, as id_type=int says")
+        raise MalformedRequest(f"{abbreviate(text)} is no integer, as id_type=int says")
     return int(text)

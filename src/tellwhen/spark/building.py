@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
-from tellwhen.errors import DuplicateId, TellwhenError, shown
+from tellwhen.errors import DuplicateId, TellwhenError, abbreviate
 from tellwhen.index.ids import IdType
 from tellwhen.language.schema import Schema
 from tellwhen.profile import Profile
@@ -53,7 +53,7 @@ def build(
     if shards is not None and shards < 1:
         raise TellwhenError(f"there is at least 1 shard, not {shards}")
     if profile is not None and not isinstance(profile, Profile):
-        raise TellwhenError(f"a profile is what profile() returns, not {shown(profile)}")
+        raise TellwhenError(f"a profile is what profile() returns, not {abbreviate(profile)}")
     ids = subscription_columns(subs)
     types = declared_schema(subs, schema)
     create(engine, Store(types))  # raises EngineError now rather than in a worker

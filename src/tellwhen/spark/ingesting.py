@@ -15,7 +15,7 @@ from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import complete, create
-from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, shown
+from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, abbreviate
 from tellwhen.index.ids import checked
 from tellwhen.index.payloads import payload_text
 from tellwhen.index.subscriptions import check_weights
@@ -203,7 +203,7 @@ def _verdict(
         if operation == REMOVE:
             return _Verdict(given=text)
         if operation != ADD:
-            return _Verdict(given=text, reason=f"the operation is add or remove, not {shown(operation)}")
+            return _Verdict(given=text, reason=f"the operation is add or remove, not {abbreviate(operation)}")
         if text is None:
             return _Verdict(reason="the expression is missing")
         tree, plain = decode(parsed, text), text

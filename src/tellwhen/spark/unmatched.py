@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.inspect.unmatched import Counts, Fit, counted, fit
+from tellwhen.inspect.unmatched import Counts, Fit, count_attributes, fit
 from tellwhen.spark.events import objects, prepare
 from tellwhen.spark.tasks import mapped, own_errors, rows
 from tellwhen.spark.version_cache import Served
@@ -55,8 +55,8 @@ class _Counting(Worker):
     def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if self._form.kind == "json":
             events = [event or {} for event in objects(batch.column(1))]
-            counts = counted(events, served.attributes, served.schema)
+            counts = count_attributes(events, served.attributes, served.schema)
         else:
-            counts = counted(self._form.table(batch), served.attributes, served.schema)
+            counts = count_attributes(self._form.table(batch), served.attributes, served.schema)
         told = [(CARRIED, *one) for one in counts.carried.items()] + [(WRONG, *one) for one in counts.wrong.items()]
         yield rows(COUNT, *zip(*[*told, (EVENTS, "", counts.events)], strict=True))

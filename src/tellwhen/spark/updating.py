@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.compile.dictionary import Moved
-from tellwhen.errors import SchemaError, counted
+from tellwhen.errors import SchemaError, pluralize
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
 from tellwhen.spark.blocks import Blocks, compiled
@@ -83,7 +83,7 @@ def update(
     log.info("version %d: %d of %d shards were built again", after.version, touched, len(after.shards))
     if quarantined:
         folder = quarantine_folder(root, after.version)
-        what = counted(quarantined, "change")
+        what = pluralize(quarantined, "change")
         log.warning("version %d: not applied: %s; see %s", after.version, what, folder)
     return after
 

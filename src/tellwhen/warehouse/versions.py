@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
-from tellwhen.errors import FormatError, shown
+from tellwhen.errors import FormatError, abbreviate
 from tellwhen.index.ids import IdType
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST, read_checked, write_checked
@@ -96,7 +96,7 @@ def read_version(path: str | os.PathLike[str], version: int | None = None) -> Ve
     try:
         number = head.version if version is None else operator.index(version)
     except TypeError:
-        raise FormatError(f"a version is a number, not {shown(version)}") from None
+        raise FormatError(f"a version is a number, not {abbreviate(version)}") from None
     try:
         if number > head.last:
             raise FileNotFoundError

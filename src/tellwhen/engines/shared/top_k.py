@@ -14,7 +14,7 @@ import numpy as np
 from tellwhen.compile.scores import checked_weights
 from tellwhen.containers.batches import between, chosen
 from tellwhen.engines.base import Tier
-from tellwhen.errors import ArgumentError, ScoreError, shown
+from tellwhen.errors import ArgumentError, ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.kernels.best import keep_best, sort_best
 
@@ -118,7 +118,7 @@ def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarra
 def checked_k(k: Any) -> int:
     """How many of the best are wanted."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ArgumentError(f"k is a whole number from 1 on, not {shown(k)}")
+        raise ArgumentError(f"k is a whole number from 1 on, not {abbreviate(k)}")
     return int(k)
 
 
