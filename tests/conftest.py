@@ -1,12 +1,14 @@
-"""Which tests are slow, on which engines does a test run, how does hypothesis draw, and what is held up?"""
+"""Marks, order and fixtures of all tests."""
 
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
 from tellwhen.engines.auto.upkeep import Merge
+from tellwhen.engines.registry import registered_engines
 from tellwhen.index.maintenance import background
 
 # No database of examples; no deadline, since the first call of a kernel compiles it.
@@ -17,58 +19,53 @@ USUAL_ENGINES = {"auto", "counting", "scan"}
 """Engines that every test of engines runs on. On the others it is slow, unless it is marked `every_engine`."""
 
 
-LATE = (
-    "arrays",
-    "atree",
-    "bdd",
-    "bench",
-    "calls",
-    "cases",
-    "betree",
-    "cover",
-    "docs",
-    "drawing",
-    "pst_engines",
-    "examples",
-    "index",
-    "interrupts",
-    "layouts",
-    "papers",
-    "persist",
-    "plan",
-    "relaxed",
-    "scripts",
-    "segments",
-    "texts",
-    "threads",
-    "top_k",
-    "translation",
-    "tree_engines",
-    "warm",
-    "workloads",
-)
-"""Files whose tests come last: by then the conformance suite, which runs at the same time, has compiled the kernels."""
+TREE_PACKAGES = ("tellwhen.engines.atree", "tellwhen.papers.a_tree", "tellwhen.papers.ps_tree")
+"""Packages whose engines are tested in the part `trees` of `tests/run.py`: half of the kernels to compile."""
 
-LATE_ENGINES = ("auto", "cover")
-"""Likewise: the tests of Spark compile these first."""
+TREE_FOLDERS = [
+    Path(__file__).parent / "unit" / name.removeprefix("tellwhen.").replace(".", "/") for name in TREE_PACKAGES
+]
+
+RANKED_PACKAGE = Path(__file__).parent.parent / "src/tellwhen/papers/ranked"
+
+ENGINES_COMPILED_BY_SPARK = ("auto", "cover")
+"""Engines whose tests come last, because the tests of Spark compile their kernels at the same time."""
 
 
-def given_engine(item):
-    """The engine that a test is given; None if it makes its own."""
+def find_engine_name(item):
+    """Return the engine that a test is parametrised with, or None."""
     return item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+
+
+def is_tree_test(item):
+    """Return whether a test belongs to the part `trees`: by its engine, or else by its folder."""
+    name = find_engine_name(item)
+    if name is None:
+        return any(folder in item.path.parents for folder in TREE_FOLDERS)
+    engine = registered_engines().get(name)
+    return engine is not None and engine.__module__.startswith(TREE_PACKAGES)
+
+
+def needs_slow_mark(item):
+    """Return whether a test is slow because of its engine, or because it is a doctest that compiles all structures."""
+    engine = find_engine_name(item) or "auto"
+    is_rare = engine not in USUAL_ENGINES and not item.get_closest_marker("every_engine")
+    return is_rare or item.path.parent == RANKED_PACKAGE
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.parent.name == "ranked":  # an example: it compiles all structures
-            item.add_marker(pytest.mark.slow)
+    """Mark the tests of `trees` and the slow ones; move those to the end whose kernels other parts compile first."""
     items.sort(
-        key=lambda item: (item.path.stem.removeprefix("test_") in LATE, given_engine(item) in LATE_ENGINES),
+        key=lambda item: (
+            item.get_closest_marker("late") is not None,
+            find_engine_name(item) in ENGINES_COMPILED_BY_SPARK,
+        )
     )
     for item in items:
-        engine = given_engine(item) or "auto"
-        if engine not in USUAL_ENGINES and not item.get_closest_marker("every_engine"):
+        if is_tree_test(item):
+            item.add_marker(pytest.mark.trees)
+        if needs_slow_mark(item):
             item.add_marker(pytest.mark.slow)
 
 
@@ -82,26 +79,27 @@ def engine(request):
     return request.param
 
 
-class Held:
-    """Merges that wait before they are made until they are let go."""
+class MergeGate:
+    """Gate that holds background merges before they start until a test opens it."""
 
     def __init__(self, monkeypatch):
-        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        self.arrivals, self.permits = threading.Semaphore(0), threading.Semaphore(0)
         run = Merge.run
 
-        def held(merge):
+        def run_behind_gate(merge):
             if threading.current_thread() is not threading.main_thread():
-                self.begun.release()
-                assert self.go_on.acquire(timeout=60)
+                self.arrivals.release()
+                assert self.permits.acquire(timeout=60)
             run(merge)
 
-        monkeypatch.setattr(Merge, "run", held)
+        monkeypatch.setattr(Merge, "run", run_behind_gate)
 
 
 @pytest.fixture
-def held(monkeypatch):
-    made = Held(monkeypatch)
-    yield made
-    made.go_on.release(1000)
+def merge_gate(monkeypatch):
+    """A `MergeGate`, opened for all merges when the test ends."""
+    gate = MergeGate(monkeypatch)
+    yield gate
+    gate.permits.release(1000)
     for thread in list(background._running):
         thread.join(60)

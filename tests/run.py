@@ -1,17 +1,17 @@
 """Run parts of the test suite at the same time: `python tests/run.py engines spark unit`.
 
 - `engines`: the conformance suite, and the tests of single engines.
-- `trees`: the same for the engines that came with A-Tree, and those of PS-Tree, on which `translation` rests: half of
-  the kernels to compile.
-- `spark`: whatever needs a Spark session.
-- `unit`: everything else, with the examples in docstrings and documents.
-- `unchecked`: the conformance suite with kernels as users run them; so do some tests of `unit`, in their own processes.
+- `trees`: the same for the engines of A-Tree and PS-Tree, which are half of the kernels to compile. The marker `trees`,
+  set by `conftest.py`, separates both parts.
+- `spark`: the tests that need a Spark session.
+- `unit`: all other tests, and the examples in docstrings and documents.
+- `unchecked`: the conformance suite with optimized kernels and without bounds checks, as users run them.
 
-In all others, kernels check the bounds of every array that they index, and are compiled without optimizing them much,
-which would take longer than it saves. They use the same cache: most kernels are compiled once.
+In the other parts, kernels check the bounds of every array that they index, and are compiled with little optimization,
+because optimizing takes longer than it saves. All parts share one cache, so most kernels are compiled once.
 
-`--all` takes the slow tests too. Other options are passed on to pytest. With several parts, lines of progress appear as
-they come; the rest of a part's output follows when it has ended. The exit code is 0 if all parts succeeded.
+`--all` includes the slow tests. Other options are passed to pytest. With several parts, lines of progress appear at
+once; the rest of a part's output follows when the part ends. The exit code is 0 if all parts succeeded.
 """
 
 from __future__ import annotations
@@ -32,27 +32,21 @@ ROOT = Path(__file__).parent.parent
 
 
 class Part(NamedTuple):
-    """What pytest is given for a part."""
+    """The tests that pytest selects for a part, and the environment that it runs in."""
 
-    options: list[str]
-    marked: str
+    paths: list[str]
+    mark: str
     environment: dict[str, str]
 
 
 CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
-TREES = ("atree", "bdd", "bop", "dewey", "intervalid", "pstbloom", "psthash", "translation")
-OF_TREES = [
-    f"tests/unit/test_{name}.py"
-    for name in ("atree", "bdd", "pst_engines", "pst_papers", "translation", "tree_engines")
-]
-OF_ENGINES = ["tests/conformance", *(f"tests/unit/test_{name}.py" for name in ("betree", "cover"))]
-OTHERS = [f"--ignore={path}" for path in (*OF_ENGINES, *OF_TREES)]
-NAMED = " or ".join((*TREES, "pst_engines", "pst_papers", "tree_engines"))
+ENGINE_TESTS = ["tests/conformance", "tests/unit/engines", "tests/unit/papers"]
+UNIT_TESTS = [f"--ignore={path}" for path in ("tests/spark", *ENGINE_TESTS)]
 PARTS = {
-    "engines": Part([*OF_ENGINES, "-k", f"not ({NAMED})"], "", CHECKED),
-    "trees": Part(["tests/conformance", *OF_TREES, "-k", NAMED], "", CHECKED),
+    "engines": Part(ENGINE_TESTS, "not trees", CHECKED),
+    "trees": Part(ENGINE_TESTS, "trees", CHECKED),
     "spark": Part(["tests/spark"], "spark", CHECKED),
-    "unit": Part(["--ignore=tests/spark", *OTHERS], "not spark", CHECKED),
+    "unit": Part(UNIT_TESTS, "not spark", CHECKED),
     "unchecked": Part(["tests/conformance"], "", {}),
 }
 PROGRESS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
@@ -60,7 +54,7 @@ OUTCOME = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
 
 
 class Result(NamedTuple):
-    """How a part ended."""
+    """Outcome of a part."""
 
     name: str
     code: int
@@ -68,29 +62,28 @@ class Result(NamedTuple):
     closing: str  # the last line of pytest
 
 
-def command(name: str, slow: bool, more: list[str]) -> list[str]:
-    """The call of pytest."""
-    marked = " and ".join(mark for mark in (PARTS[name].marked, "" if slow else "not slow") if mark)
-    cache = f"cache_dir=.pytest_cache/{name}"  # one each: they run at the same time
-    quick = ["-p", "no:schemathesis"]  # whose plugin no test needs, and which takes a second to load
-    return [sys.executable, "-m", "pytest", *quick, "-o", cache, "-m", marked, *PARTS[name].options, *more]
+def build_command(name: str, includes_slow: bool, options: list[str]) -> list[str]:
+    """Return the command line of pytest for a part."""
+    marks = " and ".join(mark for mark in (PARTS[name].mark, "" if includes_slow else "not slow") if mark)
+    cache = f"cache_dir=.pytest_cache/{name}"  # one for each part, because parts run at the same time
+    plugins = ["-p", "no:schemathesis"]  # no test needs this plugin, and loading it takes a second
+    return [sys.executable, "-m", "pytest", *plugins, "-o", cache, "-m", marks, *PARTS[name].paths, *options]
 
 
 NICENESS = {"spark": 0, "unit": 1}
-"""Spark waits often: when it does not, it goes first. The unit tests are the longest part: two others should be left at
-the end, for two cores."""
+"""Spark often waits, so it goes first when it does not. The unit tests are the longest part, so they go second."""
 
 
-def beside(name: str) -> list[str]:
-    """How a part is started that runs beside others."""
+def build_nice_prefix(name: str) -> list[str]:
+    """Return the prefix of a command that lowers the priority of a part."""
     return [] if shutil.which("nice") is None else ["nice", "-n", str(NICENESS.get(name, 6))]
 
 
-def run(name: str, slow: bool, more: list[str], printing: threading.Lock) -> Result:
-    """Run a part and show its output."""
+def run_part(name: str, includes_slow: bool, options: list[str], printing: threading.Lock) -> Result:
+    """Run a part beside others and print its output."""
     begin = time.monotonic()
     process = subprocess.Popen(
-        beside(name) + command(name, slow, more),
+        build_nice_prefix(name) + build_command(name, includes_slow, options),
         cwd=ROOT,
         env=os.environ | PARTS[name].environment,
         stdout=subprocess.PIPE,
@@ -98,22 +91,22 @@ def run(name: str, slow: bool, more: list[str], printing: threading.Lock) -> Res
         text=True,
         errors="replace",
     )
-    kept = []
+    lines = []
     assert process.stdout is not None
     for line in process.stdout:
         if PROGRESS.fullmatch(line.strip()):
             with printing:
                 print(f"{name:8}{line}", end="", flush=True)
         else:
-            kept.append(line)
+            lines.append(line)
     code = process.wait()
     with printing:
-        print(f"\n{name}\n{''.join(kept)}", flush=True)
-    return Result(name, code, time.monotonic() - begin, kept[-1] if kept else "")
+        print(f"\n{name}\n{''.join(lines)}", flush=True)
+    return Result(name, code, time.monotonic() - begin, lines[-1] if lines else "")
 
 
-def total(results: list[Result], seconds: float) -> str:
-    """One closing line for all parts, in the form that pytest gives to one."""
+def summarize(results: list[Result], seconds: float) -> str:
+    """Return one closing line for all parts, in the form that pytest uses."""
     count: Counter[str] = Counter()
     for result in results:
         for number, outcome in OUTCOME.findall(result.closing):
@@ -126,17 +119,17 @@ def total(results: list[Result], seconds: float) -> str:
 
 def main(arguments: list[str]) -> int:
     names = [name for name in PARTS if name in arguments] or list(PARTS)
-    slow = "--all" in arguments
-    more = [argument for argument in arguments if argument not in PARTS and argument != "--all"]
+    includes_slow = "--all" in arguments
+    options = [argument for argument in arguments if argument not in PARTS and argument != "--all"]
     if len(names) == 1:
         environment = os.environ | PARTS[names[0]].environment
-        return subprocess.run(command(names[0], slow, more), cwd=ROOT, env=environment).returncode
+        return subprocess.run(build_command(names[0], includes_slow, options), cwd=ROOT, env=environment).returncode
     begin = time.monotonic()
     printing = threading.Lock()
     # Four at once, even on two cores: Spark waits often, and a part waits for kernels that another one compiles.
     with ThreadPoolExecutor(max_workers=4) as pool:
-        results = list(pool.map(lambda name: run(name, slow, more, printing), names))
-    print(total(results, time.monotonic() - begin))
+        results = list(pool.map(lambda name: run_part(name, includes_slow, options, printing), names))
+    print(summarize(results, time.monotonic() - begin))
     return int(any(result.code for result in results))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.late]
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

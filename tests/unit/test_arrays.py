@@ -27,6 +27,8 @@ from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.language.limits import INTEGER
 
+pytestmark = pytest.mark.late
+
 NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
 
 

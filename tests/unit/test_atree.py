@@ -21,6 +21,8 @@ from tellwhen.language.parser import parse
 from tellwhen.testing.engine_checks import check_engine, check_matches
 from tellwhen.workloads import ABEGen, Ads
 
+pytestmark = pytest.mark.late
+
 
 class Garden:
     """A store and a forest of its subscriptions. Predicate `P3` is written as such, and true if attribute p3 is 1."""

@@ -17,6 +17,8 @@ from tellwhen.papers.a_tree.bdd.arrays import TERMINALS
 from tellwhen.testing.engine_checks import matched_pairs
 from tellwhen.workloads import ABEGen
 
+pytestmark = pytest.mark.late
+
 FIGURE_3 = "(P1 = 1 OR P2 = 1 OR P3 = 1) AND P4 = 1 AND (P5 = 1 OR P6 = 1)"
 
 

@@ -26,6 +26,8 @@ from tellwhen.encode.events import encode
 from tellwhen.testing.engine_checks import random_event, random_expression
 from tellwhen.workloads import BEGen
 
+pytestmark = pytest.mark.late
+
 LISTED = [
     *(f"betree-fig{n}" for n in range(4, 14)), "betree-table5",
     *(f"atree-fig{n}" for n in range(7, 14)), "atree-table4",

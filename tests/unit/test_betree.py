@@ -20,6 +20,8 @@ from tellwhen.papers.be_tree.betree.engine import capacity_for
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
 
+pytestmark = pytest.mark.late
+
 
 def made(spec, texts):
     """A store of all texts, and an engine of none of them that knows the domain."""

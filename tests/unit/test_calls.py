@@ -13,6 +13,8 @@ from tellwhen.engines.shared import calls
 from tellwhen.kernels.arrays import I32, I64, Runs
 from tellwhen.testing.engine_checks import renew_scratch
 
+pytestmark = pytest.mark.late
+
 
 class Work(NamedTuple):
     """A kind of this test only."""

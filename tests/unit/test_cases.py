@@ -7,6 +7,8 @@ import pytest
 import tellwhen as tw
 from support import WORDS, cases, documented, special
 
+pytestmark = pytest.mark.late
+
 ALL = [(case["expression"], json.loads(case["event"], object_hook=special), WORDS[case["value"]]) for case in cases()]
 
 

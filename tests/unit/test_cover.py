@@ -23,6 +23,8 @@ from tellwhen.language.parser import parse
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen, Groups, Targeting, Varied
 
+pytestmark = pytest.mark.late
+
 
 def stored(*texts):
     """A store of the expressions, and an extract of all of it."""

@@ -4,6 +4,8 @@ import pytest
 
 import blocks
 
+pytestmark = pytest.mark.late
+
 
 @pytest.mark.parametrize("page", blocks.chosen(spark=False))
 def test_every_block_of_code(page, tmp_path, monkeypatch):

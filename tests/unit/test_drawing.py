@@ -12,6 +12,8 @@ from docs.drawing.words import Words
 import blocks
 import tellwhen as tw
 
+pytestmark = pytest.mark.late
+
 CHEAP = "scan"
 """Its kernels are compiled for other tests anyway."""
 

@@ -22,6 +22,8 @@ from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
 from tellwhen.testing.engine_checks import check_engine, check_matches, matched_pairs, random_event, random_expression
 
+pytestmark = pytest.mark.late
+
 BOOK = {"genre": "classics", "era": "1920s", "price": 26, "ranking": 2, "format": "hardcover"}
 
 

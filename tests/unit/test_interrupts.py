@@ -16,6 +16,8 @@ import tellwhen as tw
 from support import set_thresholds
 from tellwhen.index.shard import Shard
 
+pytestmark = pytest.mark.late
+
 
 class Interrupt(KeyboardInterrupt):
     """Raised where a user might press Ctrl-C."""

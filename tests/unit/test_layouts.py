@@ -21,6 +21,8 @@ from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import ABEGen, Targeting
 
+pytestmark = pytest.mark.late
+
 
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch):

@@ -20,6 +20,8 @@ from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
 from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
 from tellwhen.workloads import ABEGen, BEGen
 
+pytestmark = pytest.mark.late
+
 # OpIndex
 
 

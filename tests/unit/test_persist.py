@@ -16,6 +16,8 @@ import tellwhen as tw
 from tellwhen.persistence import directory, files
 from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
 
+pytestmark = pytest.mark.late
+
 
 def filled(engine, seed=1, count=120):
     rng = random.Random(seed)

@@ -7,6 +7,8 @@ import tellwhen as tw
 from support import settled
 from tellwhen.index.sampling import MOST, Recent
 
+pytestmark = pytest.mark.late
+
 
 def test_a_plan_says_what_was_chosen_and_what_it_costs():
     index = tw.Index("auto", pending=100).add_many((i, f"user = {i} AND country = 'DE'") for i in range(1000))
@@ -150,13 +152,13 @@ def test_adapting_chooses_by_the_events_that_come():
     assert after.expected < 5
 
 
-def test_a_merge_that_was_begun_before_adapting_is_made_again(held):
+def test_a_merge_that_was_begun_before_adapting_is_made_again(merge_gate):
     index = tw.Index("auto", pending=10).add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(400))
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     for i in range(400):
         index.match({"item": i % 40, "user": 3})
     index.adapt()
-    held.go_on.release(100)
+    merge_gate.permits.release(100)
     (many, how), *_ = settled(index).plan().parts
     assert (many > 300, how) == (True, "wait for user")  # who else is rare: but users 0 to 9 but 3 never come
 

@@ -11,6 +11,8 @@ from support import first_seeds, verify
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
 from tellwhen.testing.engine_checks import check_engine, check_matches
 
+pytestmark = pytest.mark.late
+
 ENGINES = ["pstbloom", "pstbloom:bits=0", "pstbloom:bits=1", "psthash", "psthash:access=1", "psthash:access=4"]
 
 

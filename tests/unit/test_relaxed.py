@@ -13,6 +13,8 @@ import tellwhen as tw
 from support import set_thresholds, settled
 from tellwhen.language.ast import And, Not, Or, Predicate, Truth, Xnor, Xor
 
+pytestmark = pytest.mark.late
+
 # What relaxed matching means, once more and slowly.
 
 

@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 
+pytestmark = pytest.mark.late
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SAID = {

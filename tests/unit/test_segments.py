@@ -23,6 +23,8 @@ from tellwhen.language.schema import Schema
 from tellwhen.testing.engine_checks import check_matches, random_event, random_expression
 from tellwhen.warehouse.opening import copy_subscriptions
 
+pytestmark = pytest.mark.late
+
 
 def sizes(index):
     return index.stats()["auto"]["segments"]
@@ -59,15 +61,15 @@ def test_what_is_merged(known, fresh, merged):
     assert count_groups_to_merge(known, fresh) == merged
 
 
-def test_nobody_waits_for_a_merge(held):
+def test_nobody_waits_for_a_merge(merge_gate):
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(6))
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     # It is under way, and does not go on: changes are made and seen meanwhile.
     index.add("new", "x = 1 AND y = 2").remove(1)
     assert index.match({"x": 1, "y": 2}) == [4, "new"]
     assert index.match_many([{"x": 1}])["subscription_id"].to_pylist() == [4]
     assert sizes(index) == []
-    held.go_on.release(10)
+    merge_gate.permits.release(10)
     assert sizes(settled(index)) == [6]
     assert index.stats()["auto"] | {"bytes": 0} == {
         "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "in atree": 0, "bytes": 0,
@@ -75,18 +77,18 @@ def test_nobody_waits_for_a_merge(held):
     assert index.match({"x": 1, "y": 2}) == [4, "new"]
 
 
-def test_labels_move_while_a_merge_is_made(held, monkeypatch):
+def test_labels_move_while_a_merge_is_made(merge_gate, monkeypatch):
     """It was begun with the old labels."""
     set_thresholds(monkeypatch, stride=8)
     known = {i: tw.parse(f"s = 'm{i:03}' OR s < 'b{i:03}'") for i in range(8)}
     index = tw.Index("auto", pending=4).add_many(known)
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     before = index._shard.store.attributes
     for i in range(8, 40):  # into the same gap
         known[i] = tw.parse(f"s >= 'm0005{i:03}' AND s STARTS WITH 'm0'")
         index.add(i, known[i])
     assert index._shard.store.attributes is not before
-    held.go_on.release(1000)
+    merge_gate.permits.release(1000)
     events = (
         [{"s": f"m{i:03}"} for i in range(12)] + [{"s": f"m0005{i:03}"} for i in range(50)] + [{"s": "a"}, {"s": "z"}]
     )
@@ -126,13 +128,13 @@ def test_a_change_that_is_taken_back_loses_no_segment(monkeypatch):
     assert index.match({"x": 9}) == ["p", "q"]
 
 
-def test_a_merge_that_a_change_has_overtaken_is_dropped(held):
+def test_a_merge_that_a_change_has_overtaken_is_dropped(merge_gate):
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     index.rebuild()
     assert sizes(index) == [20]
     index.remove(4).add("late", "x = 1")
-    held.go_on.release(1000)
+    merge_gate.permits.release(1000)
     assert sizes(settled(index)) == [20]
     assert index.match({"x": 1}) == [1, 7, 10, 13, 16, 19, "late"]
     verify(index)
@@ -161,14 +163,14 @@ def test_removed_ones_are_dropped():
     assert index.match({"x": 1}) == []
 
 
-def test_an_index_that_nobody_needs_is_freed_while_it_is_merged(held):
+def test_an_index_that_nobody_needs_is_freed_while_it_is_merged(merge_gate):
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     gone = weakref.ref(index)
     del index
     gc.collect()
     assert gone() is None
-    held.go_on.release(10)
+    merge_gate.permits.release(10)
     for thread in list(background._running):
         thread.join(60)
     assert not background._running
@@ -180,11 +182,11 @@ def test_a_process_ends_while_an_index_is_merged():
     assert (done.returncode, done.stderr.replace("tellwhen: compiling", "")) == (0, done.stderr)
 
 
-def test_a_copy_made_while_an_index_is_merged_is_whole(held, tmp_path):
+def test_a_copy_made_while_an_index_is_merged_is_whole(merge_gate, tmp_path):
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(20))
-    assert held.begun.acquire(timeout=60)
+    assert merge_gate.arrivals.acquire(timeout=60)
     index.save(tmp_path / "i")
-    held.go_on.release(100)
+    merge_gate.permits.release(100)
     loaded = tw.Index.load(tmp_path / "i")
     assert loaded.match({"x": 1}) == index.match({"x": 1}) == list(range(1, 20, 3))
     settled(settled(index).add("more", "x = 1")).save(tmp_path / "i")

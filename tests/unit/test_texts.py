@@ -12,6 +12,8 @@ from tellwhen.containers.compressed import BLOCK, CompressedTexts
 from tellwhen.index.ids import Ids
 from tellwhen.index.slots import SlotsById
 
+pytestmark = pytest.mark.late
+
 
 def texts_of(texts):
     return [texts[i] for i in range(len(texts))]

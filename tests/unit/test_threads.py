@@ -7,6 +7,8 @@ import pytest
 import tellwhen as tw
 from support import set_thresholds
 
+pytestmark = pytest.mark.late
+
 
 class Watch(threading.Thread):
     """Matches over and over, and keeps the first error."""

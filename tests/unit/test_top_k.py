@@ -19,6 +19,8 @@ from tellwhen.index.index import KEEP_UP_EVERY
 from tellwhen.kernels.best import keep_best, sort_best
 from tellwhen.testing.engine_checks import random_event, random_expression
 
+pytestmark = pytest.mark.late
+
 
 class Known:
     """What an index should hold."""

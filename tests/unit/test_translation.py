@@ -11,6 +11,8 @@ from tellwhen.engines import create
 from tellwhen.papers.a_tree.translation.engine import BASES
 from tellwhen.workloads import ABEGen
 
+pytestmark = pytest.mark.late
+
 EXAMPLE = "(P1 = 1 OR P2 = 1 OR P3 = 1) AND P4 = 1 AND (P5 = 1 OR P6 = 1)"
 
 

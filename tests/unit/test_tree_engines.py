@@ -23,6 +23,8 @@ from tellwhen.papers.a_tree.intervalid.arrays import BEGIN_SHIFT, END_MASK
 from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, expanded
 from tellwhen.testing.engine_checks import check_engine, check_matches
 
+pytestmark = pytest.mark.late
+
 ENGINES = ["dewey", "intervalid", "bop"]
 EXAMPLE = "(p1 = 1 OR p2 = 1 OR p3 = 1) AND p4 = 1 AND (p5 = 1 OR p6 = 1)"
 FIRST = " AND ".join(f"p{k} = 1" for k in range(7))

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app, warm
 
+pytestmark = pytest.mark.late
+
 NOTED = """
 import gc, json
 from numba.core import event

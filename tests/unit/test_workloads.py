@@ -36,6 +36,8 @@ from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
 from tellwhen.workloads.draws import Draws, Hashed, zipf, zipf_ranks
 from tellwhen.workloads.trees import distinct, pool_for
 
+pytestmark = pytest.mark.late
+
 
 def matches(work, count, events):
     """Matches per event."""
