@@ -106,6 +106,18 @@ class ArgumentError(TellwhenError, ValueError):
     """An invalid argument value, such as k=0 or threads=0."""
 
 
+class StateError(TellwhenError, RuntimeError):
+    """A call that is impossible in the present state, such as a change inside a change of the same thread."""
+
+
+class MissingTextsError(TellwhenError, LookupError):
+    """No expression can be shown: the index keeps no texts (`texts=False`)."""
+
+
+class MissingPackageError(TellwhenError, ImportError):
+    """An optional package that a function needs is not installed."""
+
+
 class EngineError(TellwhenError, ValueError):
     """An unknown engine or option, or a capability that the engine does not have."""
 
