@@ -20,6 +20,7 @@ from tellwhen.cli.output_files import refuse_same, rejected, write
 from tellwhen.errors import pluralize
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.inspect.validation import Finding
+from tellwhen.persistence.paths import resolve_path
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
 FormatOption = Annotated[
@@ -115,6 +116,7 @@ def build(
 
     Example: tellwhen build rules.jsonl more.csv -o index --quarantine faulty.jsonl
     """
+    resolve_path(output)  # an error before the work, not after it
     if quarantine is not None:
         format_of(quarantine, None, "--output-format")
         refuse_same(quarantine, *files)

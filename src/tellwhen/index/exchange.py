@@ -6,7 +6,6 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tellwhen.index.state import State
 from tellwhen.index.subscriptions import COLUMNS, rows_of
 from tellwhen.language.read import StoredText
 from tellwhen.language.schema import Schema
+from tellwhen.persistence.paths import resolve_path
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
 ROWS_AT_ONCE = 65_536
@@ -61,7 +61,7 @@ def rows(state: State) -> Iterator[tuple[Any, ...]]:
 
 def write_parquet(state: State, path: str | os.PathLike[str]) -> None:
     """Write a Parquet file, whole or not at all; replaces a file that is there."""
-    target = Path(path)
+    target = resolve_path(path)
     unfinished = target.parent / f".{uuid.uuid4().hex}.parquet"
     try:
         if target.is_dir():

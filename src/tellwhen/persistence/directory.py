@@ -27,6 +27,7 @@ import numpy as np
 
 from tellwhen.errors import FormatError
 from tellwhen.persistence import files
+from tellwhen.persistence.paths import resolve_path
 
 FORMAT = 6
 MANIFEST = "manifest.json"
@@ -46,7 +47,7 @@ def save(
     With `make=False` the directory must exist: it is not created again after another process has deleted it. With
     `durable=False` the arrays may be lost when the machine crashes: for files that are soon read back and deleted.
     """
-    root = Path(path)
+    root = resolve_path(path)
     if make:
         try:
             root.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def _write_arrays(
 
 def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, dict[str, np.ndarray]], Any]:
     """The arrays, memory-mapped, by part and name, and the meta; every byte is checked first, if `verify`."""
-    root = Path(path)
+    root = resolve_path(path)
     while True:
         body = _read_manifest(root)
         try:
@@ -118,7 +119,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, d
 
 def saved_note(path: str | os.PathLike[str]) -> Any:
     """The note that `Index.save` was given; None if it was given none."""
-    return _read_manifest(Path(path))["meta"].get("note")
+    return _read_manifest(resolve_path(path))["meta"].get("note")
 
 
 def _read_manifest(root: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tellwhen.errors import ArgumentError, FormatError, SchemaError, TellwhenErr
 from tellwhen.index import Index
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST
+from tellwhen.persistence.paths import resolve_path
 from tellwhen.service.changes import Change
 from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import ReadOnly
@@ -212,6 +213,7 @@ class Tenants:
 def data_folder(folder: Path) -> Path:
     """Where the service keeps what it serves, and its keys. An index that it was given is left as it is, and what
     belongs to the service is beside it."""
+    folder = resolve_path(folder)
     is_given = _is_version(folder) or (folder / MANIFEST).exists()
     return folder.with_name(f"{folder.name}-service") if is_given else folder
 

@@ -25,6 +25,7 @@ from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import restored_attributes
+from tellwhen.persistence.paths import resolve_path
 from tellwhen.profile import Profile
 from tellwhen.warehouse.leases import lease
 from tellwhen.warehouse.versions import CURRENT, located, read_version, version_numbers
@@ -48,7 +49,7 @@ class Subscriptions(Protocol):
 
 def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
     """What is saved in a directory, as one shard; `verify=False` skips the checksums."""
-    root = Path(path)
+    root = resolve_path(path)
     if (root / CURRENT).exists():
         return open_version(root, verify=verify)
     parts, meta = directory.load(root, verify)

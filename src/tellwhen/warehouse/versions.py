@@ -24,12 +24,12 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlparse
 
 from tellwhen.errors import FormatError, abbreviate
 from tellwhen.index.ids import IdType
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST, read_checked, write_checked
+from tellwhen.persistence.paths import resolve_path
 
 FORMAT = 4
 CURRENT = "current.json"
@@ -76,17 +76,8 @@ class Version:
 
 
 def located(path: str | os.PathLike[str]) -> Path:
-    """The directory behind a path or a `file:` address."""
-    text = os.fspath(path)
-    parsed = urlparse(text)
-    if parsed.scheme == "file":
-        return Path(unquote(parsed.path))
-    if len(parsed.scheme) > 1:
-        raise FormatError(
-            f"{text}: an index is mapped into memory, so it must be on a file system that the driver and all executors "
-            f"share, not behind {parsed.scheme}://"
-        )
-    return Path(text).absolute()
+    """Return the absolute directory of an index; raise FormatError for a URL other than `file:`."""
+    return resolve_path(path).absolute()
 
 
 def read_version(path: str | os.PathLike[str], version: int | None = None) -> Version:
