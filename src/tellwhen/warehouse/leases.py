@@ -6,6 +6,7 @@ a micro-batch agree on; of a stream, the last batch may be run again, and needs 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -24,6 +25,9 @@ PIN_SECONDS = 7 * 24 * 3600
 QUERY = "query-"
 """Names of pins of queries that are not streams begin like this."""
 
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""Errors that mean that the process may read a folder, but not write to it."""
+
 PINNED_BATCHES = 100
 """Batches of a stream whose pins are kept. Only the last one can ever be run again."""
 
@@ -37,27 +41,39 @@ def lease(root: Path, version: int) -> None:
 
 
 def pin(root: Path, query: str, batch: int) -> int:
-    """The version for a micro-batch of a stream: the current one at the first call, the same one ever after.
+    """Return the version of a micro-batch of a stream: the current one at the first call, the same one ever after.
 
-    All tasks of a batch agree on it, and so does the batch when it is run again after a crash.
+    All tasks of a batch agree on it, and so does the batch when it is run again after a crash. A reader without
+    permission to write cannot pin: it gets the current version at every call, so that tasks of a batch may differ
+    if a version is committed while the batch runs.
     """
     file = root / "pins" / query / f"{batch:012d}"
     if not file.exists():
         version = current(root)  # before anything is written: there may be no index here
-        file.parent.mkdir(parents=True, exist_ok=True)
-        aside = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
-        aside.write_text(str(version))
         try:
-            os.link(aside, file)
-        except FileExistsError:
-            pass  # another task was faster
-        finally:
-            aside.unlink()
+            _write_pin(file, version)
+        except OSError as error:
+            if error.errno not in NOT_WRITABLE:
+                raise
+            return version
         oldest = f"{max(0, batch - PINNED_BATCHES):012d}"
         for old in file.parent.iterdir():
             if old.name < oldest and not old.name.startswith("."):
                 old.unlink(missing_ok=True)
     return int(file.read_text())
+
+
+def _write_pin(file: Path, version: int) -> None:
+    """Create the file with the version, unless another task has created it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}-{uuid.uuid4().hex}")
+    aside.write_text(str(version))
+    try:
+        os.link(aside, file)
+    except FileExistsError:
+        pass  # another task was faster
+    finally:
+        aside.unlink()
 
 
 def versions_in_use(root: Path) -> set[int]:
