@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, DataType, IntegerType, StructField, StructType
 
 from tellwhen.containers.batches import chosen, single_valued
@@ -24,12 +25,12 @@ ENTRY = np.dtype([("domain", "<i4"), ("point", "<i8")])
 
 UNDEFINED = "_undefined"
 
-PACKED = ["shard", "event", "entries", UNDEFINED]
+PACKED = ["shard", "event", "entries", UNDEFINED, "version"]
 
 
 def packed_event(kind: DataType) -> StructType:
     """The columns of an event that is packed for a shard."""
-    kinds = [IntegerType(), kind, BinaryType(), IntegerType()]
+    kinds = [IntegerType(), kind, BinaryType(), IntegerType(), IntegerType()]
     return StructType([StructField(name, type_) for name, type_ in zip(PACKED, kinds, strict=True)])
 
 
@@ -99,19 +100,36 @@ class Sending(Worker):
         events, mismatches = encoded(batch, self._form, served.attributes, served.schema)
         if mismatches:
             note = [pa.array([0], pa.int32()), pa.nulls(1, batch.column(0).type), pa.nulls(1, pa.binary())]
-            note.append(pa.array([sum(mismatches.values())], pa.int32()))
+            note += [pa.array([sum(mismatches.values())], pa.int32()), _repeat(served.version.version, 1)]
             yield pa.RecordBatch.from_arrays(note, PACKED)
         positions, shards = served.routed(events, self._to_all)
         total = np.cumsum(np.diff(events.start)[positions])
         cuts = np.searchsorted(total, np.arange(ENTRIES_PER_BATCH, total[-1] if len(total) else 0, ENTRIES_PER_BATCH))
         for mine, numbers in zip(np.split(positions, cuts), np.split(shards, cuts), strict=True):
             columns = [pa.array(numbers, pa.int32()), batch.column(0).take(pa.array(mine)), packed(events, mine)]
-            columns.append(pa.array(np.zeros(len(mine), dtype=np.int32)))
+            columns += [_repeat(0, len(mine)), _repeat(served.version.version, len(mine))]
             yield pa.RecordBatch.from_arrays(columns, PACKED)
 
 
+def _repeat(value: int, count: int) -> pa.Array:
+    return pa.array(np.full(count, value, dtype=np.int32))
+
+
 class Arriving(Finder):
-    """Finds in the shards that packed events were sent to."""
+    """Finds in the shards that packed events were sent to, of the version that they were encoded with.
+
+    Another version has other labels and shards. Tasks of one batch may differ where the version cannot be pinned.
+    """
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        opened: dict[int, Served] = {}
+        for batch in batches:
+            column = batch.column(4)
+            for number in column.unique().to_pylist():
+                if number not in opened:
+                    opened[number] = serve(self._root, number)
+                opened[number].renew()
+                yield from self.run(opened[number], batch.filter(pc.equal(column, number)))
 
     def run(self, served: Served, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         shards = batch.column(0).to_numpy()
