@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import tellwhen as tw
 from tellwhen import spark as tws
 
 pytestmark = pytest.mark.spark
@@ -102,6 +103,18 @@ def test_a_stream_of_changes(spark, tmp_path):
     tws.update(spark.createDataFrame([("remove", "c", None)], "operation string, id string, expression string"), index)
     tws.follow(stream, index, **options).awaitTermination()
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b"}
+
+
+def test_a_checkpoint_may_be_on_another_file_system(spark, tmp_path):
+    index = tmp_path / "index"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), index)
+    stream = reading(spark, tmp_path, CHANGE)
+    # Spark itself says that it does not know the file system.
+    with pytest.raises(Exception, match="(?s)nowhere") as caught:
+        tws.follow(stream, index, checkpoint="nowhere://lake/follow", prefer="at")
+    assert not isinstance(caught.value, tw.TellwhenError)
+    with pytest.raises(tw.FormatError, match="file: URL without a host"):
+        tws.follow(stream, index, checkpoint="file://host/follow", prefer="at")
 
 
 STREAM = """

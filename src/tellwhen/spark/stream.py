@@ -40,7 +40,7 @@ def follow(
     """
     root = located(path)
     read_version(root)  # raises FormatError where there is no index
-    stream = os.fspath(located(checkpoint))  # names it: another stream counts its batches from 0, too
+    stream = _locate_checkpoint(checkpoint)  # names it: another stream counts its batches from 0, too
 
     def apply(batch: DataFrame, number: int) -> None:
         if batch.isEmpty():
@@ -60,3 +60,10 @@ def follow(
 
     writer = changes.writeStream.foreachBatch(apply).option("checkpointLocation", stream)
     return writer.trigger(**(trigger or {"processingTime": "1 second"})).start()
+
+
+def _locate_checkpoint(checkpoint: str | os.PathLike[str]) -> str:
+    """Return the address of a checkpoint for Spark, which also writes to file systems that are not mounted."""
+    if isinstance(checkpoint, str) and "://" in checkpoint and not checkpoint.lower().startswith("file:"):
+        return checkpoint
+    return os.fspath(located(checkpoint))
