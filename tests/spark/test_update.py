@@ -89,11 +89,23 @@ def test_only_touched_shards_are_built(spark, tmp_path):
     same = {shard.name for shard in first.shards} & {shard.name for shard in second.shards}
     assert len(same) == 7
     assert second.subscriptions == 80
-    third = tws.update(changes.where("id = 12345"), tmp_path / "i")
-    assert third.shards == second.shards
     event = spark.createDataFrame([(0, {"a3": "7"}), (1, {"a3": "3"})], "event_id int, attributes map<string, string>")
     assert pairs(tws.match(event, tmp_path / "i")) == {(0, 100)}
     assert pairs(tws.match(event, tmp_path / "i", version=1)) == {(1, 3)}
+
+
+def test_changes_that_apply_to_nothing_commit_nothing(spark, tmp_path, caplog):
+    caplog.set_level("INFO", "tellwhen.spark")
+    path = tmp_path / "i"
+    tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
+    before = {file for file in path.rglob("*") if file.parent.name not in ("leases", "pins")}
+    for changes in ([], [("remove", "nobody", None)]):
+        version = tws.update(spark.createDataFrame(changes, CHANGES), path)
+        assert version == tws.versions(path)[-1]
+        assert version.version == 1
+        assert "version 1 stays the current one: no change applies to it" in caplog.text
+        assert {file for file in path.rglob("*") if file.parent.name not in ("leases", "pins")} == before
+        caplog.clear()
 
 
 TOO_COMPLEX = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12))

@@ -57,6 +57,8 @@ def update(
     `quarantine/version=<number>` beside the shards. Either all other changes are applied, or, when the update fails,
     none: ConflictError when another version was committed meanwhile.
 
+    Changes that apply to nothing, such as removals of unknown ids, commit nothing: the current version is returned.
+
     `applied` notes in the version how far a stream of changes has come; `follow` uses it.
     """
     base = read_version(path)
@@ -76,6 +78,9 @@ def update(
         finally:
             taken.unpersist()
         version = _changed(changes.sparkSession, base, blocks, gone)
+        if version is base and not quarantined:
+            log.info("version %d stays the current one: no change applies to it", base.version)
+            return base
         version = replace(version, applied={**base.applied, **(applied or {})}, quarantined=quarantined)
         after = commit(staged, version, base.version, keep)
         root = staged.parent
@@ -105,7 +110,9 @@ def _quarantine(bad: DataFrame, staged: Path) -> int:
 
 
 def _changed(spark: SparkSession, base: Version, blocks: Blocks, gone: list[str]) -> Version:
-    """The version after the changes, its new shards in staging."""
+    """The version after the changes, its new shards in staging; `base` itself if nothing changes."""
+    if not blocks and not gone:
+        return base
     staged = blocks.staged
     dictionary = staged.parent / base.dictionary
     moved: dict[int, Moved] = {}
@@ -116,6 +123,8 @@ def _changed(spark: SparkSession, base: Version, blocks: Blocks, gone: list[str]
     where = placed(spark, blocks, placement) if blocks else []
     work = _Changing(dictionary, base, blocks, placement.line, where, gone, moved)
     built = run(spark, placement.size, work, SHARD).collect()
+    if not blocks and all(row.stretches is None for row in built):
+        return base
     before = read_routing(staged.parent / base.routing).routes
     routing, met = write_routes(staged, built, placement, before, read_profile(dictionary))
     return replace(
