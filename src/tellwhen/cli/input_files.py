@@ -23,7 +23,7 @@ import pyarrow.types as pt
 
 from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, abbreviate
 from tellwhen.index.exchange import declared_in
-from tellwhen.index.subscriptions import COLUMNS, Rejected, rows_of
+from tellwhen.index.subscriptions import COLUMNS, Rejected, iter_subscriptions
 from tellwhen.inspect.spelling import nearest
 from tellwhen.kernels.arrays import I64
 from tellwhen.language.schema import Schema
@@ -140,7 +140,7 @@ def subscriptions(
     kind = format_of(path, given)
     if kind in ("parquet", "arrow"):
         for table in _tables(path, kind):
-            yield from rows_of(table)
+            yield from iter_subscriptions(table)
         return
     with _lines(path) as lines:
         if kind == "csv":
@@ -167,7 +167,7 @@ def _cells(path: str, lines: IO[str], faults: Faults = None) -> Iterator[tuple[i
                 told = f"{path}, line {reader.line_num}: there are more cells than columns; quote what has a comma"
                 if faults is None:
                     raise FormatError(told)
-                faults.append(Rejected.of(row, FormatError(told)))
+                faults.append(Rejected.from_row(row, FormatError(told)))
                 continue
             yield number, row
     except csv.Error as error:
@@ -186,7 +186,7 @@ def _csv_subscriptions(path: str, lines: IO[str], faults: Faults, unused: Counte
             told = f"{path}, row {number + 1}: a score is a number, not {abbreviate(row['score'])}"
             if faults is None:
                 raise FormatError(told) from None
-            faults.append(Rejected.of(row, FormatError(told)))
+            faults.append(Rejected.from_row(row, FormatError(told)))
             continue
         unused.update(name for name, cell in row.items() if cell and name not in NOTED)
         yield row["id"], row["expression"] or "", score, row.get("weights") or None, row.get("payload") or None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from tellwhen.errors import ArgumentError, EventError, ExpressionError, IdError, ScoreError, abbreviate
-from tellwhen.index.subscriptions import Rejected, rows_of
+from tellwhen.index.subscriptions import Rejected, iter_subscriptions
 
 Id = str | int
 FIELDS = ("id", "expression", "score", "weights", "payload")
@@ -111,7 +111,7 @@ class Calls(Sends):
         They are a mapping from ids to expressions, tuples as `Index.add_many` takes them, or mappings of `id`,
         `expression`, `score`, `weights` and `payload`.
         """
-        return self._send(_adding(rows_of(subscriptions), replace, errors, _rejected))
+        return self._send(_adding(iter_subscriptions(subscriptions), replace, errors, _rejected))
 
     def set_score(self, id: Id, score: float) -> Any:
         """Change what a subscription is worth."""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tellwhen.errors import FormatError, IdError
 from tellwhen.index.state import State
-from tellwhen.index.subscriptions import COLUMNS, rows_of
+from tellwhen.index.subscriptions import COLUMNS, Subscription, iter_subscriptions, read_subscription
 from tellwhen.language.read import StoredText
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.paths import resolve_path
@@ -87,9 +87,14 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Iterator[Any], Schema]:
         raise FormatError(f"there is no file {os.fspath(path)}") from None
     except (pa.ArrowException, OSError) as error:
         raise FormatError(f"{os.fspath(path)} cannot be read as Parquet: {error}") from None
-    # What an index has written may be longer than what a user may write.
-    found = ((row[0], StoredText(row[1]) if isinstance(row[1], str) else row[1], *row[2:]) for row in rows_of(table))
-    return found, declared_in(table.schema)
+    return map(_mark_as_stored, iter_subscriptions(table)), declared_in(table.schema)
+
+
+def _mark_as_stored(row: Any) -> Subscription:
+    """Exempt the text from the length limit of user input: an index may have written a longer one."""
+    subscription = read_subscription(row)
+    text = subscription.expression
+    return subscription._replace(expression=StoredText(text)) if isinstance(text, str) else subscription
 
 
 def declared_in(schema: pa.Schema) -> Schema:

@@ -19,8 +19,8 @@ IdType = Literal["int", "str", "mixed"]
 MAX_INT_ID = (1 << 63) - 1
 
 
-def checked(id_: Id) -> Id:
-    """The id as a plain str or int; raises IdError when it is neither."""
+def validate_id(id_: Id) -> Id:
+    """Return the id as a plain str or int; raise IdError if it is neither."""
     if isinstance(id_, np.integer):
         id_ = int(id_)
     elif isinstance(id_, str):

@@ -20,7 +20,7 @@ from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.top_k import Best, best, checked_factors, checked_k
 from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, abbreviate
 from tellwhen.index import exchange
-from tellwhen.index.ids import Id, checked
+from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.matching import GivenEvents, Matching, checked_payload, checked_threads
 from tellwhen.index.mismatches import Mismatches, told
@@ -28,7 +28,7 @@ from tellwhen.index.payloads import Filtered, checked_where
 from tellwhen.index.sampling import Recent
 from tellwhen.index.shard import Shard
 from tellwhen.index.state import Contents, State
-from tellwhen.index.subscriptions import Rejected, rows_of
+from tellwhen.index.subscriptions import Rejected, iter_subscriptions
 from tellwhen.inspect.heaviest import Heavy, heaviest
 from tellwhen.inspect.mentions import ANYTHING, mentioning
 from tellwhen.inspect.plan import Plan, plan
@@ -178,7 +178,7 @@ class Index(Mapping[Id, Expr]):
         """
         if errors not in ("raise", "quarantine"):
             raise ArgumentError(f"errors is 'raise' or 'quarantine', not {abbreviate(errors)}")
-        rows = rows_of(subscriptions)
+        rows = iter_subscriptions(subscriptions)
         rejected: list[Rejected] = []
         with self._contents.changing() as shard:
             shard.add(rows, replace, rejected if errors == "quarantine" else None)
@@ -186,7 +186,7 @@ class Index(Mapping[Id, Expr]):
 
     def set_score(self, id: Id, score: float) -> Index:
         """Change what a subscription is worth. Nothing is built again."""
-        return self.set_scores({checked(id): score})
+        return self.set_scores({validate_id(id): score})
 
     def set_scores(self, scores: Mapping[Id, float], *, missing: Literal["raise", "ignore"] = "raise") -> Index:
         """Change many scores at once: all of them, or none when an id is unknown. They become visible together.
@@ -202,7 +202,7 @@ class Index(Mapping[Id, Expr]):
         with self._contents.whole() as shard:
             self._contents.limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
             if missing == "ignore":
-                scores = {id_: score for id_, score in scores.items() if checked(id_) in shard.slots}
+                scores = {id_: score for id_, score in scores.items() if validate_id(id_) in shard.slots}
             shard.rescore(scores)
             self._contents.keep_up()
         return self
@@ -222,7 +222,7 @@ class Index(Mapping[Id, Expr]):
     def discard(self, id: Id) -> Index:
         """Remove a subscription if there is one of that id."""
         with self._contents.changing(is_removal=True) as shard:
-            if checked(id) in shard.slots:
+            if validate_id(id) in shard.slots:
                 shard.remove([id])
         return self
 
@@ -533,7 +533,7 @@ class Index(Mapping[Id, Expr]):
         """
         state = self._contents.state
         find = self._contents.slots(state.shard).get
-        return state.shard.payload_columns.some(name, [find(checked(id_)) for id_ in ids], state.slots)
+        return state.shard.payload_columns.some(name, [find(validate_id(id_)) for id_ in ids], state.slots)
 
     def unmatched_attributes(self, events: Any) -> Fit:
         """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
@@ -560,7 +560,7 @@ class Index(Mapping[Id, Expr]):
 
     def __contains__(self, id: object) -> bool:
         try:
-            return checked(id) in self._contents.slots(self._shard)  # type: ignore[arg-type]
+            return validate_id(id) in self._contents.slots(self._shard)  # type: ignore[arg-type]
         except IdError:
             return False
 
@@ -595,7 +595,7 @@ class Index(Mapping[Id, Expr]):
         alive = state.alive()
         begin = 0
         if start is not None:
-            slot = self._contents.slots(state.shard).get(checked(start))
+            slot = self._contents.slots(state.shard).get(validate_id(start))
             if slot is None:
                 raise UnknownId(f"there is no subscription {start!r}, to begin with")
             begin = bisect_left(alive, slot)

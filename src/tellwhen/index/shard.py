@@ -17,16 +17,16 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import asked_names
 from tellwhen.compile.normal_form import OVER_BUDGET
-from tellwhen.compile.scores import Worth, checked_score
+from tellwhen.compile.scores import checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
 from tellwhen.engines import Beside, complete, engines_supporting
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
 from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
-from tellwhen.index.ids import Id, Ids, checked
+from tellwhen.index.ids import Id, Ids, validate_id
 from tellwhen.index.payloads import Columns, Payloads
 from tellwhen.index.slots import SlotsById, unknown
-from tellwhen.index.subscriptions import Rejected, as_subscription, read_subscription
+from tellwhen.index.subscriptions import ParsedSubscription, Rejected, parse_subscription
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
@@ -143,48 +143,39 @@ class Shard:
         replace: bool,
         rejected: list[Rejected] | None,
     ) -> list[tuple[int, Moved]]:
-        """Parse and store one block; returns the domains on which stored points have moved."""
-        ids: list[Id] = []
-        texts: list[str] = []
-        expressions: list[Expr] = []
-        worths: list[Worth] = []
-        payloads: list[str] = []
-        known = self.slots
+        """Parse and store one block; return the domains on which stored points have moved."""
+        parsed: list[ParsedSubscription] = []
+        known, schema = self.slots, self.store.schema
         first = len(self.store)
         is_judged = rejected is not None and "expressions" not in self.engines.supports
         for row in block:
             try:
-                id_, given, worth, payload = as_subscription(row)
-                is_known = id_ in known
-                if (is_known or id_ in fresh) and not replace:
-                    found = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
-                    raise DuplicateId(f"{found}; pass replace=True to replace it")
-                expression, text = read_subscription(id_, given, self.store.schema, worth)
-                if is_judged and not self._is_taken(expression):
+                subscription = parse_subscription(row, schema)
+                id_ = subscription.id
+                slot = known.get(id_)
+                if not replace and (slot is not None or id_ in fresh):
+                    reason = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
+                    raise DuplicateId(f"{reason}; pass replace=True to replace it")
+                if is_judged and not self._is_taken(subscription.expression):
                     raise BudgetError(f"it is too complex for {self.engine.name}: {OVER_BUDGET}")
             except TellwhenError as error:
                 if rejected is None:
                     raise
-                rejected.append(Rejected.of(row, error))
+                rejected.append(Rejected.from_row(row, error))
                 continue
-            slot = known.get(id_) if is_known else None
             if slot is not None:
                 replaced.add(slot)
-            fresh[id_] = first + len(ids)
-            ids.append(id_)
-            expressions.append(expression)
-            texts.append(text)
-            worths.append(worth)
-            payloads.append(payload)
-        _, moves = self.store.append(self.store.compile(expressions))
-        self.store.scores.extend(first, worths)
-        self.ids.extend(ids)
-        self.texts.extend(texts)
-        self.payloads.extend(first, payloads)
+            fresh[id_] = first + len(parsed)
+            parsed.append(subscription)
+        _, moves = self.store.append(self.store.compile([subscription.expression for subscription in parsed]))
+        self.store.scores.extend(first, [subscription.worth for subscription in parsed])
+        self.ids.extend([subscription.id for subscription in parsed])
+        self.texts.extend([subscription.text for subscription in parsed])
+        self.payloads.extend(first, [subscription.payload for subscription in parsed])
         return moves
 
     def remove(self, ids: Iterable[Id]) -> None:
-        wanted = dict.fromkeys(checked(id_) for id_ in ids)
+        wanted = dict.fromkeys(validate_id(id_) for id_ in ids)
         known = self.slots
         slots = []
         for id_ in wanted:
@@ -202,7 +193,7 @@ class Shard:
         """New scores: all of them, or none if an id is unknown."""
         known, slots, numbers = self.slots, [], []
         for id_, score in scores.items():
-            slot = known.get(checked(id_))
+            slot = known.get(validate_id(id_))
             if slot is None:
                 raise unknown(id_, known.get)
             slots.append(slot)

@@ -19,7 +19,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import asked_names
 from tellwhen.engines.base import Reader
 from tellwhen.errors import TellwhenError
-from tellwhen.index.ids import Id, Ids, IdType, checked
+from tellwhen.index.ids import Id, Ids, IdType, validate_id
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
@@ -112,7 +112,7 @@ class Contents:
     def located(self, id_: Id) -> tuple[Shard, int]:
         """Where a subscription is; an error if there is none of this id."""
         shard = self.shard
-        slot = self.slots(shard).get(checked(id_))
+        slot = self.slots(shard).get(validate_id(id_))
         if slot is None:
             raise unknown(id_, self.slots(shard).get)
         return shard, slot

@@ -1,28 +1,19 @@
-"""What does a user give as subscriptions? Ids with expressions, perhaps scores, or errors that say what is wrong."""
+"""Subscriptions as callers pass them: one record type, one reader, and errors that name the subscription."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.encode.columns import objects
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import (
-    EventError,
-    ExpressionError,
-    LimitError,
-    ParseError,
-    PayloadError,
-    SchemaError,
-    ScoreError,
-    abbreviate,
-)
-from tellwhen.index.ids import Id, checked
+from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate
+from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.payloads import payload_text
 from tellwhen.language.ast import Expr
 from tellwhen.language.literals import shown_name
@@ -30,153 +21,134 @@ from tellwhen.language.read import Given, read
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import is_missing
 
-DEFAULTS: list[Any] = [0.0, None, None]
-"""The score, the weights and the payload of a subscription that is given without."""
-
 
 class Subscription(NamedTuple):
-    """One that a user gives, its id, its score and its payload checked."""
+    """A subscription to add to an index: an id, an expression, and what belongs to them.
+
+    Parameters
+    ----------
+    id : str or int
+    expression : str, Expr or Mapping
+        Text, an expression made with `col`, or its JSON form.
+    score : float, optional
+        The number that `top_k` ranks by; 0 by default.
+    weights : Mapping of str to float, optional
+        The weight of each attribute, for relaxed ranking.
+    payload : Mapping or str, optional
+        A JSON object, or its text, that matches return and filters read.
+
+    Examples
+    --------
+    >>> import tellwhen as tw
+    >>> from tellwhen.index.subscriptions import Subscription
+    >>> index = tw.Index().add_many([Subscription("a", "x > 1", score=2.5), ("b", "x > 2")])
+    >>> index.top_k({"x": 3})
+    [('a', 2.5), ('b', 0.0)]
+    """
 
     id: Id
-    given: Given
-    worth: Worth = WORTHLESS
-    payload: str = ""
-    """As JSON, or empty."""
+    expression: Given
+    score: float | None = None
+    weights: Mapping[str, float] | None = None
+    payload: Mapping[str, Any] | str | None = None
 
 
-def rows_of(subscriptions: Any) -> Iterator[Any]:
-    """The subscriptions that a user gives, one by one; an error for what cannot hold any."""
-    if isinstance(subscriptions, Mapping):
-        return iter(subscriptions.items())
-    kind = type(subscriptions)  # not the thing itself: a lazy frame would find out its columns
+COLUMNS = Subscription._fields
+"""The columns of a table of subscriptions; the first two are required."""
+
+ROWS_PER_BATCH_MAX = 4_096
+"""Rows of a table that are converted to Python objects together."""
+
+
+class ParsedSubscription(NamedTuple):
+    """A subscription that was checked and parsed."""
+
+    id: Id
+    expression: Expr
+    text: str
+    worth: Worth
+    payload: str
+    """JSON; empty without a payload."""
+
+
+def iter_subscriptions(source: Any) -> Iterator[Any]:
+    """Yield the rows of a mapping, an iterable or a table of subscriptions; `parse_subscription` reads each of them.
+
+    Raises
+    ------
+    ExpressionError
+        If `source` cannot hold subscriptions, or is a table without the columns id and expression.
+    """
+    if isinstance(source, Mapping):
+        return iter(source.items())
+    kind = type(source)  # asking a lazy frame itself would make it resolve its columns
     if hasattr(kind, "columns") or hasattr(kind, "__arrow_c_stream__"):
-        return _rows_of_table(subscriptions)
-    if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
+        return _iter_table(source)
+    if isinstance(source, str | bytes) or not isinstance(source, Iterable):
         raise ExpressionError(
-            f"add_many takes a mapping, or pairs of an id and an expression, not {abbreviate(subscriptions)}"
+            f"add_many takes a mapping, or pairs of an id and an expression, not {abbreviate(source)}"
         )
-    return iter(subscriptions)
+    return iter(source)
 
 
-COLUMNS = ("id", "expression", "score", "weights", "payload")
-"""Of a table of subscriptions: the first two must be there."""
-
-
-def _rows_of_table(given: Any) -> Iterator[Any]:
-    """The rows of a table or a frame; a lazy one is collected."""
-    if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
-        given = given.collect()
+def read_subscription(row: Any) -> Subscription:
+    """Return a row as a `Subscription`, its fields unchecked; raise ExpressionError if the row has another shape."""
     try:
-        table = as_table_or_dicts(given)
-    except EventError as error:
-        raise ExpressionError(f"the subscriptions cannot be read as a table: {error}") from None
-    names = table.column_names if isinstance(table, pa.Table) else [str(name) for name in given.columns]
-    missing = [name for name in COLUMNS[:2] if name not in names]
-    if missing:
-        raise ExpressionError(
-            "a table of subscriptions has columns id and expression, and perhaps score, weights and payload; there is "
-            f"no {missing[0]}, but {', '.join(names) or 'none'}"
-        )
-    if not isinstance(table, pa.Table):  # a frame whose columns hold values of several types
-        rows = [[row.get(name) for name in COLUMNS] for row in table]
-        return iter([(*row[:2], *(None if is_missing(one) else _mapping(one) for one in row[2:])) for row in rows])
-    return _rows(table.select([name for name in COLUMNS if name in table.column_names]))
+        if isinstance(row, Subscription):
+            return row
+        if isinstance(row, tuple | list):
+            return Subscription(*row)
+        if isinstance(row, Mapping):
+            return Subscription(**row)
+        if not isinstance(row, str | bytes):  # a str of two letters is not an id and an expression
+            return Subscription(*row)
+    except TypeError:
+        pass
+    raise ExpressionError(
+        "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
+        f"payload, or a dict of these, not {abbreviate(row)}"
+    )
 
 
-def _rows(table: pa.Table) -> Iterator[Any]:
-    for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE):
-        rows = zip(*(objects(column) for column in batch.columns), strict=True)
-        names = batch.schema.names
-        if len(names) == 2:
-            yield from rows
-            continue
-        for row in rows:
-            named = dict(zip(names, row, strict=True))
-            weights, payload = (_mapping(named.get(name)) for name in ("weights", "payload"))
-            # A struct has all fields in every row.
-            weights, payload = (_without_nulls(one) for one in (weights, payload))
-            yield named["id"], named["expression"], named.get("score"), weights, payload
+def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None) -> ParsedSubscription:
+    """Check all fields of a row and parse its expression.
 
+    Parameters
+    ----------
+    row
+        A `Subscription`, or a tuple or mapping of its fields.
+    schema
+        The declared types, which the expression must not contradict.
+    expression
+        The parsed expression, if the caller has it: the text is then not parsed again.
 
-def _without_nulls(given: Any) -> Any:
-    return {name: one for name, one in given.items() if one is not None} or None if isinstance(given, dict) else given
-
-
-def _mapping(given: Any) -> Any:
-    """A dict in place of the pairs of a map, also inside; all else as it is, and refused if it is none."""
-    if isinstance(given, list) and all(type(one) is tuple and len(one) == 2 for one in given):
-        with suppress(TypeError):
-            return {key: _mapping(value) for key, value in given}
-    if isinstance(given, dict):
-        return {key: _mapping(value) for key, value in given.items()}
-    return given
-
-
-ROWS_AT_ONCE = 4_096
-
-
-class Rejected(NamedTuple):
-    """A faulty row of a batch: what is wrong with it, and where in the text, if it is there. What else the row had is
-    kept, so that it can be mended and given again."""
-
-    id: Any
-    expression: str | None
-    position: int | None
-    reason: str
-    score: Any = None
-    weights: Any = None
-    payload: Any = None
-
-    def __repr__(self) -> str:
-        had = {name: value for name, value in self._asdict().items() if name not in COLUMNS[2:] or value is not None}
-        return f"Rejected({', '.join(f'{name}={value!r}' for name, value in had.items())})"
-
-    @classmethod
-    def of(cls, row: Any, error: Exception) -> Rejected:
-        """The row that an error is about."""
-        had: Sequence[Any] = None, row
-        if isinstance(row, Mapping) and "id" in row:
-            had = [row.get(name) for name in COLUMNS]
-        elif isinstance(row, tuple | list) and len(row) >= 2:
-            had = row[: len(COLUMNS)]
-        id_, given, *more = had
-        text = given if given is None or isinstance(given, str) else abbreviate(given)
-        if isinstance(error, ParseError):
-            return cls(id_, text, error.position if error.text else None, _without_id(id_, error.message), *more)
-        return cls(id_, text, None, _without_id(id_, str(error)), *more)
-
-
-def _without_id(id_: Any, message: str) -> str:
-    """A reason that is told beside its id need not repeat it."""
-    return message.removeprefix(f"subscription {id_!r}: ")
-
-
-def as_subscription(row: Any) -> Subscription:
-    """One of them; an error for what is none."""
+    Raises
+    ------
+    TellwhenError
+        If a field is invalid. The message starts with the id of the subscription, if the id itself is valid.
+    """
+    subscription = read_subscription(row)
+    id_, given, score, weights, payload = subscription
+    id_ = validate_id(id_)
     try:
-        if isinstance(row, Mapping) and set(COLUMNS[:2]) <= set(row) <= set(COLUMNS):
-            row = [row.get(name) for name in COLUMNS]
-        if isinstance(row, str | bytes | Mapping):  # whose parts are no id and no expression
-            raise TypeError
-        values = list(row)
-        id_, given, score, weights, payload = values + DEFAULTS[len(values) - 2 :]
-    except (TypeError, ValueError):
-        raise ExpressionError(
-            "a subscription is a tuple of an id and an expression, perhaps followed by its score, its weights and its "
-            f"payload, or a dict of these, not {abbreviate(row)}"
-        ) from None
-    id_ = checked(id_)
-    if len(values) == 2:
-        return Subscription(id_, given)
-    try:
-        worth = Worth(checked_score(score), checked_weights(weights))
-        return Subscription(id_, given, worth, payload_text(payload))
-    except (ScoreError, PayloadError) as error:
-        raise type(error)(f"subscription {id_!r}: {error}") from None
+        is_plain = score is None and weights is None
+        worth = WORTHLESS if is_plain else Worth(checked_score(score), checked_weights(weights))
+        json_payload = payload_text(payload)
+        if expression is not None:
+            text = str(given)
+        elif given is None:
+            raise ExpressionError("the expression is missing")
+        else:
+            expression, text = read(given)
+        schema.check(expression)
+        check_weights(expression, worth.weights)
+        return ParsedSubscription(id_, expression, text, worth, json_payload)
+    except TellwhenError as error:
+        raise _prefix_id(error, id_) from None
 
 
 def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None:
-    """Raises ScoreError for a weight of an attribute that the expression does not have."""
+    """Raise ScoreError if a weight is of an attribute that the expression does not have."""
     if weights:
         names = dict.fromkeys(shown_name(predicate.attribute) for predicate in expression.predicates())
         for name in weights:
@@ -186,16 +158,115 @@ def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None
                 raise ScoreError(f"its expression has no attribute {name} to weigh{hint}")
 
 
-def read_subscription(id_: Id, given: Given, schema: Schema, worth: Worth = WORTHLESS) -> tuple[Expr, str]:
-    """Its expression and text; whatever is wrong with it is told with the id."""
+# Errors
+
+ErrorT = TypeVar("ErrorT", bound=TellwhenError)
+
+
+def _prefix_id(error: ErrorT, id_: Id) -> ErrorT:
+    """Return an error of the same class whose message starts with the id of the subscription."""
+    prefix = _id_prefix(id_)
+    if isinstance(error, ParseError):
+        return type(error)(prefix + error.message, error.text, error.position)
+    return type(error)(prefix + str(error))
+
+
+def _id_prefix(id_: Any) -> str:
+    return f"subscription {id_!r}: "
+
+
+class Rejected(NamedTuple):
+    """A row that is not a valid subscription, with the reason.
+
+    The other fields of the row are kept, so that a caller can correct the row and add it again.
+    """
+
+    id: Any
+    expression: str | None
+    position: int | None
+    """Where in the text the error is, if it is in the text."""
+    reason: str
+    score: Any = None
+    weights: Any = None
+    payload: Any = None
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in self._asdict().items() if name not in COLUMNS[2:] or value is not None}
+        return f"Rejected({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @classmethod
+    def from_row(cls, row: Any, error: Exception) -> Rejected:
+        """Describe a row and the error that it raised."""
+        fields: Sequence[Any] = None, row
+        if isinstance(row, Mapping) and "id" in row:
+            fields = [row.get(name) for name in COLUMNS]
+        elif isinstance(row, tuple | list) and len(row) >= 2:
+            fields = row[: len(COLUMNS)]
+        id_, given, *others = fields
+        text = given if given is None or isinstance(given, str) else abbreviate(given)
+        position, message = None, str(error)
+        if isinstance(error, ParseError):
+            position, message = error.position if error.text else None, error.message
+        return cls(id_, text, position, message.removeprefix(_id_prefix(id_)), *others)
+
+
+# Tables
+
+
+def _iter_table(source: Any) -> Iterator[Any]:
+    """Yield the rows of a table or a frame; collect a lazy frame first."""
+    if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
+        source = source.collect()
     try:
-        expression, text = read(given)
-        schema.check(expression)
-        check_weights(expression, worth.weights)
-        return expression, text
-    except ParseError as error:
-        raise ParseError(f"subscription {id_!r}: {error.message}", error.text, error.position) from None
-    except (SchemaError, ScoreError, LimitError) as error:
-        raise type(error)(f"subscription {id_!r}: {error}") from None
-    except ExpressionError as error:
-        raise ExpressionError(f"subscription {id_!r}: {error}") from None
+        table = as_table_or_dicts(source)
+    except EventError as error:
+        raise ExpressionError(f"the subscriptions cannot be read as a table: {error}") from None
+    names = table.column_names if isinstance(table, pa.Table) else [str(name) for name in source.columns]
+    missing = [name for name in COLUMNS[:2] if name not in names]
+    if missing:
+        raise ExpressionError(
+            "a table of subscriptions has columns id and expression, and perhaps score, weights and payload; there is "
+            f"no {missing[0]}, but {', '.join(names) or 'none'}"
+        )
+    if isinstance(table, pa.Table):
+        return _iter_arrow(table.select([name for name in COLUMNS if name in table.column_names]))
+    # A frame with values of several types in one column, where a missing value is NaN, NaT or NA.
+    return iter([_read_frame_row(row) for row in table])
+
+
+def _read_frame_row(row: Mapping[str, Any]) -> Subscription:
+    others = (row.get(name) for name in COLUMNS[2:])
+    present = (None if is_missing(value) else _convert_pairs(value) for value in others)
+    return Subscription(row["id"], row["expression"], *present)
+
+
+def _iter_arrow(table: pa.Table) -> Iterator[Any]:
+    for batch in table.to_batches(max_chunksize=ROWS_PER_BATCH_MAX):
+        rows = zip(*(objects(column) for column in batch.columns), strict=True)
+        names = batch.schema.names
+        if len(names) == 2:
+            yield from rows
+            continue
+        for row in rows:
+            subscription = Subscription(**dict(zip(names, row, strict=True)))
+            yield subscription._replace(
+                weights=_drop_nulls(_convert_pairs(subscription.weights)),
+                payload=_drop_nulls(_convert_pairs(subscription.payload)),
+            )
+
+
+def _drop_nulls(value: Any) -> Any:
+    """Drop the null fields of a dict, since a struct has all fields in every row; return None for an empty dict."""
+    if not isinstance(value, dict):
+        return value
+    return {name: field for name, field in value.items() if field is not None} or None
+
+
+def _convert_pairs(value: Any) -> Any:
+    """Convert the pairs of an Arrow map to a dict, recursively; return other values as they are."""
+    if isinstance(value, list) and all(type(pair) is tuple and len(pair) == 2 for pair in value):
+        with suppress(TypeError):
+            return {key: _convert_pairs(field) for key, field in value}
+    if isinstance(value, dict):
+        return {key: _convert_pairs(field) for key, field in value.items()}
+    return value

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from tellwhen.compile.store import COMPILE_BATCH
-from tellwhen.errors import ArgumentError, TellwhenError, abbreviate, pluralize
+from tellwhen.errors import ArgumentError, DuplicateId, TellwhenError, abbreviate, pluralize
 from tellwhen.index import Index
-from tellwhen.index.subscriptions import Rejected, as_subscription, read_subscription, rows_of
+from tellwhen.index.subscriptions import ParsedSubscription, Rejected, iter_subscriptions, parse_subscription
 from tellwhen.inspect.lint import canonical, hints, look, odd_predicates, warnings
 from tellwhen.inspect.spelling import doubtful_names, names_of
 from tellwhen.language.ast import Expr
@@ -92,7 +92,7 @@ def validate(
     if against is not None and not isinstance(against, Index):
         raise ArgumentError(f"against is an Index, not {abbreviate(against)}")
     types = against.schema if schema is None and against is not None else Schema.of(schema)
-    rows, count = rows_of(subscriptions), 0
+    rows, count = iter_subscriptions(subscriptions), 0
     findings: list[Finding] = []
     seen: set[Any] = set()
     known, names = _Known(), _Names((*attributes, *types.types, *(() if against is None else against.attributes)))
@@ -101,17 +101,16 @@ def validate(
             known.add(id_, text, look(parse_stored(text)).key)
     while block := list(islice(rows, COMPILE_BATCH)):
         count += len(block)
-        good: list[tuple[Any, Expr, str]] = []
+        good: list[ParsedSubscription] = []
         for row in block:
             try:
-                id_, given, worth, _ = as_subscription(row)
-                expression, text = read_subscription(id_, given, types, worth)
-                if id_ in seen:
-                    raise TellwhenError("another subscription has this id")
-                seen.add(id_)
-                good.append((id_, expression, text))
+                parsed = parse_subscription(row, types)
+                if parsed.id in seen:
+                    raise DuplicateId("another subscription has this id")
+                seen.add(parsed.id)
+                good.append(parsed)
             except TellwhenError as error:
-                findings.append(Finding.error(Rejected.of(row, error)))
+                findings.append(Finding.error(Rejected.from_row(row, error)))
         if lint:
             findings += _linted(good, known, types)
             names.add(good)
@@ -141,10 +140,10 @@ class _Names:
         self._known = dict.fromkeys(known)  # in their order, as everywhere here: the same is told every time
         self._by_name: dict[str, tuple[Any, str] | None] = {}  # the only one that asks for it; None if there are more
 
-    def add(self, good: list[tuple[Any, Expr, str]]) -> None:
-        for id_, expression, text in good:
-            for name in names_of(expression):
-                self._by_name[name] = None if name in self._by_name else (id_, text)
+    def add(self, good: list[ParsedSubscription]) -> None:
+        for subscription in good:
+            for name in names_of(subscription.expression):
+                self._by_name[name] = None if name in self._by_name else (subscription.id, subscription.text)
 
     def findings(self) -> list[Finding]:
         """Hints at names that nobody else has, unless there are so many that this is how they are."""
@@ -161,12 +160,13 @@ class _Names:
         return found
 
 
-def _linted(good: list[tuple[Any, Expr, str]], known: _Known, schema: Schema) -> list[Finding]:
+def _linted(good: list[ParsedSubscription], known: _Known, schema: Schema) -> list[Finding]:
     findings = []
-    looks = [look(expression) for _, expression, _ in good]
+    looks = [look(subscription.expression) for subscription in good]
     doubted = [number for number, first in enumerate(looks) if first.is_doubted]
-    warned = dict(zip(doubted, warnings([good[number][1] for number in doubted], schema), strict=True))
-    for number, ((id_, expression, text), first) in enumerate(zip(good, looks, strict=True)):
+    warned = dict(zip(doubted, warnings([good[number].expression for number in doubted], schema), strict=True))
+    for number, (subscription, first) in enumerate(zip(good, looks, strict=True)):
+        id_, expression, text = subscription.id, subscription.expression, subscription.text
         reasons = [*(odd_predicates(expression) if first.is_odd else ()), *warned.get(number, ())]
         other = known.same(id_, expression, first.key)
         if other is None:

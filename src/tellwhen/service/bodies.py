@@ -89,7 +89,7 @@ def _read_piece(piece: list[Any], first: int, batch: Batch) -> list[models.Subsc
         try:
             good.append(models.Subscription.model_validate(one))
         except ValidationError as error:
-            batch.rejected.append(Rejected.of(one, MalformedRequest(told(error.errors()))))
+            batch.rejected.append(Rejected.from_row(one, MalformedRequest(told(error.errors()))))
     return good
 
 

@@ -17,14 +17,11 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import ExpressionError, PayloadError, SchemaError, ScoreError
-from tellwhen.index.ids import Id, Ids, checked
-from tellwhen.index.payloads import Payloads, payload_text
-from tellwhen.index.subscriptions import check_weights, read_subscription
-from tellwhen.language.ast import Expr
+from tellwhen.index.ids import Id, Ids
+from tellwhen.index.payloads import Payloads
+from tellwhen.index.subscriptions import ParsedSubscription, parse_subscription
 from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
@@ -107,14 +104,13 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
     store, ids, texts, payloads = Store(schema), Ids(), Texts(), Payloads()
     subscriptions = iter(subscriptions)
     while few := list(islice(subscriptions, COMPILE_BATCH)):
-        expressions, plain = zip(*[_read(*row[:3], schema) for row in few], strict=True)
+        parsed = [_parse(row, schema) for row in few]
         first = len(store)
-        store.append(store.compile(expressions))
-        worths = [_worth(row[0], tree, *row[3:5]) for row, tree in zip(few, expressions, strict=True)]
-        store.scores.extend(first, worths)
-        payloads.extend(first, [_payload(row[0], row[5]) for row in few])
-        ids.extend([id_ for id_, *_ in few])
-        texts.extend(plain)
+        store.append(store.compile(subscription.expression for subscription in parsed))
+        store.scores.extend(first, [subscription.worth for subscription in parsed])
+        payloads.extend(first, [subscription.payload for subscription in parsed])
+        ids.extend([subscription.id for subscription in parsed])
+        texts.extend([subscription.text for subscription in parsed])
     attributes = store.attributes
     dictionaries = dictionary_arrays(attributes)
     start, data = texts.arrays()
@@ -135,37 +131,12 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
     return len(attributes.domains) + len(dictionaries["domain"])
 
 
-def _read(id_: Id, text: str | None, parsed: bytes | None, schema: Schema) -> tuple[Expr, str]:
-    checked(id_)
-    if text is None:
-        raise ExpressionError(f"subscription {id_!r}: the expression is missing")
-    expression = decode(parsed, text)
-    if expression is None:
-        return read_subscription(id_, text, schema)
-    try:
-        schema.check(expression)  # it may not be the schema of `ingest`
-    except SchemaError as error:
-        raise SchemaError(f"subscription {id_!r}: {error}") from None
-    return expression, text
-
-
-def _worth(id_: Id, expression: Expr, score: float | None, weights: Any) -> Worth:
-    """Of a subscription as Spark gives it: weights are a list of pairs."""
-    if score is None and weights is None:
-        return WORTHLESS
-    try:
-        worth = Worth(checked_score(score or 0.0), checked_weights(None if weights is None else dict(weights)))
-        check_weights(expression, worth.weights)
-    except ScoreError as error:
-        raise ScoreError(f"subscription {id_!r}: {error}") from None
-    return worth
-
-
-def _payload(id_: Id, given: str | None) -> str:
-    try:
-        return payload_text(given)
-    except PayloadError as error:
-        raise PayloadError(f"subscription {id_!r}: {error}") from None
+def _parse(row: Row, schema: Schema) -> ParsedSubscription:
+    """Check a row as Spark gives it, whose weights are pairs; take the parsed expression if it belongs to the text."""
+    id_, text, parsed, score, weights, payload = row
+    expression = None if text is None else decode(parsed, text)
+    fields = id_, text, score, None if weights is None else dict(weights), payload
+    return parse_subscription(fields, schema, expression)
 
 
 def read_block(folder: Path) -> Block:

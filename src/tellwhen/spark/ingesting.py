@@ -16,7 +16,7 @@ from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
 from tellwhen.engines import complete, create
 from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, abbreviate
-from tellwhen.index.ids import checked
+from tellwhen.index.ids import validate_id
 from tellwhen.index.payloads import payload_text
 from tellwhen.index.subscriptions import check_weights
 from tellwhen.language.read import read
@@ -199,7 +199,7 @@ def _verdict(
     try:
         if id_ is None:
             return _Verdict(given=text, reason="the id is missing")
-        checked(id_)
+        validate_id(id_)
         if operation == REMOVE:
             return _Verdict(given=text)
         if operation != ADD:
