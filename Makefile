@@ -48,13 +48,21 @@ test-unit: $(READY) ## Run all other tests
 test-all: $(READY) ## Run all tests, the slow ones too: on every engine, with many more seeds, and without bounds checks
 	$(BIN)/python tests/run.py --all engines trees spark unit unchecked
 
+.PHONY: test-versions
+test-versions: $(READY) ## Run the unit tests with the oldest and the newest allowed dependencies
+	$(BIN)/python -m tools.version_matrix
+
+.PHONY: package
+package: $(READY) ## Build sdist and wheel; test the wheel in an empty environment
+	$(BIN)/python -m tools.package_check
+
 .PHONY: docs
 docs: $(READY) ## Build the documentation: site/index.html opens without a server
 	$(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
 .PHONY: lint
-lint: $(READY) ## Check style, types and the direction of dependencies
+lint: $(READY) ## Check style, docstrings, names, types and the direction of dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tools.lint_names
@@ -84,5 +92,5 @@ bench-foundation: $(READY) ## Measure the other figures that the documents quote
 
 .PHONY: clean
 clean: ## Remove what the other commands made
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
