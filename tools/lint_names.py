@@ -33,7 +33,6 @@ PENDING = (
     "src/tellwhen/papers/a_tree",
     "src/tellwhen/papers/be_tree",
     "src/tellwhen/papers/op_index",
-    "src/tellwhen/papers/ps_tree",
     "src/tellwhen/papers/ranked",
     "src/tellwhen/persistence",
     "src/tellwhen/profile",

@@ -20,7 +20,8 @@ import numpy as np
 from bench.intervals import kernels
 from bench.intervals.kernels import CentredArrays, Queries, ScanArrays, SegmentArrays, SpaceArrays
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
-from tellwhen.papers.ps_tree.kernels.tree import list_by_space
+from tellwhen.papers.ps_tree.arrays import ListRanges
+from tellwhen.papers.ps_tree.kernels.records import place_postings
 from tellwhen.papers.ps_tree.tree import PSTree
 from tellwhen.papers.ranked.kernels.segment_tree import hang_segments
 
@@ -121,8 +122,9 @@ class SpaceLists(Intervals):
         tree.ensure_domains(1)
         tree.insert(domain, low, high)
         each = np.arange(count + 1)
-        spaces = tree.spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
-        list_start, numbers = list_by_space(each[:-1], each, each, spaces)
+        spaces = tree.number_spaces(Predicates(domain, np.zeros(count, dtype=np.uint8), each, low, high), each[:-1])
+        ranges = ListRanges(each[:-1], each[1:], spaces.first, spaces.last)
+        list_start, numbers = place_postings(each[:-1], each, ranges, spaces.total)
         return SpaceArrays(spaces.cuts, list_start, numbers.astype(np.int32))
 
     def _stab(self, queries: Queries) -> None:

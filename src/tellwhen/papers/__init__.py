@@ -1,1 +1,1 @@
-"""The systems of the five papers that the product does not use, one folder for each paper."""
+"""Reproductions of the five papers that the product does not use, one folder for each paper."""

@@ -1,1 +1,1 @@
-"""PS-Trees, and what `pstbloom` and `psthash` build on them. Not an engine by itself."""
+"""PS-Trees (PS-Tree, VLDB 2018), and the engines `pstbloom` and `psthash` that are built on PS-Trees."""

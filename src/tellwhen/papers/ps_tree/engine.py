@@ -1,56 +1,44 @@
-"""What do `pstbloom` and `psthash` share? PS-Trees, and conjunctions as records in posting lists by predicate space.
+"""`PSTreeEngine`, the base of `pstbloom` and `psthash`: PS-Trees, and conjunctions as records in posting lists.
 
-The trees change with the conjunctions: predicates of new ones are inserted, those of removed ones deleted. The posting
-lists are then built from the spaces of the trees, in one pass.
+The trees change with the conjunctions: predicates of new conjunctions are inserted, predicates of removed ones deleted.
+The posting lists are then built from the spaces of the trees, in one pass.
 
-Deviations: a split of a space does not copy the records in its list. The predicates that an event satisfies are found
-once, by stabbing, so that testing a candidate exactly is a few tests of bits.
+A conjunction that would be in more than `lists_max` posting lists by its most selective predicate alone is in none. It
+waits for the domain of that predicate, and is tested whenever an event carries the domain.
+
+Deviations:
+
+- A split of a space does not copy the records in its list.
+- The predicates that an event satisfies are found once, by stabbing. The exact test of a candidate is then a few tests
+  of bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Source
+from tellwhen.engines.shared.calls import sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_for
-from tellwhen.kernels.arrays import I32, I64, U8, Snapshot
-from tellwhen.papers.ps_tree.arrays import CommonIndex, CommonScratch, TreeState
-from tellwhen.papers.ps_tree.kernels.records import lay_records
-from tellwhen.papers.ps_tree.tree import PSTree, intervals_of
-
-NO_LIST = -1
-
-
-class Access(NamedTuple):
-    """How conjunctions are found."""
-
-    first_list: I64  # by conjunction: the first list that it is in, or NO_LIST
-    predicate: I64  # by conjunction: its most selective predicate, or -1 without predicates
-    is_known: U8  # by predicate of a conjunction: 1 if it is true whenever the conjunction is found in a list
-    lists: int
-
-
-class Layout(NamedTuple):
-    """The records of conjunctions."""
-
-    order: I64  # conjunctions in the order of their records
-    listed: int  # the first ones, which are in lists; the others wait for a domain, or have no predicates
-    begin: I64  # where each record begins, in that order
-    waiting: I64  # where the records that wait for each domain begin, as in CommonIndex
-    records: I32
+from tellwhen.kernels.arrays import I32, I64, Snapshot
+from tellwhen.papers.ps_tree.arrays import Assignment, CommonIndex, CommonScratch, Records, TreeState
+from tellwhen.papers.ps_tree.kernels.records import lay_out_records, place_postings
+from tellwhen.papers.ps_tree.tree import PSTree, collect_intervals
 
 
 class PSTreeEngine(ConjunctionEngine):
-    """Keeps PS-Trees of the predicates by which conjunctions are found."""
+    """An engine that keeps PS-Trees of the predicates by which conjunctions are found."""
 
     predicates_max = 1 << 12
+    lists_max: ClassVar[int] = 256
+    """Posting lists that a conjunction may be in by its most selective predicate alone."""
 
     def __init__(self, source: Source, **given: int) -> None:
         self._reset_trees()
@@ -74,57 +62,61 @@ class PSTreeEngine(ConjunctionEngine):
         super().rebuild()
 
     def _update_trees(self, predicate: I32) -> Spaces:
-        """Make these the predicates in the trees, with repetition, by inserting and deleting the difference."""
+        """Insert and delete predicates until the trees have exactly these, with repetition; return the new spaces."""
         snapshot = self.source.snapshot()
         times = np.bincount(predicate, minlength=len(snapshot.predicates.domain)).astype(np.int32)
         added = times.astype(np.int64)
         added[: len(self._times)] -= self._times
         self._trees.ensure_domains(snapshot.domains)
-        self._trees.insert(*intervals_of(snapshot.predicates, added))
+        self._trees.insert(*collect_intervals(snapshot.predicates, added))
         self._times = times
-        return self._trees.spaces(snapshot.predicates, np.flatnonzero(times))
+        return self._trees.number_spaces(snapshot.predicates, np.flatnonzero(times))
 
-    def _lay_out(self, conjunctions: Conjunctions, access: Access, rank: I32, record_domain: I32) -> Layout:
-        """Records in the order that CommonIndex describes. See `lay_records` for `record_domain`."""
+    def _build_common(
+        self, conjunctions: Conjunctions, spaces: Spaces, assignment: Assignment, record_domain: I32
+    ) -> tuple[CommonIndex, Records]:
+        """Build the arrays of both engines, and the records; `lay_out_records` describes `record_domain`."""
         snapshot = self.source.snapshot()
-        is_listed = access.first_list != NO_LIST
-        waits = ~is_listed & (access.predicate >= 0)
-        group = np.where(is_listed, access.first_list, access.lists + snapshot.domains)
-        group[waits] = access.lists + snapshot.predicates.domain[access.predicate[waits]]
-        order = np.argsort(group, kind="stable")
-        waiting = np.searchsorted(group[order], access.lists + np.arange(snapshot.domains + 2))
-        begin, records = lay_records(order, conjunctions, access.is_known, rank, record_domain)
-        self._waiting = int(np.count_nonzero(waits))
-        return Layout(order, int(waiting[0]), begin, begin[waiting], records)
-
-    def _common(
-        self, conjunctions: Conjunctions, spaces: Spaces, layout: Layout, lists: tuple[I64, I64], predicate_words: int
-    ) -> CommonIndex:
-        """The arrays of both engines. `lists` is where the posting lists begin, and the postings."""
-        snapshot = self.source.snapshot()
-        list_start, postings = lists
-        return CommonIndex(
+        order, waiting = self._order_records(assignment)
+        records = lay_out_records(order, conjunctions, assignment.is_known, self._rank, record_domain)
+        lists = place_postings(order[: waiting[0]], records.begin, assignment.ranges, assignment.lists)
+        common = CommonIndex(
             stabbing=build_for(snapshot.predicates, snapshot.domains, conjunctions.predicate),
             cut_start=spaces.cut_start,
             cuts=spaces.cuts,
-            list_start=list_start,
-            postings=postings,
-            waiting=layout.waiting,
-            records=layout.records,
-            predicate_words=predicate_words,
+            list_start=lists.start,
+            postings=lists.postings,
+            waiting=records.begin[waiting],
+            records=records.words,
+            predicate_words=2 if len(record_domain) else 1,
         )
+        return common, records
 
-    def _common_sizes(self, snapshot: Snapshot) -> CommonScratch:
-        """The scratch of both engines, with lengths in place of arrays."""
-        kind: Any = CommonScratch
-        sizes: CommonScratch = kind(
+    def _order_records(self, assignment: Assignment) -> tuple[I64, I64]:
+        """Return the conjunctions in the order of records, and the position of the first that waits for each domain.
+
+        CommonIndex describes this order.
+        """
+        snapshot, access, ranges, lists = self.source.snapshot(), assignment.access, assignment.ranges, assignment.lists
+        is_listed = ranges.begin < ranges.end
+        is_waiting = ~is_listed & (access >= 0)
+        group = np.full(len(access), lists + snapshot.domains, dtype=np.int64)
+        group[is_listed] = ranges.first[ranges.begin[is_listed]]
+        group[is_waiting] = lists + snapshot.predicates.domain[access[is_waiting]]
+        order = np.argsort(group, kind="stable")
+        self._waiting = int(np.count_nonzero(is_waiting))
+        return order, np.searchsorted(group[order], lists + np.arange(snapshot.domains + 2))
+
+    def _measure_common(self, snapshot: Snapshot) -> Any:
+        """Return CommonScratch with the lengths of its arrays in their place."""
+        return sizes_of(
+            CommonScratch,
             runs=RUNS_SIZE,
             truth=len(self._times) // 64 + 1,
             satisfied=len(self._times) + 1,
             stamps=len(snapshot.subscriptions.kind) + 1,
             prefetched=1,
         )
-        return sizes
 
     def arrays(self) -> dict[str, np.ndarray]:
         return super().arrays() | flatten(self._state, "state.")

@@ -1,1 +1,1 @@
-"""The loops of PS-Trees and of records."""
+"""Kernels that `pstbloom` and `psthash` share: PS-Trees, records, and the frame of matching."""

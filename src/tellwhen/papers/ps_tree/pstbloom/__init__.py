@@ -1,4 +1,4 @@
-"""`pstbloom`: posting lists by predicate space, with Bloom signatures."""
+"""`pstbloom`: posting lists of predicate spaces, with Bloom signatures (PS-Tree, section 5)."""
 
 from tellwhen.papers.ps_tree.pstbloom.engine import PSTBloom
 

@@ -7,15 +7,20 @@ from typing import NamedTuple
 from tellwhen.kernels.arrays import I64, U64, keeps
 from tellwhen.papers.ps_tree.arrays import CommonIndex, CommonScratch
 
-MAX_SIGNED_SPACES = 32
-"""Spaces that a predicate in signatures may cover."""
+
+class SignatureLimits(NamedTuple):
+    """Limits on the posting lists and the signatures of a conjunction."""
+
+    bits: int  # of a signature for each conjunction in it; 0 for no signatures
+    lists: int  # posting lists of a conjunction, at most
+    signed_spaces: int  # spaces that a predicate in signatures covers, at most
 
 
 class PSTBloomIndex(NamedTuple):
-    """List s has the conjunctions whose access predicate covers space s.
+    """Posting lists and signatures of predicate spaces.
 
-    The signature of a space has the conjunctions that have a tested predicate which covers the space. In a record,
-    the domain of a predicate that is in no signature is -1 - domain.
+    List s has the conjunctions whose access predicate covers space s. Signature s has the conjunctions with another
+    predicate that covers space s. In a record, the domain of a predicate that is in no signature is -1 - domain.
     """
 
     common: CommonIndex

@@ -1,37 +1,40 @@
-"""`pstbloom`: posting lists by the predicate spaces of one predicate, signatures for the others (PS-Tree, section 5).
+"""`pstbloom`: posting lists by the spaces of one predicate, signatures for the others (PSTBloom; PS-Tree, section 5).
 
-The access predicate of a conjunction is its most selective one (section 3.3). The conjunction is in the lists of all
-spaces that this predicate covers. For every other predicate, the conjunction is in the Bloom signatures of the spaces
-that it covers. An event locates its spaces and visits their lists. It skips a conjunction on a domain that it does not
-carry, or that is not in the signature of its space there, and tests the others exactly.
+The *access predicate* of a conjunction is its most selective one (section 3.3). The conjunction is in the posting lists
+of all spaces that its access predicate covers. For every other predicate, the conjunction is in the Bloom signatures of
+the spaces that the predicate covers. An event locates its spaces and visits their lists. It skips a conjunction that
+has a predicate on a domain which the event does not carry, or that is not in the signature of the event's space there.
+All other conjunctions are tested exactly.
 
-Deviations, besides those in `pstree/engine.py`: the length of a signature grows with the conjunctions in it. A
-predicate that covers more than MAX_SIGNED_SPACES spaces is in no signature, since that would prune little and cost
-much. A conjunction whose access predicate covers more than MAX_LISTS spaces is in no list: it waits for the domain of
-that predicate, and is tested whenever an event carries the domain.
+Deviations, besides those in `ps_tree/engine.py`:
+
+- The length of a signature grows with the conjunctions in it.
+- A predicate that covers more than `signed_spaces_max` spaces is in no signature: it would rule out little and cost
+  much.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.shared.calls import Refiner
+from tellwhen.engines.shared.calls import Refiner, sizes_of
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
 from tellwhen.engines.shared.selectivity import least, ranking
-from tellwhen.engines.shared.spaces import coverage, widths
-from tellwhen.papers.ps_tree.arrays import MAX_LISTS
-from tellwhen.papers.ps_tree.engine import NO_LIST, Access, PSTreeEngine
-from tellwhen.papers.ps_tree.kernels.tree import list_by_space
-from tellwhen.papers.ps_tree.pstbloom.arrays import MAX_SIGNED_SPACES, PSTBloomIndex, PSTBloomScratch
-from tellwhen.papers.ps_tree.pstbloom.kernels import match_spaces, sign
-from tellwhen.papers.ps_tree.pstbloom.verify import verify
+from tellwhen.engines.shared.spaces import Spaces, coverage, widths
+from tellwhen.kernels.arrays import I64
+from tellwhen.papers.ps_tree.arrays import Assignment, ListRanges
+from tellwhen.papers.ps_tree.engine import PSTreeEngine
+from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch, SignatureLimits
+from tellwhen.papers.ps_tree.pstbloom.kernels import fill_signatures, match_by_spaces
+from tellwhen.papers.ps_tree.pstbloom.verify import check_index
 
 
 class PSTBloom(PSTreeEngine):
-    """Tests a conjunction only if its access predicate is true and the signatures admit its other predicates."""
+    """Engine that tests a conjunction only if its access predicate is true and signatures admit the others."""
 
     name = "pstbloom"
     summary = "lists by predicate space of an access predicate, signatures for the other predicates (PSTBloom)"
@@ -39,40 +42,50 @@ class PSTBloom(PSTreeEngine):
         "bits": Option(8, 0, 64, "bits of a signature for each conjunction in it; 0 for no signatures")
     }
     index_kind = PSTBloomIndex
+    signed_spaces_max: ClassVar[int] = 32
+    """Spaces that a predicate in signatures may cover."""
+
+    @property
+    def _limits(self) -> SignatureLimits:
+        return SignatureLimits(self.option["bits"], self.lists_max, self.signed_spaces_max)
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
-        rank = self._rank = ranking(self.source, conjunctions.predicate)
-        chosen = least(rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
-        access = np.append(conjunctions.predicate, -1)[chosen]
+        self._rank = ranking(self.source, conjunctions.predicate)
         spaces = self._update_trees(conjunctions.predicate)
-        width = widths(spaces, predicates)
-        is_listed = np.append(width, MAX_LISTS + 1)[access] <= MAX_LISTS
-        first_list = np.full(len(access), NO_LIST)
-        first_list[is_listed] = spaces.first[predicates.start[access[is_listed]]]
+        assignment = self._assign_lists(conjunctions, spaces)
+        is_signed = (widths(spaces, predicates) <= self.signed_spaces_max) & (self.option["bits"] > 0)
+        record_domain = np.where(is_signed, predicates.domain, -1 - predicates.domain).astype(np.int32)
+        common, records = self._build_common(conjunctions, spaces, assignment, record_domain)
+
+        tested = conjunctions.predicate[assignment.is_known == 0]
+        times = np.bincount(tested, minlength=len(self._times))
+        signed = coverage(spaces, predicates, np.where(is_signed, times, 0))
+        signature_start = np.concatenate([[0], np.cumsum((signed * self.option["bits"] + 63) >> 6)])
+        signatures = fill_signatures(records, predicates.start, spaces, signature_start)
+        self._index = PSTBloomIndex(common, signature_start, signatures)
+
+    def _assign_lists(self, conjunctions: Conjunctions, spaces: Spaces) -> Assignment:
+        """Choose the access predicate of each conjunction, and the lists of the spaces that it covers."""
+        predicates = self.source.snapshot().predicates
+        chosen: I64 = least(self._rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
+        access = np.append(conjunctions.predicate, -1)[chosen].astype(np.int64)
+        is_listed = np.append(widths(spaces, predicates), self.lists_max + 1)[access] <= self.lists_max
+        begin, end = np.where(is_listed, [predicates.start[access], predicates.start[access + 1]], 0)
         is_known = np.zeros(len(conjunctions.predicate), dtype=np.uint8)
         is_known[chosen[is_listed]] = 1
-
-        is_signed = (width <= MAX_SIGNED_SPACES) & (self.option["bits"] > 0)
-        record_domain = np.where(is_signed, predicates.domain, -1 - predicates.domain).astype(np.int32)
-        layout = self._lay_out(conjunctions, Access(first_list, access, is_known, spaces.total), rank, record_domain)
-        listed = access[layout.order[: layout.listed]]
-        lists = list_by_space(listed, layout.begin, predicates.start, spaces)
-        tested = self._times - np.bincount(listed, minlength=len(self._times))
-        signed = coverage(spaces, predicates, np.where(is_signed, tested, 0))
-        signature_start = np.concatenate([[0], np.cumsum((signed * self.option["bits"] + 63) >> 6)])
-        self._index = PSTBloomIndex(
-            self._common(conjunctions, spaces, layout, lists, predicate_words=2),
-            signature_start,
-            sign(layout.begin, layout.records, predicates.start, spaces, signature_start),
-        )
+        return Assignment(access, is_known, ListRanges(begin, end, spaces.first, spaces.last), spaces.total)
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
-        kind: Any = PSTBloomScratch
-        sizes = kind(common=self._common_sizes(snapshot), space=len(self._index.common.cut_start), effort=2)
-        return ConjunctionReader(match_spaces, self._index, sizes, snapshot, refiner)
+        sizes = sizes_of(
+            PSTBloomScratch,
+            common=self._measure_common(snapshot),
+            space=len(self._index.common.cut_start),
+            effort=2,
+        )
+        return ConjunctionReader(match_by_spaces, self._index, sizes, snapshot, refiner)
 
     def verify(self) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions(self._built)
-        verify(self._index, self._state, snapshot.predicates, conjunctions, self.option["bits"])
+        check_index(self._index, self._state, snapshot.predicates, conjunctions, self._limits)

@@ -1,4 +1,4 @@
-"""Are the keys of `psthash`, and their lists, those that its conjunctions make?"""
+"""Check of a `psthash` index: its keys and their lists are those that its conjunctions make."""
 
 from __future__ import annotations
 
@@ -10,44 +10,43 @@ import numpy as np
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.engines.shared.spaces import widths
 from tellwhen.kernels.arrays import Predicates
-from tellwhen.papers.ps_tree.arrays import MAX_LISTS, TreeState
-from tellwhen.papers.ps_tree.psthash.arrays import MAX_COMBINATIONS, PSTHashIndex
-from tellwhen.papers.ps_tree.psthash.kernels.match import bucket_of
-from tellwhen.papers.ps_tree.verify import Expected, covered, verify_lists, verify_state
+from tellwhen.papers.ps_tree.arrays import TreeState
+from tellwhen.papers.ps_tree.psthash.arrays import KeyLimits, PSTHashIndex
+from tellwhen.papers.ps_tree.psthash.kernels.match import find_bucket
+from tellwhen.papers.ps_tree.verify import Place, check_lists, check_state, list_covered_spaces
 
 
-def verify(
-    index: PSTHashIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, access: int
+def check_index(
+    index: PSTHashIndex, state: TreeState, predicates: Predicates, conjunctions: Conjunctions, limits: KeyLimits
 ) -> None:
-    """Raises AssertionError at the first difference. `conjunctions` are those in the index, `access` is the option."""
+    """Raise AssertionError at the first difference between the index and its conjunctions."""
 
-    def most_selective(mine: list[int]) -> list[int]:
-        """At most `access` predicates, on different domains."""
+    def choose_access(members: list[int]) -> list[int]:
         chosen: dict[int, int] = {}
-        for p in sorted(mine, key=lambda p: state.rank[p]):
+        for p in sorted(members, key=lambda p: state.rank[p]):
             chosen.setdefault(int(predicates.domain[p]), p)
-        return list(chosen.values())[:access]
+        return list(chosen.values())[: limits.access]
 
     each = np.split(conjunctions.predicate, conjunctions.start[1:-1])
-    in_trees = np.array([p for mine in each for p in most_selective(mine.tolist())], dtype=np.int32)
-    spaces = verify_state(state, index.common, predicates, in_trees)
+    in_trees = np.array([p for members in each for p in choose_access(members.tolist())], dtype=np.int32)
+    spaces = check_state(state, index.common, predicates, in_trees)
     width = widths(spaces, predicates)
 
-    def expect(mine: list[int]) -> Expected:
-        used = most_selective(mine)
+    def place(members: list[int]) -> Place:
+        used = choose_access(members)
         if not used:
-            return Expected([], len(spaces.cut_start) - 1)
+            return Place([], len(spaces.cut_start) - 1)
         first = used[0]
-        if width[first] > MAX_LISTS:
-            return Expected([], int(predicates.domain[first]))
-        while math.prod(width[used].tolist()) > max(width[first], MAX_COMBINATIONS):
+        if width[first] > limits.lists:
+            return Place([], int(predicates.domain[first]))
+        while math.prod(width[used].tolist()) > max(width[first], limits.combinations):
             used.pop()
-        return Expected(used, tuple(sorted(product(*sorted(covered(spaces, predicates, p) for p in used)))))
+        return Place(used, tuple(sorted(product(*sorted(list_covered_spaces(spaces, predicates, p) for p in used)))))
 
     keys = [tuple(space for space in key if space >= 0) for key in index.keys.tolist()]
-    verify_lists(index.common, conjunctions, keys, expect)
+    check_lists(index.common, conjunctions, keys, place)
     sizes = np.zeros(spaces.total, dtype=np.uint8)
     for k, key in enumerate(keys):
         sizes[list(key)] |= 1 << len(key) - 1
-        assert index.table[bucket_of(index.table, index.keys, index.keys[k])] == k + 1, "a key is not found"
-    assert np.array_equal(sizes, index.key_sizes), "a space is in keys of other sizes than it says"
+        assert index.table[find_bucket(index.table, index.keys, index.keys[k])] == k + 1, f"key {k} is not found"
+    assert np.array_equal(sizes, index.key_sizes), "key_sizes tells other sizes than the keys have"

@@ -1,1 +1,1 @@
-"""The loops of `psthash`: match, and the keys of its hash table."""
+"""Kernels of `psthash`: match, and the keys of its hash table."""

@@ -1,4 +1,4 @@
-"""How are the keys of conjunctions enumerated, and the conjunctions of a key listed? (PSTHash; PS-Tree, section 6.)"""
+"""Kernels that choose the access predicates of conjunctions and enumerate their keys (PSTHash; PS-Tree, section 6)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.stabbing import to_begins
-from tellwhen.papers.ps_tree.psthash.arrays import Cursor, KeyTable
-from tellwhen.papers.ps_tree.psthash.kernels.match import bucket_of
+from tellwhen.papers.ps_tree.psthash.arrays import KeyCursor, KeyTable
+from tellwhen.papers.ps_tree.psthash.kernels.match import find_bucket
+
+
+@inline
+def is_on_new_domain(p, predicate, predicate_domain, chosen, count):
+    """Return whether predicate p is on another domain than predicate[j] for all j of chosen[:count]."""
+    for m in range(count):
+        if predicate_domain[predicate[chosen[m]]] == predicate_domain[p]:
+            return False
+    return True
 
 
 @kernel
 def choose_access(conjunctions, rank, predicate_domain, chosen):
-    """Row c of `chosen` becomes the indices of the most selective predicates of conjunction c, on different domains.
+    """Fill row c of `chosen` with the indexes of the most selective predicates of conjunction c on different domains.
 
-    It has -1 behind the last one.
+    The last index is followed by -1.
     """
-    _, start, predicate = conjunctions
+    start, predicate = conjunctions.start, conjunctions.predicate
     for c in range(start.size - 1):
         for n in range(chosen.shape[1]):
             best = -1
             for j in range(start[c], start[c + 1]):
-                p = predicate[j]
-                if best >= 0 and rank[predicate[best]] <= rank[p]:
-                    continue
-                is_new = True
-                for m in range(n):
-                    is_new &= predicate_domain[predicate[chosen[c, m]]] != predicate_domain[p]
-                if is_new:
+                is_better = best < 0 or rank[predicate[j]] < rank[predicate[best]]
+                if is_better and is_on_new_domain(predicate[j], predicate, predicate_domain, chosen[c], n):
                     best = j
             chosen[c, n] = best
             if best < 0:
@@ -38,28 +41,35 @@ def choose_access(conjunctions, rank, predicate_domain, chosen):
 
 
 @inline
-def first_key(cursor, access, c, predicates, spaces):
-    """Set the cursor to the first key of conjunction c, the first space of each access predicate; returns its size."""
+def sort_by_domain(access, predicates, sorted_access):
+    """Fill `sorted_access` with access predicates, which end before a -1, by domain; returns how many.
+
+    Spaces are numbered in the order of domains, so the spaces of a key then ascend.
+    """
     size = 0
-    while size < access.shape[1] and access[c, size] >= 0:
-        # In the order of the domains, so that the spaces of a key ascend.
+    while size < access.size and access[size] >= 0:
         at = size
-        while at > 0 and predicates.domain[cursor.predicate[at - 1]] > predicates.domain[access[c, size]]:
-            cursor.predicate[at] = cursor.predicate[at - 1]
+        while at > 0 and predicates.domain[sorted_access[at - 1]] > predicates.domain[access[size]]:
+            sorted_access[at] = sorted_access[at - 1]
             at -= 1
-        cursor.predicate[at] = access[c, size]
+        sorted_access[at] = access[size]
         size += 1
-    for n in range(access.shape[1]):
+    return size
+
+
+@inline
+def set_first_key(cursor, size, predicates, spaces):
+    """Set the cursor to the first key of its access predicates: the first space of each."""
+    for n in range(cursor.key.size):
         cursor.key[n] = -1
     for n in range(size):
         cursor.interval[n] = predicates.start[cursor.predicate[n]]
         cursor.space[n] = spaces.first[cursor.interval[n]]
         cursor.key[n] = cursor.space[n]
-    return size
 
 
 @inline
-def next_key(cursor, size, predicates, spaces):
+def set_next_key(cursor, size, predicates, spaces):
     """Advance the last access predicate to its next space.
 
     Behind its last space it starts again, and the access predicate before it advances.
@@ -78,65 +88,49 @@ def next_key(cursor, size, predicates, spaces):
             break
 
 
+@inline
+def number_key(known, key):
+    """Return the number of a key, which is added if it is new. The table must have room for it."""
+    at = find_bucket(known.table, known.keys, key)
+    if known.table[at] == 0:
+        for n in range(key.size):
+            known.keys[known.used[0], n] = key[n]
+        known.used[0] += 1
+        known.table[at] = known.used[0]
+    return known.table[at] - 1
+
+
 @kernel
-def rehash(known):
-    """Put all keys into the table, which is empty."""
+def fill_table(known):
+    """Enter all keys into an empty table."""
     known = borrow(known, KeyTable)
     for k in range(known.used[0]):
-        known.table[bucket_of(known.table, known.keys, known.keys[k])] = k + 1
+        known.table[find_bucket(known.table, known.keys, known.keys[k])] = k + 1
 
 
 @kernel
-def enumerate_keys(access, pair_start, pairs, predicates, spaces, known, cursor, done):
-    """Number the keys of every conjunction: all combinations of a space of each of its access predicates.
+def enumerate_keys(makers, predicates, spaces, cursor, known, pairs, done):
+    """Assign numbers to the keys of the conjunctions from `done` on; returns the first whose keys did not fit.
 
-    Row c of `access` has the access predicates of conjunction c that make its keys, then -1. pairs[pair_start[c] + k]
-    becomes the number of its key k. Starts at conjunction `done`, and returns the first one whose keys did not fit.
+    pairs[pair_start[c] + k] becomes the number of key k of conjunction c, in the order of the cursor.
     """
     predicates, spaces = borrow(predicates, Predicates), borrow(spaces, Spaces)
-    known, cursor = borrow(known, KeyTable), borrow(cursor, Cursor)
-    count = known.used[0]
+    known, cursor = borrow(known, KeyTable), borrow(cursor, KeyCursor)
+    pair_start = makers.pair_start
     for c in range(done, pair_start.size - 1):
-        if count + pair_start[c + 1] - pair_start[c] > known.keys.shape[0]:
-            known.used[0] = count
+        if known.used[0] + pair_start[c + 1] - pair_start[c] > known.keys.shape[0]:
             return c
-        size = first_key(cursor, access, c, predicates, spaces)
+        size = sort_by_domain(makers.access[c], predicates, cursor.predicate)
+        set_first_key(cursor, size, predicates, spaces)
         for pair in range(pair_start[c], pair_start[c + 1]):
-            at = bucket_of(known.table, known.keys, cursor.key)
-            if known.table[at] == 0:
-                for n in range(known.keys.shape[1]):
-                    known.keys[count, n] = cursor.key[n]
-                count += 1
-                known.table[at] = count
-            pairs[pair] = known.table[at] - 1
-            next_key(cursor, size, predicates, spaces)
-    known.used[0] = count
+            pairs[pair] = number_key(known, cursor.key)
+            set_next_key(cursor, size, predicates, spaces)
     return pair_start.size - 1
 
 
 @kernel
-def list_by_key(order, begin, pair_start, pairs, keys):
-    """Posting lists of keys: count, then place. `keys` is the number of keys.
-
-    Conjunction order[r] has its record at begin[r]. Returns where the lists begin, and the postings.
-    """
-    list_start = np.zeros(keys + 2, dtype=np.int64)
-    postings = np.empty(0, dtype=np.int64)
-    for placing in range(2):
-        for r in range(order.size):
-            for pair in range(pair_start[order[r]], pair_start[order[r] + 1]):
-                if placing:
-                    postings[list_start[pairs[pair] + 1]] = begin[r]
-                list_start[pairs[pair] + 1] += 1
-        if not placing:
-            # Shifted by one: placing then moves the begin of each list to its end.
-            postings = np.empty(to_begins(list_start), dtype=np.int64)
-    return list_start[:-1], postings
-
-
-@kernel
-def sizes_by_space(keys, spaces):
-    """By space: the sizes of the keys that it is in, as PSTHashIndex.key_sizes. `spaces` is the number of spaces."""
+def find_key_sizes(keys, spaces):
+    """Return by space the sizes of the keys that it is in, as PSTHashIndex.key_sizes, for this number of spaces."""
     sizes = np.zeros(spaces, dtype=np.uint8)
     for k in range(keys.shape[0]):
         size = 0

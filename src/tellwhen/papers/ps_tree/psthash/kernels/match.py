@@ -1,22 +1,22 @@
-"""Match by a hash table of combinations of predicate spaces (PSTHash; PS-Tree, section 6)."""
+"""Kernels that match by a hash table of combinations of predicate spaces (PSTHash; PS-Tree, section 6)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.emit import next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.truth import forget_true, note_true
-from tellwhen.papers.ps_tree.kernels.records import emit_if_true, emit_waiting, max_waiting, prefetch
+from tellwhen.papers.ps_tree.arrays import MatchSteps
+from tellwhen.papers.ps_tree.kernels.match import match_events
+from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex, PSTHashScratch
 
 
 @inline
-def bucket_of(table, keys, key):
-    """The index in the table of the number of a key, or the empty one where it belongs."""
+def find_bucket(table, keys, key):
+    """Return the index in the table of the number of a key, or the empty index where the key belongs."""
     mixed = np.uint64(0)
     for n in range(keys.shape[1]):
         mixed = (mixed ^ np.uint64(np.uint32(key[n]))) * np.uint64(0x9E3779B97F4A7C15)
@@ -34,8 +34,8 @@ def bucket_of(table, keys, key):
 
 
 @inline
-def enter_spaces(index, scratch, events, event):
-    """List the event's spaces that are in some key, ascending, each once, and mark them; returns how many."""
+def list_spaces(index, scratch, events, event):
+    """List the event's spaces that are in any key, ascending, each once, and mark these spaces; returns how many."""
     common, spaces, is_present = index.common, scratch.spaces, scratch.is_present
     count = 0
     for i in range(events.start[event], events.start[event + 1]):
@@ -56,14 +56,14 @@ def enter_spaces(index, scratch, events, event):
 
 
 @inline
-def leave_spaces(scratch, count):
-    """Leave `is_present` all zero again."""
+def clear_spaces(scratch, count):
+    """Make `is_present` all zero again."""
     for k in range(count):
         scratch.is_present[scratch.spaces[k]] = 0
 
 
 @inline
-def select_usable(index, scratch, count, size):
+def list_usable(index, scratch, count, size):
     """List in `usable` those of the event's spaces that are in keys of this size; returns how many."""
     spaces, usable = scratch.spaces, scratch.usable
     found = 0
@@ -75,7 +75,7 @@ def select_usable(index, scratch, count, size):
 
 @inline
 def count_combinations(count, size):
-    """How many ways there are to choose `size` of `count`, as a float: there may be very many."""
+    """Return the number of ways to choose `size` of `count`, as a float: it may be very large."""
     ways = 1.0
     for n in range(size):
         ways *= (count - n) / (n + 1)
@@ -83,8 +83,8 @@ def count_combinations(count, size):
 
 
 @inline
-def next_combination(chosen, count, size):
-    """Advance `chosen` to the next `size` of `count` indices, in lexicographic order; False after the last one."""
+def set_next_combination(chosen, count, size):
+    """Advance `chosen` to the next `size` of `count` indices, in lexicographic order; returns False after the last."""
     n = size - 1
     while n >= 0 and chosen[n] == count - size + n:
         n -= 1
@@ -97,8 +97,8 @@ def next_combination(chosen, count, size):
 
 
 @inline
-def look_up(index, scratch, count, size, found):
-    """Find the keys that are combinations of `size` of the `count` usable spaces; returns the new end of `hits`."""
+def look_up_combinations(index, scratch, count, size, found):
+    """Find the keys that combine `size` of the `count` usable spaces; returns the new end of `hits`."""
     key, chosen, hits = scratch.key, scratch.chosen, scratch.hits
     for n in range(index.keys.shape[1]):
         key[n], chosen[n] = -1, n
@@ -106,16 +106,16 @@ def look_up(index, scratch, count, size, found):
     while more:
         for n in range(size):
             key[n] = scratch.usable[chosen[n]]
-        number = index.table[bucket_of(index.table, index.keys, key)] - 1
+        number = index.table[find_bucket(index.table, index.keys, key)] - 1
         hits[found] = number
         found += number >= 0
-        more = next_combination(chosen, count, size)
+        more = set_next_combination(chosen, count, size)
     return found
 
 
 @inline
 def scan_keys(index, scratch):
-    """Find all keys whose spaces the event has, by testing each key; returns how many."""
+    """Find all keys whose spaces are the event's, by a test of each key; returns how many."""
     keys, hits = index.keys, scratch.hits
     found = 0
     for k in range(keys.shape[0]):
@@ -129,25 +129,25 @@ def scan_keys(index, scratch):
 
 @inline
 def find_keys(index, scratch, count):
-    """List in `hits` all keys whose spaces are among the event's; returns how many.
+    """List in `hits` all keys whose spaces are the event's; returns how many.
 
     All combinations of the event's spaces are looked up. If there are more of them than keys, all keys are tested.
     """
     sizes = index.keys.shape[1]
     combinations = 0.0
     for size in range(1, sizes + 1):
-        combinations += count_combinations(select_usable(index, scratch, count, size), size)
+        combinations += count_combinations(list_usable(index, scratch, count, size), size)
     if combinations > index.keys.shape[0]:
         return scan_keys(index, scratch)
     found = 0
     for size in range(1, sizes + 1):
-        found = look_up(index, scratch, select_usable(index, scratch, count, size), size, found)
+        found = look_up_combinations(index, scratch, list_usable(index, scratch, count, size), size, found)
     return found
 
 
 @inline
 def count_postings(index, scratch, found):
-    """Postings in the lists of the keys found."""
+    """Return the number of postings in the lists of the keys found."""
     list_start = index.common.list_start
     postings = 0
     for h in range(found):
@@ -156,14 +156,23 @@ def count_postings(index, scratch, found):
 
 
 @inline
-def emit_listed(index, snapshot, scratch, single_valued, found, out, written):
-    """Write the conjunctions in the lists of the keys found that are true; returns the new end."""
-    common, hits = index.common, scratch.hits
+def find_lists(index, scratch, events, event):
+    """Find the keys of an event; returns how many, and the postings in their lists."""
+    spaces = list_spaces(index, scratch, events, event)
+    found = find_keys(index, scratch, spaces)
+    clear_spaces(scratch, spaces)
+    return found, count_postings(index, scratch, found)
+
+
+@inline
+def emit_by_key(index, snapshot, scratch, events, event, lists, out, written):
+    """Write the true conjunctions in the lists of the keys found; returns the new end of the output."""
+    common, hits, single_valued = index.common, scratch.hits, events.single_valued[event]
     list_start = common.list_start
     loaded = 0
-    for h in range(found):
+    for h in range(lists):
         # Prefetch the first record of the next list, too.
-        loaded += common.records[common.postings[list_start[hits[min(h + 1, found - 1)]]]]
+        loaded += common.records[common.postings[list_start[hits[min(h + 1, lists - 1)]]]]
         begin, end = list_start[hits[h]], list_start[hits[h] + 1]
         scratch.effort[0] += end - begin
         for k in range(begin, end):
@@ -173,24 +182,15 @@ def emit_listed(index, snapshot, scratch, single_valued, found, out, written):
     return written
 
 
+@inline
+def clear_nothing(index, scratch, events, event):
+    """Clear no marks: `find_lists` leaves none."""
+
+
 @kernel
-def match_combinations(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions tested."""
+def match_by_keys(index, snapshot, scratch, events, out, event):
+    """Match by the combinations of an event's spaces; see `match_events`."""
     index, snapshot = unpack(index, PSTHashIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, PSTHashScratch), borrow(events, Events), borrow(out, Matches)
-    working = scratch.common
-    written = out.start[event]
-    for e in range(event, events.single_valued.size):
-        spaces = enter_spaces(index, scratch, events, e)
-        found = find_keys(index, scratch, spaces)
-        leave_spaces(scratch, spaces)
-        candidates = count_postings(index, scratch, found) + max_waiting(index, events, e)
-        if candidates > out.slot.size - written:
-            return e
-        count = note_true(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
-        next_event(working.stamps)
-        written = emit_listed(index, snapshot, scratch, events.single_valued[e], found, out, written)
-        written = emit_waiting(index, snapshot, scratch, events, e, out, written)
-        forget_true(working.truth, working.satisfied, count)
-        out.start[e + 1] = written
-    return events.single_valued.size
+    steps = MatchSteps(find_lists, emit_by_key, clear_nothing)
+    return match_events(index, snapshot, scratch, events, out, event, steps)

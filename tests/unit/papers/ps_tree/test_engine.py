@@ -1,4 +1,4 @@
-"""Are `pstbloom` and `psthash` right when subscriptions come and go, predicates are wide, and events are large?"""
+"""`pstbloom` and `psthash`: changing subscriptions, wide predicates, large events, and what `verify` notices."""
 
 import random
 from importlib import import_module
@@ -9,6 +9,8 @@ import pytest
 import tellwhen as tw
 from support import first_seeds, verify
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
+from tellwhen.papers.ps_tree.pstbloom import PSTBloom
+from tellwhen.papers.ps_tree.psthash import PSTHash
 from tellwhen.testing.engine_checks import check_engine, check_matches
 
 pytestmark = pytest.mark.late
@@ -23,14 +25,10 @@ def name(request):
 
 @pytest.fixture
 def narrow(monkeypatch):
-    """Predicates of more than three spaces are wide."""
-    for limit, modules in (
-        ("MAX_LISTS", ("pstbloom.engine", "pstbloom.verify", "psthash.keys", "psthash.verify")),
-        ("MAX_COMBINATIONS", ("psthash.keys", "psthash.verify")),
-        ("MAX_SIGNED_SPACES", ("pstbloom.engine", "pstbloom.verify")),
-    ):
-        for module in modules:
-            monkeypatch.setattr(f"tellwhen.engines.{module}.{limit}", 3)
+    """Set limits so low that predicates of more than three spaces exceed them."""
+    monkeypatch.setattr(PSTreeEngine, "lists_max", 3)
+    monkeypatch.setattr(PSTBloom, "signed_spaces_max", 3)
+    monkeypatch.setattr(PSTHash, "combinations_max", 3)
 
 
 @pytest.mark.parametrize("seed", first_seeds(1, 4))
@@ -44,7 +42,7 @@ def test_wide_predicates(name, seed, narrow):
     check_engine(name, seed=10 + seed, rounds=6)
 
 
-def texts(rng, count):
+def make_texts(rng, count):
     for _ in range(count):
         parts = []
         for attribute in rng.sample("abcdef", rng.randint(1, 4)):
@@ -59,19 +57,19 @@ def texts(rng, count):
 
 
 def test_merged_trees_are_those_that_a_rebuild_makes(name, monkeypatch):
-    """Splitting and merging spaces comes to the same spaces and lists as building all again."""
+    """Splitting and merging spaces gives the same spaces and lists as a rebuild."""
     resets = []
     reset = PSTreeEngine._reset_trees
     monkeypatch.setattr(PSTreeEngine, "_reset_trees", lambda self: (resets.append(1), reset(self)))
     rng = random.Random(5)
-    index = tw.Index(name).add_many(enumerate(texts(rng, 600)))
+    index = tw.Index(name).add_many(enumerate(make_texts(rng, 600)))
     known = {id_: index[id_] for id_ in index}
     for step in range(6):
         gone = rng.sample(sorted(known), 250)
         for id_ in gone:
             index.remove(id_)
             del known[id_]
-        added = {1000 * step + 1000 + k: tw.parse(text) for k, text in enumerate(texts(rng, 200))}
+        added = {1000 * step + 1000 + k: tw.parse(text) for k, text in enumerate(make_texts(rng, 200))}
         index.add_many(added)
         known |= added
         engine = index._shard.engine
@@ -91,13 +89,13 @@ def test_merged_trees_are_those_that_a_rebuild_makes(name, monkeypatch):
 def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 5)
     rng = random.Random(9)
-    index = tw.Index(name).add_many(enumerate(texts(rng, 100)))
+    index = tw.Index(name).add_many(enumerate(make_texts(rng, 100)))
     index.save(tmp_path / "index")
     loaded = tw.Index.load(tmp_path / "index")
     verify(loaded)
     for id_ in range(0, 100, 2):
         loaded.remove(id_)
-    loaded.add_many((200 + k, text) for k, text in enumerate(texts(rng, 50)))
+    loaded.add_many((200 + k, text) for k, text in enumerate(make_texts(rng, 50)))
     verify(loaded)
     known = {id_: loaded[id_] for id_ in loaded}
     check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
@@ -117,8 +115,8 @@ def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
 
 def test_events_of_thousands_of_entries(name):
     """There are more combinations than keys, so that all keys are tested instead."""
-    texts = [f"a{i} = 1 AND a{i + 1} > 5 AND a{i + 2} = 1 AND a{i + 3} < 3" for i in range(3000)]
-    index = tw.Index(name).add_many(enumerate(texts)).rebuild()
+    expressions = [f"a{i} = 1 AND a{i + 1} > 5 AND a{i + 2} = 1 AND a{i + 3} < 3" for i in range(3000)]
+    index = tw.Index(name).add_many(enumerate(expressions)).rebuild()
     event = {f"a{i}": 1 if i % 3 else 9 for i in range(3003)}
     assert index.match(event) == [i for i in range(3000) if i % 3 == 2]
     assert index.match({"a1": 1, "a2": 6, "a3": 1, "a4": 2}) == [1]

@@ -1,4 +1,4 @@
-"""The worked examples of the paper of PS-Tree."""
+"""The worked examples of the PS-Tree paper."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ import tellwhen as tw
 from tellwhen.encode.events import encode
 
 
-def candidates(index, event):
+def count_candidates(index, event):
     arrays, _ = encode([event], index._shard.store.attributes, tw.Schema())
     return index._shard.engine.reader().candidates(arrays)
 
 
-def space(index, name, value):
+def find_space(index, name, value):
     """The number of the space that an integer lies in."""
     domain = [one.attribute for one in index._shard.store.attributes.domains].index(name)
     found = index._shard.engine._index.common
@@ -19,7 +19,7 @@ def space(index, name, value):
     return int(np.searchsorted(found.cuts[begin:end], 2 * value, side="right")) + int(begin) + domain
 
 
-def listed(index, k):
+def list_subscriptions(index, k):
     """The subscriptions in list k."""
     found = index._shard.engine._index.common
     postings = found.postings[found.list_start[k] : found.list_start[k + 1]]
@@ -38,19 +38,19 @@ def test_pstbloom_figure_3():
     found = index._shard.engine._index
     each = {}
     for k in range(len(found.common.list_start) - 1):
-        for id_ in listed(index, k):
+        for id_ in list_subscriptions(index, k):
             each.setdefault(id_, []).append(k)
     assert each == {
-        "S1": [space(index, "attr2", 1)],
-        "S2": [space(index, "attr1", -5)],
-        "S3": [space(index, "attr1", -1)],
+        "S1": [find_space(index, "attr2", 1)],
+        "S2": [find_space(index, "attr1", -5)],
+        "S3": [find_space(index, "attr1", -1)],
     }
-    assert space(index, "attr1", -5) == space(index, "attr1", -1)
+    assert find_space(index, "attr1", -5) == find_space(index, "attr1", -1)
     words = np.diff(found.signature_start)
-    assert [bool(words[space(index, "attr1", v)]) for v in (-6, -5, 0)] == [True, False, False]
-    assert [bool(words[space(index, "attr2", v)]) for v in (0, 1, 5, 6)] == [True, False, False, True]
+    assert [bool(words[find_space(index, "attr1", v)]) for v in (-6, -5, 0)] == [True, False, False]
+    assert [bool(words[find_space(index, "attr2", v)]) for v in (0, 1, 5, 6)] == [True, False, False, True]
     assert index.match({"attr1": -3, "attr2": 9}) == ["S3"]
-    assert candidates(index, {"attr1": -3, "attr2": 9}) == 2
+    assert count_candidates(index, {"attr1": -3, "attr2": 9}) == 2
     assert index.match({"attr1": -9, "attr2": 3}) == ["S1"]
     assert index.match({"attr1": -3, "attr2": 3}) == []
 
@@ -65,16 +65,16 @@ def test_psthash_figure_4():
         }
     )
     index.rebuild()
-    one, two, three = space(index, "attr1", 1), space(index, "attr2", -1), space(index, "attr3", 0)
+    one, two, three = find_space(index, "attr1", 1), find_space(index, "attr2", -1), find_space(index, "attr3", 0)
     keys = [tuple(key) for key in index._shard.engine._index.keys.tolist()]
-    assert {key: listed(index, k) for k, key in enumerate(keys)} == {
+    assert {key: list_subscriptions(index, k) for k, key in enumerate(keys)} == {
         (one, two): {"S1", "S2"}, (one, three): {"S3"}, (two, three): {"S4"},
     }  # fmt: skip
     # Only access predicates are in the trees: attr1 has [.., 1), [1, 1] and (1, ..]
     assert len(index._shard.engine._trees) == 9
     event = {"attr1": 1, "attr2": -1, "attr3": 2}
     assert index.match(event) == ["S2"]
-    assert candidates(index, event) == 2
+    assert count_candidates(index, event) == 2
 
 
 def test_psthash_footnote_2():
