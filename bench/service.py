@@ -187,9 +187,9 @@ def _spread(loads: list[Load]) -> tuple[str, str, str]:
 def measure_load(folder: Path, subscriptions: int, rounds: int, listeners: int, console: Console) -> None:
     index = tw.Index()
     rows = [(row["id"], row["expression"], row.get("score")) for row in market.subscriptions(subscriptions)]
-    index.add_many(rows, errors="quarantine")
+    index.add_valid(rows)
     events = [market.listing(number) for number in range(4_000)]
-    index.observe(events[:1_000])
+    index.optimize_for(events[:1_000])
     index.save(folder / "index")
     console.print(f"{len(index):,} subscriptions; {sum(map(index.count, events[:200])) / 200:.1f} matches per event")
     publishing = [request("POST", "/v1/publish", {"event": event}) for event in events]

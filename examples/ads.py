@@ -127,7 +127,7 @@ def main() -> None:
         print(f"  {bid:.2f}  {payload['text']} of advertiser {payload['advertiser']}")
     print(f"the best of advertiser 7: {index.top_k(visitor, k=1, where={'advertiser': 7})}")
 
-    reached = index.count_many(day, by="subscription").to_pydict()
+    reached = index.count_by_subscription(day).to_pydict()
     print(f"on such a day, an ad may be shown to {max(reached['count'])} of {VISITORS} visitors at most")
 
     server = Server(index, rows)

@@ -46,7 +46,7 @@ def accepted(rules: tw.Index, text: str, recent: list[Event]) -> bool:
         print(f"  {finding.kind}: {finding.reason}")
     if report.of("error"):
         return False
-    (count,) = tw.Index(schema=SCHEMA).add("yours", text).count_many(recent, by="subscription").to_pydict()["count"]
+    (count,) = tw.Index(schema=SCHEMA).add("yours", text).count_by_subscription(recent).to_pydict()["count"]
     print(f"  it is true of {count} of the last {len(recent)} measurements")
     return True
 
@@ -70,7 +70,7 @@ def watch(rules: tw.Index, rng: random.Random) -> Counter[str]:
     last: dict[tuple[Any, str], int] = {}
     for number in range(EVENTS):
         event = measured(rng)
-        for rule, payload in rules.match(event, payload=["by"]):
+        for rule, payload in rules.match_with_payloads(event, fields=["by"]):
             key = (rule, event["host"])
             if number - last.get(key, -PAUSE) >= PAUSE:
                 last[key] = number
@@ -97,12 +97,12 @@ def main() -> None:
     print(rules.explain("full", quiet))
 
     print("the agents send something new:")
-    print(rules.unmatched_attributes([{"hostname": "db-1", "load": "0.5", "free_mb": 7, "errors": 0}]))
+    print(rules.inspect.check_attributes([{"hostname": "db-1", "load": "0.5", "free_mb": 7, "errors": 0}]))
 
     with tempfile.TemporaryDirectory() as folder:
         rules.save(Path(folder) / "rules")
         again = tw.Index.load(Path(folder) / "rules")
-        print(f"loaded {len(again)} rules; {len(again.mentioning('load'))} of them look at load")
+        print(f"loaded {len(again)} rules; {len(again.inspect.find_mentions('load'))} of them look at load")
 
 
 if __name__ == "__main__":

@@ -133,12 +133,16 @@ class Candidate:
     @property
     def bytes_each(self) -> float:
         """Bytes of all arrays, for each subscription."""
-        return float(sum(self.index.stats()["bytes"].values())) / max(1, len(self.index))
+        return float(sum(self.index.inspect.get_stats()["bytes"].values())) / max(1, len(self.index))
 
     @property
     def pending(self) -> int:
         """Subscriptions that are in no index, and are tested one by one."""
-        return sum(part.subscriptions for part in self.index.plan().parts if part.how.startswith("are pending"))
+        return sum(
+            part.subscriptions
+            for part in self.index.inspect.describe_engine().parts
+            if part.lookup.startswith("are pending")
+        )
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -175,7 +179,7 @@ def shown(candidates: Sequence[Candidate]) -> Table:
     """A row for each engine, the fastest first."""
     table = Table("engine", "ms per event", "noise", "in a batch", "build s", "bytes each", "candidates", "beside it")
     for one in sorted(candidates, key=lambda one: statistics.median(one.single)):
-        plan = one.index.plan()
+        plan = one.index.inspect.describe_engine()
         table.add_row(
             one.name,
             f"{statistics.median(one.single) * 1e3:.3f}",
@@ -183,7 +187,7 @@ def shown(candidates: Sequence[Candidate]) -> Table:
             f"{statistics.median(one.batch) * 1e3:.3f}",
             f"{one.build:.1f}",
             f"{one.bytes_each:,.0f}",
-            "" if plan.observed is None else f"{plan.observed:,.0f}",
+            "" if plan.observed_candidates is None else f"{plan.observed_candidates:,.0f}",
             f"{plan.over_budget:,}" if plan.over_budget else "",
         )
     return table
@@ -202,7 +206,7 @@ def verdict(candidates: Sequence[Candidate]) -> str:
 def notes(candidates: Sequence[Candidate]) -> list[str]:
     """What the times do not tell: values that match nothing, and a loop that was measured in place of an index."""
     found = []
-    if wrong := candidates[0].index.stats()["mismatches"]:
+    if wrong := candidates[0].index.inspect.get_stats()["mismatches"]:
         found.append(f"{', '.join(wrong)}: values of a wrong type, which match nothing; is a type missing in --schema?")
     for one in candidates:
         if pending := one.pending:
@@ -252,7 +256,7 @@ def run(given: argparse.Namespace) -> None:
     print(verdict(candidates))
     for note in notes(candidates):
         print(note)
-    print(candidates[0].index.plan())
+    print(candidates[0].index.inspect.describe_engine())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

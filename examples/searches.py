@@ -92,7 +92,7 @@ def main() -> None:
         index.to_parquet(Path(folder) / "searches.parquet")
         again = tw.Index.from_parquet(Path(folder) / "searches.parquet", schema=index.schema)
     table = pa.Table.from_pylist([{name: one.get(name) for name in ("id", "city", "price", "sqm")} for one in LISTINGS])
-    counts = again.count_many(table, by="subscription").to_pydict()
+    counts = again.count_by_subscription(table).to_pydict()
     print("from a file, and of a table of four columns:", dict(zip(*counts.values(), strict=True)))
 
 

@@ -7,6 +7,9 @@
 ['mall-42']
 """
 
+from typing import TYPE_CHECKING
+
+from tellwhen.deprecation import alias_module_names
 from tellwhen.engines import EngineInfo, Option, list_engines
 from tellwhen.errors import (
     ArgumentError,
@@ -19,48 +22,68 @@ from tellwhen.errors import (
     FormatError,
     IdError,
     LimitError,
+    MissingPackageError,
+    MissingTextsError,
     ParseError,
     PayloadError,
     SchemaError,
     ScoreError,
+    SparkSetupError,
+    StateError,
     TellwhenError,
     UnknownId,
 )
 from tellwhen.index import Index
 from tellwhen.index.subscriptions import Rejected
-from tellwhen.inspect.validation import Report, validate
+from tellwhen.inspect.attribute_coverage import AttributeCoverage
+from tellwhen.inspect.engine_description import EngineDescription, EnginePart
+from tellwhen.inspect.inspection import Inspection
+from tellwhen.inspect.predicate_costs import PredicateCost
+from tellwhen.inspect.validation import Finding, Report, validate
 from tellwhen.language import Column, Expr, Interval, coalesce, col, from_json, function, parse
+from tellwhen.language.explain import Explanation
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.directory import saved_note
+from tellwhen.persistence.directory import read_note
 from tellwhen.profile import Profile
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError",
+    "AttributeCoverage",
     "BudgetError",
     "Column",
     "ConflictError",
     "DuplicateId",
+    "EngineDescription",
     "EngineError",
     "EngineInfo",
+    "EnginePart",
     "EventError",
+    "Explanation",
     "Expr",
     "ExpressionError",
+    "Finding",
     "FormatError",
     "IdError",
     "Index",
+    "Inspection",
     "Interval",
     "LimitError",
+    "MissingPackageError",
+    "MissingTextsError",
     "Option",
     "ParseError",
     "PayloadError",
+    "PredicateCost",
     "Profile",
     "Rejected",
     "Report",
     "Schema",
     "SchemaError",
     "ScoreError",
+    "SparkSetupError",
+    "StateError",
     "TellwhenError",
     "UnknownId",
     "coalesce",
@@ -69,6 +92,9 @@ __all__ = [
     "function",
     "list_engines",
     "parse",
-    "saved_note",
+    "read_note",
     "validate",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take every name for defined
+    __getattr__ = alias_module_names(__name__, {"saved_note": "tellwhen.read_note"})

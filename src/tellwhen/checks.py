@@ -1,7 +1,6 @@
-"""Deprecated name of `tellwhen.testing`; it goes away with version 0.3."""
+"""Deprecated name of `tellwhen.testing`."""
 
-import warnings
-
+from tellwhen.deprecation import warn_deprecated
 from tellwhen.testing.engine_checks import *  # noqa: F403
 
-warnings.warn("tellwhen.checks is now tellwhen.testing", DeprecationWarning, stacklevel=2)
+warn_deprecated("tellwhen.checks", "tellwhen.testing")

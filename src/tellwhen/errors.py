@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TellwhenError(Exception):
     """The base of all errors of this package."""
@@ -58,6 +61,12 @@ def abbreviate(value: object, length: int = 60) -> str:
     except Exception:
         return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def find_similar(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the candidate that is spelt most like `name`; None if no similarity reaches `cutoff`, of at most 1."""
+    matches = get_close_matches(name, list(candidates), 1, cutoff)
+    return matches[0] if matches else None
 
 
 class LimitError(TellwhenError, ValueError):

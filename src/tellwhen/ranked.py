@@ -1,7 +1,6 @@
-"""Deprecated name of `tellwhen.papers.ranked`; it goes away with version 0.3."""
+"""Deprecated name of `tellwhen.papers.ranked`."""
 
-import warnings
-
+from tellwhen.deprecation import warn_deprecated
 from tellwhen.papers.ranked import *  # noqa: F403
 
-warnings.warn("tellwhen.ranked is now tellwhen.papers.ranked", DeprecationWarning, stacklevel=2)
+warn_deprecated("tellwhen.ranked", "tellwhen.papers.ranked")

@@ -153,7 +153,7 @@ def test_maps_of_text(shop):
     column = pa.array([list(row.items()) for row in bad], pa.map_(pa.string(), pa.string()))
     without = [{k: v for k, v in row.items() if k in ("genre", "title")} | {"sold": b"maybe"} for row in rows]
     assert pairs(index.match_many(pa.table({"attributes": column}))) == wanted(index, without)
-    assert index.stats()["mismatches"]["price"] == 100
+    assert index.inspect.get_stats()["mismatches"]["price"] == 100
 
 
 def test_maps_of_other_values(shop):
@@ -208,7 +208,7 @@ def test_maps_of_values_in_odd_encodings():
             table = pa.table({"m": column, "k": [1, 2, 3]})
             assert pairs(index.match_many(table)) == wanted(index, events)
             assert pairs(index.match_many(pa.table({"m": column}))) == wanted(index, [e.get("m", {}) for e in events])
-            index.observe(table)
+            index.optimize_for(table)
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["x", "y"]))
     column = pa.MapArray.from_arrays([0, 1, 3], pa.array(["a", "a", "b"]), runs)
     assert pairs(index.match_many(pa.table({"m": column, "k": [1, 2]}))) == {(0, "x"), (1, "x")}
@@ -442,4 +442,4 @@ def test_nanoseconds_in_text():
     for text, want in texts.items():
         assert index.match({"t": text}) == want, text
         assert index.match_many(pa.table({"t": [text]}))["subscription_id"].to_pylist() == want, text
-    assert index.stats()["mismatches"] == {"t": 2}
+    assert index.inspect.get_stats()["mismatches"] == {"t": 2}

@@ -151,7 +151,7 @@ def test_faulty_ones_are_kept_out(client):
     given = [("a", "x > 1"), ("b", "x >"), (3, "x > 2"), ("a", "x > 3"), ("d", "y = 1", {"weights": {"z": 1}})]
     answer = good(add(client, *given, errors="quarantine"))
     rows = [(id_, expression, None, *(one["weights"] for one in more)) for id_, expression, *more in given]
-    rejected = tw.Index().add_many(rows, errors="quarantine")
+    rejected = tw.Index().add_valid(rows)
     assert (answer["accepted"], answer["added"]) == (2, 2)
     assert answer["rejected"] == [one._asdict() for one in rejected]
     assert [one["id"] for one in answer["rejected"]] == ["b", "a", "d"]
@@ -382,7 +382,7 @@ def test_payloads_and_filters_are_those_of_an_index(twins):
     client, index, _, events = twins
     for where in ({"tenant": 1}, {"tenant": [0, 2]}, {"tenant": None}, {"nobody": 1}, {}):
         for event in events[:8]:
-            pairs = index.match(event, where=where, payload=True)
+            pairs = index.match_with_payloads(event, where=where)
             answer = good(client.post("/v1/publish", json={"event": event, "where": where, "payload": True}))
             assert answer["matches"] == [{"id": id_, "payload": payload} for id_, payload in pairs]
         answer = good(client.post("/v1/publish/many", json={"events": events[:8], "where": where}))
@@ -505,9 +505,9 @@ def test_validation(client):
     good(add(client, ("a", "lower(station) = 'basel' AND delay > 5")))
     good(client.post("/v1/publish", json={"event": {"vehicle": {"seats": 5}, "planned": 1, "actual": 1}}))
     for expression, hints in (
-        ("dealy > 5", ["nobody else asks for dealy; did you mean delay?"]),
+        ("dealy > 5", ["no other subscription uses dealy; did you mean delay?"]),
         ("station = Basel", ["Basel is an attribute here; if it is text, write 'Basel'"]),
-        ("vehicle.seatz > 5", ["nobody else asks for vehicle.seatz; did you mean vehicle.seats?"]),
+        ("vehicle.seatz > 5", ["no other subscription uses vehicle.seatz; did you mean vehicle.seats?"]),
         ("station = 'Basel' AND actual = planned AND vehicle.seats > 1", []),
         ("quite_new = 1", []),
     ):

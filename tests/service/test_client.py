@@ -102,14 +102,14 @@ def test_answers_are_those_of_an_index(client):
             number if number % 2 else f"s{number}", str(random_expression(rng)), rng.randint(0, 9) / 4, None,
             {"tenant": rng.randint(0, 2)},
         )  # fmt: skip
-        if index.add_many([row], errors="quarantine") == []:
+        if index.add_valid([row]) == []:
             rows.append(row)
     assert client.add_many(rows) == []
     assert len(client) == len(index) == len(rows)
     events = [json_event(rng) for _ in range(10)]
     for event in events:
         assert client.match(event) == client.publish(event) == index.match(event)
-        assert client.match(event, payload=True) == index.match(event, payload=True)
+        assert client.match(event, payload=True) == index.match_with_payloads(event)
         where = {"tenant": [0, 1]}
         assert client.publish(event, where=where) == index.match(event, where=where)
         assert client.count(event) == index.count(event)
@@ -124,7 +124,7 @@ def test_answers_are_those_of_an_index(client):
     assert client.publish_many(events) == [index.match(event) for event in events]
     assert client.publish_many(iter(events), where=where) == [index.match(event, where=where) for event in events]
     assert [one["id"] for one in client.all()] == list(index)
-    assert client.attributes() == index.attributes
+    assert client.attributes() == index.inspect.get_attributes()
     for id_ in list(index)[:5]:
         shown = client.get(id_)
         assert (shown["expression"], shown["score"], shown["weights"], shown["payload"]) == (
@@ -152,7 +152,7 @@ def test_changes_are_those_of_an_index(client):
     assert client.match(event) == index.match(event)
     assert client.top_k(event) == index.top_k(event)
     assert [(one["id"], one["expression"], one["score"], one["payload"]) for one in client.all()] == [
-        (id_, text, index.score(id_), index.payload(id_)) for id_, text in index.texts()
+        (id_, text, index.score(id_), index.payload(id_)) for id_, text in index.iter_texts()
     ]
 
 
@@ -167,7 +167,7 @@ def test_how_many_were_changed(client):
 def test_faulty_ones_are_returned(client):
     rows = [("a", "x > 1"), ("b", "x >"), ("a", "x > 2"), (4, "y = 1", None, {"z": 1})]
     rejected = client.add_many(rows, errors="quarantine")
-    assert rejected == tw.Index().add_many(rows, errors="quarantine")
+    assert rejected == tw.Index().add_valid(rows)
     assert all(isinstance(one, Rejected) for one in rejected)
     assert [one.id for one in rejected] == ["b", "a", 4]
 

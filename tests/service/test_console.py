@@ -481,8 +481,8 @@ def tile(page, name):
 PLAN = """auto: 1,200 subscriptions
         1,100  wait for train.destination.station.name
           100  wait for the_name.of_an_attribute.that_is.much_too_long.for_one_line
-               (one with an OR may wait for several of them)
-candidates per event: expected not known without a profile, observed 64.0 in 120 events"""
+               (a subscription with an OR may wait for several attributes)
+candidates per event: expected unknown without a profile, observed 64.0 in 120 events"""
 HEAVY = [
     {"predicate": "any train", "subscriptions": 1100, "events": 0.5},
     {"predicate": "train.destination.station.name STARTS WITH 'Ly'", "subscriptions": 1, "events": None},

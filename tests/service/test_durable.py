@@ -46,7 +46,7 @@ def killed(kept):
 
 
 def contents(index):
-    return {id_: (text, index.score(id_), index.payload(id_)) for id_, text in index.texts()}
+    return {id_: (text, index.score(id_), index.payload(id_)) for id_, text in index.iter_texts()}
 
 
 def test_changes_are_there_after_a_kill(tmp_path):
@@ -197,7 +197,7 @@ def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
     for part in range(20):
         rows = [[f"{part}-{n}", f"x = {n} AND y > {part}", None, None, None] for n in range(50)]
         make(kept, adding(rows))
-    taken = sum(kept.index.stats()["bytes"].values())
+    taken = sum(kept.index.inspect.get_stats()["bytes"].values())
     killed(kept)
     with pytest.raises(tw.TellwhenError, match="more than its memory_limit"):
         DurableIndex(tmp_path, memory_limit=taken // 2)

@@ -97,7 +97,7 @@ def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
 
     run("build", "rules.csv", "-o", "here")
     run("build", "rules.csv", "-o", "there", "--quarantine", "faulty.jsonl", "--spark", "local[2]")
-    assert dict(tw.Index.load("there").texts()) == dict(rules) == dict(tw.Index.load("here").texts())
+    assert dict(tw.Index.load("there").iter_texts()) == dict(rules) == dict(tw.Index.load("here").iter_texts())
     for name in ("events.jsonl", "events.csv"):
         here = run("match", "here", name, "--event-id", "t").stdout.splitlines()
         there = run("match", "there", name, "--event-id", "t", "--spark", "local[2]")

@@ -29,7 +29,7 @@ def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
     )
     tws.update(changes, tmp_path / "i")
     index = tw.Index.load(tmp_path / "i")
-    assert sorted(index.match({"x": 2, "z": 5}, payload=True)) == [
+    assert sorted(index.match_with_payloads({"x": 2, "z": 5})) == [
         ("a", {"tenant": 9}), ("c", {"tenant": 8}), ("d", {"n": 1}),
     ]  # fmt: skip
     structs = raw.where("id <> 'bad'").withColumn("payload", F.struct(F.lit(1).alias("n"), F.lit(None).alias("m")))
@@ -81,8 +81,8 @@ def test_what_events_lack(spark, tmp_path):
     raw = spark.createDataFrame([rule[:2] for rule in RULES], "id string, expression string")
     tws.build(raw, tmp_path / "i")
     events = [{"X": 1, "y": 5, "z": 2.5}, {"X": 2, "y": 6, "w": None}] * 100
-    wanted = tw.Index().add_many([rule[:2] for rule in RULES]).unmatched_attributes(events)
-    assert (wanted.missing, wanted.wrong, wanted.events) == ({"x": "X"}, {"y": 200}, 200)
+    wanted = tw.Index().add_many([rule[:2] for rule in RULES]).inspect.check_attributes(events)
+    assert (wanted.missing, wanted.mismatches, wanted.events) == ({"x": "X"}, {"y": 200}, 200)
     columns = spark.createDataFrame(
         [(n, e["X"], e["y"], e.get("z")) for n, e in enumerate(events)], "event_id int, X int, y int, z double"
     )
@@ -90,7 +90,12 @@ def test_what_events_lack(spark, tmp_path):
     structs = columns.select("event_id", F.struct("X", "y", "z").alias("attributes"))
     for frame, attributes in ((columns, ["X", "y", "z"]), (texts, "attributes"), (structs, "attributes")):
         found = tws.unmatched_attributes(frame.repartition(3), tmp_path / "i", attributes=attributes)
-        assert (found.missing, sorted(found.unused), found.wrong, found.events) == ({"x": "X"}, ["X"], {"y": 200}, 200)
+        assert (found.missing, sorted(found.unused), found.mismatches, found.events) == (
+            {"x": "X"},
+            ["X"],
+            {"y": 200},
+            200,
+        )
     maps = columns.select("event_id", F.create_map(F.lit("x"), "X", F.lit("y"), "y", F.lit("z"), F.lit(1)).alias("m"))
     found = tws.unmatched_attributes(maps, tmp_path / "i", attributes="m")
-    assert (found.missing, found.unused, found.wrong) == ({}, [], {"y": 200})
+    assert (found.missing, found.unused, found.mismatches) == ({}, [], {"y": 200})

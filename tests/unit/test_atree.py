@@ -350,7 +350,7 @@ def test_typical_events_may_have_several_values(engine):
     rules = {k: f"x <> {k} AND x <> {k + 1000}" for k in range(100)}
     rules |= {f"or {k}": f"(x <> {k} OR y = 1) AND (x <> {k + 1000} OR y <> 2)" for k in range(100)}
     index = tw.Index(engine).add_many(rules)
-    index.observe([{"x": [5000, 5001, 5002], "y": [1, 2, 3, 4]}]).rebuild()
+    index.optimize_for([{"x": [5000, 5001, 5002], "y": [1, 2, 3, 4]}]).rebuild()
     verify(index)
     assert len(index.match({"x": 5000})) == 200
     assert len(index.match({"x": 3})) == 198

@@ -256,13 +256,13 @@ def test_table_4(share, capacity):
 
 def test_typical_events_choose_the_capacity():
     index = tw.Index("betree").add_many({k: f"a = {k % 50}" for k in range(500)}).rebuild()
-    assert index.stats()["betree"]["max_cap"] == 20
-    index.observe([{"b": 1}])
-    assert index.stats()["betree"]["max_cap"] == 5
-    index.add_many({f"x{k}": "a >= 0" for k in range(400)}).observe([{"a": 3}])
-    assert index.stats()["betree"]["max_cap"] == 160
-    index = tw.Index("betree:max_cap=7").add("a", "a = 1").observe([{"a": 1}])
-    assert index.stats()["betree"]["max_cap"] == 7
+    assert index.inspect.get_stats()["betree"]["max_cap"] == 20
+    index.optimize_for([{"b": 1}])
+    assert index.inspect.get_stats()["betree"]["max_cap"] == 5
+    index.add_many({f"x{k}": "a >= 0" for k in range(400)}).optimize_for([{"a": 3}])
+    assert index.inspect.get_stats()["betree"]["max_cap"] == 160
+    index = tw.Index("betree:max_cap=7").add("a", "a = 1").optimize_for([{"a": 1}])
+    assert index.inspect.get_stats()["betree"]["max_cap"] == 7
 
 
 def test_frequent_events_weigh_more():

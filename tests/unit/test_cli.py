@@ -62,7 +62,7 @@ def pairs(found):
 @pytest.mark.usefixtures("work")
 def test_from_a_file_to_matches():
     assert "3 subscriptions in built" in run("build", "rules.jsonl", "-o", "built").stderr
-    assert dict(tw.Index.load("built").texts()) == {row["id"]: row["expression"] for row in RULES}
+    assert dict(tw.Index.load("built").iter_texts()) == {row["id"]: row["expression"] for row in RULES}
     done = run("match", "built", "events.jsonl", "--event-id", "id")
     assert pairs(rows(done.stdout)) == MATCHES
     assert "3 events, 4 matches" in done.stderr
@@ -92,7 +92,7 @@ def test_every_format_of_results_and_subscriptions(suffix, monkeypatch):
     run("convert", "index", f"again.{suffix}")
     run("build", f"again.{suffix}", "-o", "again")
     one, other = tw.Index.load("index"), tw.Index.load("again")
-    for ask in (lambda i: dict(i.texts()), lambda i: [i.score(x) for x in i], lambda i: [i.payload(x) for x in i]):
+    for ask in (lambda i: dict(i.iter_texts()), lambda i: [i.score(x) for x in i], lambda i: [i.payload(x) for x in i]):
         assert ask(one) == ask(other)
     assert [other.weights(id_) for id_ in other] == [one.weights(id_) for id_ in one]
     assert sorted(os.listdir(".")) == sorted([
@@ -392,7 +392,7 @@ def test_what_was_faulty_is_mended_and_given_again_whole(kind):
     run("build", f"mended.{kind}", "-o", "again")
     index = tw.Index.load("again")
     one, three = (1, 3) if kind != "csv" else ("1", "3")  # all is text in CSV
-    assert dict(index.texts()) == {one: "x > 5", three: "y < 5"}
+    assert dict(index.iter_texts()) == {one: "x > 5", three: "y < 5"}
     assert (index.score(one), index.score(three)) == (2.0, 3.5)
     assert index.weights(one) == {"x": 0.5}
     assert index.payload(one) == {"who": "ann", "n": [1, None]}
@@ -410,7 +410,7 @@ def test_mistakes_that_people_make():
     assert "more.csv, row 2: a score is a number, not 'two'" in Path("faulty.jsonl").read_text()
     assert "not used" not in run("build", "rules.jsonl", "-o", "again").stderr
     found = run("validate", "more.jsonl").stdout
-    assert "hint: 2: nobody else asks for prcie; did you mean price?" in found
+    assert "hint: 2: no other subscription uses prcie; did you mean price?" in found
     Path("array.json").write_text('[{"price": 12}]')
     assert "one object per line, and no array" in told(run("match", "index", "array.json", code=1))
     Path("event.json").write_text('{"price": 12}')
@@ -428,7 +428,7 @@ def test_text_that_is_no_utf8():
     assert "latin.csv is not UTF-8 text" in told(run("match", "index", "latin.csv", code=1))
     Path("rules.csv").write_text("id,expression\na,city = 'Köln'\n", encoding="utf-8-sig")
     run("build", "rules.csv", "-o", "built")
-    assert dict(tw.Index.load("built").texts()) == {"a": "city = 'Köln'"}
+    assert dict(tw.Index.load("built").iter_texts()) == {"a": "city = 'Köln'"}
 
 
 @pytest.mark.usefixtures("work")
@@ -524,7 +524,7 @@ def test_csv_with_more_or_the_same_columns():
     Path("more.csv").write_text("id,expression\n7,price > 5,000\n8,price > 6\n")
     assert "line 2: there are more cells than columns" in told(run("build", "more.csv", "-o", "x", code=1))
     run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
-    assert dict(tw.Index.load("built").texts()) == {"8": "price > 6"}
+    assert dict(tw.Index.load("built").iter_texts()) == {"8": "price > 6"}
     Path("twice.csv").write_text("price,price\n1,2\n")
     assert "twice.csv has two columns price" in told(run("match", "index", "twice.csv", code=1))
     Path("long.csv").write_text("id,expression\nlong,city = '" + "x" * 200_000 + "'\n")

@@ -244,7 +244,7 @@ def test_chunks_say_what_scan_says(spec, is_observed):
     events = [random_event(rng) for _ in range(150)]
     cover, scan = tw.Index(spec).add_many(rules), tw.Index("scan").add_many(rules)
     if is_observed:
-        cover.observe(events[:100])
+        cover.optimize_for(events[:100])
     engine = cover._shard.engine
     engine.verify()
     assert len(engine._index.chunks.words) > 0
@@ -272,7 +272,7 @@ def test_values_in_gaps(spec):
     events = [{"a": 1, "x": x, "s": rng.choice(words), "y": 3, "z": 11} for x in values * 3]
     events += [{"a": 1, "x": [x, x + 0.5], "s": rng.choice(words), "y": 3} for x in values]
     cover, scan = tw.Index(spec).add_many(rules), tw.Index("scan").add_many(rules)
-    cover.observe([{**event, "a": rng.randrange(1_000)} for event in events])  # so that all wait for a = 1
+    cover.optimize_for([{**event, "a": rng.randrange(1_000)} for event in events])  # so that all wait for a = 1
     assert (cover._shard.engine._index.chunks.bucket >= GAP_FLAG).sum() > 80
     for event in events:
         assert cover.match(event) == scan.match(event), event

@@ -220,7 +220,7 @@ def test_mismatches_are_counted(engine):
     index.match({"x": 1, "y": [1, "a", None]})
     index.match_many([{"x": "two", "nested": {"y": 1}}])
     index.match_many(pa.table({"x": ["three", None], "y": ["a", "b"]}))
-    assert index.stats()["mismatches"] == {"x": 3, "y": 2}
+    assert index.inspect.get_stats()["mismatches"] == {"x": 3, "y": 2}
 
 
 def test_declared_types(engine):
@@ -321,7 +321,7 @@ def test_a_small_threshold_for_everything(engine, monkeypatch):
 
 
 def test_stats(index):
-    stats = index.stats()
+    stats = index.inspect.get_stats()
     assert stats["subscriptions"] == 2
     assert stats["bytes"]["engine"] > 0
     assert repr(index).startswith("<Index of 2 subscriptions, engine ")
@@ -366,7 +366,7 @@ def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
         index.remove(i)
         assert index.match({"s": "ab"}) == ["stays"]
         assert index.match({"s": "a c d b"}) == []
-    stats = index.stats()
+    stats = index.inspect.get_stats()
     assert stats["domains"] < 300
     assert stats["attributes"] < 200
     assert len(index._shard.store.attributes.watched) < 60
@@ -384,12 +384,12 @@ def test_many_watched_attributes_cost_little(engine):
 
 def test_a_failed_change_leaves_nothing_behind(engine):
     index = tw.Index(engine).add("old", "x = 'm' AND y IS NULL")
-    before = index.stats() | {"mismatches": None}
+    before = index.inspect.get_stats() | {"mismatches": None}
     with pytest.raises(tw.ParseError):
         index.add_many(
             [(i, f"x = 'n{i}' AND z{i} IS NULL AND q MATCHES 'a+{i}'") for i in range(2000)] + [("b", "x =")]
         )
-    after = index.stats() | {"mismatches": None}
+    after = index.inspect.get_stats() | {"mismatches": None}
     assert {key: after[key] for key in ("attributes", "domains", "predicates")} == {
         key: before[key] for key in ("attributes", "domains", "predicates")
     }
@@ -418,11 +418,11 @@ def test_observed_events_change_the_access_predicates():
     index = tw.Index("propagation").add_many(BOTH | COMMON).rebuild()
     assert access_attributes(index) == {"rare", "common"}
     assert len([k for k in range(200) if index.match({"common": k, "rare": k})]) == 200
-    index.observe([{"rare": k % 3, "common": k} for k in range(2_000)])
+    index.optimize_for([{"rare": k % 3, "common": k} for k in range(2_000)])
     before = access_attributes(index)
     assert "common" in before
     assert index._shard.engine._index.cluster[-1] == len(index)
-    index.observe([{"common": 1}] * 5)
+    index.optimize_for([{"common": 1}] * 5)
     assert index.match({"common": 1, "rare": 1}) == ["s1", "c1"]
 
 
@@ -438,9 +438,9 @@ EITHER = {text: text for text in ("rare = 1", "common = 1")}
 
 
 def test_the_ranking_follows_what_is_observed():
-    index = tw.Index().add_many(EITHER).observe([{"rare": 1, "common": k} for k in range(10)])
+    index = tw.Index().add_many(EITHER).optimize_for([{"rare": 1, "common": k} for k in range(10)])
     assert ranks(index, "common = 1", "rare = 1") == [0, 1]
-    index.observe([{"rare": k, "common": 1} for k in range(100)])  # added to what was observed before
+    index.optimize_for([{"rare": k, "common": 1} for k in range(100)])  # added to what was observed before
     assert ranks(index, "rare = 1", "common = 1") == [0, 1]
     assert index.profile == Profile.of_events(
         [{"rare": 1, "common": k} for k in range(10)] + [{"rare": k, "common": 1} for k in range(100)]
@@ -461,7 +461,7 @@ def test_engines_choose_by_the_profile(chooser, tmp_path):
 
     index = tw.Index(chooser).add_many(subscriptions).rebuild()
     guessed = candidates(index)
-    chosen = candidates(index.observe(events))
+    chosen = candidates(index.optimize_for(events))
     assert chosen < guessed / 2
     assert candidates(tw.Index(chooser, profile=index.profile).add_many(subscriptions).rebuild()) == chosen
     index.save(tmp_path / "idx")
@@ -484,16 +484,16 @@ def test_an_index_begins_with_a_profile():
 @pytest.mark.parametrize("form", [list, iter, pa.Table.from_pylist, pd.DataFrame, pl.DataFrame])
 def test_events_of_every_form_are_observed(form):
     events = [{"x": k, "s": f"w{k % 3}"} for k in range(9)]
-    assert tw.Index().add("a", "x = 1").observe(form(events)).profile == Profile.of_events(events)
+    assert tw.Index().add("a", "x = 1").optimize_for(form(events)).profile == Profile.of_events(events)
     with pytest.raises(tw.EventError):
-        tw.Index().observe({"x": 1})
+        tw.Index().optimize_for({"x": 1})
 
 
 def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeypatch, engine):
     monkeypatch.setattr(tw.shard, "COMPACT_MIN", 0)
     index = tw.Index(engine).add_many({k: f"name = 'n{k}' AND x = {k}" for k in range(100)})
     events = [{"name": f"n{k}", "x": 95, "unknown": 1} for k in range(50, 100)]
-    index.observe(events)
+    index.optimize_for(events)
     index.save(tmp_path / "idx")
     loaded = tw.Index.load(tmp_path / "idx")
     for one in (index, loaded):
@@ -510,7 +510,7 @@ def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeyp
 
 
 def test_observe_is_whole_or_undone(monkeypatch, engine):
-    index = tw.Index(engine).add("a", "x = 1").observe([{"x": 1}])
+    index = tw.Index(engine).add("a", "x = 1").optimize_for([{"x": 1}])
     before = index.profile
 
     def faulty():
@@ -518,18 +518,18 @@ def test_observe_is_whole_or_undone(monkeypatch, engine):
         raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError):
-        index.observe(faulty())
+        index.optimize_for(faulty())
     assert index.profile == before
     monkeypatch.setattr(type(index._shard.engine), "rebuild", lambda engine: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        index.observe([{"x": 2}])
+        index.optimize_for([{"x": 2}])
     monkeypatch.undo()
     assert index.profile == before
     assert index._shard.store.typical().weight.tolist() == [1.0]
     assert index.match({"x": 1}) == ["a"]
     with pytest.raises(tw.ParseError):
         index.add_many([("b", "y = 1"), ("c", "y =")])
-    assert index.observe([{"y": 1}]).profile.event_frequency == {"x": 0.5, "y": 0.5}
+    assert index.optimize_for([{"y": 1}]).profile.event_frequency == {"x": 0.5, "y": 0.5}
 
 
 def test_a_change_that_is_taken_back_leaves_no_points_of_it():
@@ -567,7 +567,7 @@ def test_options_are_kept_and_shown(tmp_path):
     assert repr(index) == "<Index of 1 subscriptions, engine betree:max_cap=7,min_size=2>"
     index.save(tmp_path / "idx")
     loaded = tw.Index.load(tmp_path / "idx")
-    assert loaded.stats()["engine"] == "betree:max_cap=7,min_size=2"
+    assert loaded.inspect.get_stats()["engine"] == "betree:max_cap=7,min_size=2"
     assert loaded._shard.engine.option["max_cap"] == 7
 
 
@@ -581,7 +581,7 @@ def test_an_index_is_a_mapping():
     assert index.get("b") is None
     assert index.get("b", "other") == "other"
     assert index.get(2.5) is None
-    assert dict(index.texts()) == {"a": "x = 1", 2: "y LIKE 'b%'"}
+    assert dict(index.iter_texts()) == {"a": "x = 1", 2: "y LIKE 'b%'"}
     assert "a" not in index.discard("a")
     assert len(index.discard("a")) == 1
     with pytest.raises(tw.IdError):
@@ -596,7 +596,7 @@ def test_a_copy_is_independent(engine, how):
     index.match({"n": "x"})
     other = how(index)
     assert other.schema == index.schema
-    assert other.stats()["mismatches"] == index.stats()["mismatches"] == {"n": 1}
+    assert other.stats()["mismatches"] == index.inspect.get_stats()["mismatches"] == {"n": 1}
     other.remove_many(range(100)).add("new", "n = 3")
     index.remove_many(range(150, 200)).add("old", "n = 3")
     assert other.match({"n": 3}) == [*range(103, 200, 10), "new"]
@@ -627,21 +627,21 @@ def test_what_was_computed_for_removed_ones_is_forgotten():
     index.add_many({f"c{n}": f"fuel * {n} > 5" for n in range(2, 300)})
     index.remove_many([f"c{n}" for n in range(2, 300)])
     wait_for(index)
-    assert index.plan().computed == 0
-    assert "fuel" not in "".join(index.types)
+    assert index.inspect.describe_engine().computed_values == 0
+    assert "fuel" not in "".join(index.inspect.get_types())
     assert index.match({"x": 7, "fuel": 100}) == [7]
 
 
 def test_rebuild_forgets_what_was_removed():
     index = tw.Index().add_many({n: f"van = {n} AND a + {n} > 2" for n in range(20)}).add("new", "plate = 1")
     index.remove_many(range(20))
-    assert index.plan().computed == 20
-    assert list(index.types) == ["plate"]  # even before
-    assert not index.unmatched_attributes([{"plate": 1}])
+    assert index.inspect.describe_engine().computed_values == 20
+    assert list(index.inspect.get_types()) == ["plate"]  # even before
+    assert not index.inspect.check_attributes([{"plate": 1}])
     index.rebuild()
-    assert index.plan().computed == 0
+    assert index.inspect.describe_engine().computed_values == 0
     assert index.match({"plate": 1, "van": 3}) == ["new"]
-    assert index.stats()["attributes"] == 1
+    assert index.inspect.get_stats()["attributes"] == 1
 
 
 def wait_for(index):

@@ -216,7 +216,7 @@ def test_a_fork_in_the_middle_of_a_change(tmp_path):
         assert in_a_fork(change)
         assert in_a_fork(save)
         assert in_a_fork(lambda: is_whole(copy.deepcopy(index), ["a"], {"x": 1}))
-        assert in_a_fork(lambda: index.stats()["subscriptions"] == 1)
+        assert in_a_fork(lambda: index.inspect.get_stats()["subscriptions"] == 1)
     assert len(index.match({"x": 1})) == 2002
 
 

@@ -66,15 +66,15 @@ def timed(monkeypatch, cover, graph, sample=None):
 def test_the_faster_index_is_kept(monkeypatch, cover, graph, is_graph):
     timed(monkeypatch, cover, graph)
     index = tw.Index().add_many(rules(SETTLED_MIN)).rebuild()
-    assert index.stats()["auto"]["in atree"] == (SETTLED_MIN if is_graph else 0)
-    assert ("in a graph in which equal parts are one node (atree)" in str(index.plan())) == is_graph
+    assert index.inspect.get_stats()["auto"]["in atree"] == (SETTLED_MIN if is_graph else 0)
+    assert ("in a graph in which equal parts are one node (atree)" in str(index.inspect.describe_engine())) == is_graph
     assert len(index.match({"a": 3, "d": 100})) == len(range(3, SETTLED_MIN, 50))
 
 
 def test_a_small_segment_is_not_timed(monkeypatch):
     asked = timed(monkeypatch, 1.0, 0.1)
     index = tw.Index().add_many(rules(SETTLED_MIN - 1)).rebuild()
-    assert index.stats()["auto"]["in atree"] == 0
+    assert index.inspect.get_stats()["auto"]["in atree"] == 0
     assert asked == []
 
 
@@ -87,28 +87,28 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_trie
     # Of this many different slots the sample has less than half.
     index = settled(tw.Index().add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
-    assert index.stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
+    assert index.inspect.get_stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
 
 
 def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
     timed(monkeypatch, 1.0, 0.1)
     monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", 3_000)
     monkeypatch.setattr("tellwhen.engines.auto.engine.is_compiled", lambda kernel: kernel is not match_tree)
-    assert tw.Index().add_many(rules(2_999)).rebuild().stats()["auto"]["in atree"] == 0
-    assert tw.Index().add_many(rules(3_000)).rebuild().stats()["auto"]["in atree"] == 3_000
+    assert tw.Index().add_many(rules(2_999)).rebuild().inspect.get_stats()["auto"]["in atree"] == 0
+    assert tw.Index().add_many(rules(3_000)).rebuild().inspect.get_stats()["auto"]["in atree"] == 3_000
 
 
 def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
     timed(monkeypatch, 1.0, 0.1)
     index = settled(tw.Index().add_many(rules(12_000)))
-    assert index.stats()["auto"]["in atree"] == 12_000
+    assert index.inspect.get_stats()["auto"]["in atree"] == 12_000
     event = {"a": 3, "b": 2, "c": 8, "d": 5}
     index.remove(3).add("new", "a = 3 AND c = 8")
     want = index.match(event)
     assert "new" in want
     index.save(tmp_path / "index")
     again = tw.Index.load(tmp_path / "index")
-    assert again.stats()["auto"]["in atree"] == 12_000
+    assert again.inspect.get_stats()["auto"]["in atree"] == 12_000
     assert again.match(event) == want
     assert not again._shard.engine.is_due()
     verify(again)
@@ -122,17 +122,17 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
             "tellwhen.index.state.Contents.keep_up", lambda self: None
         )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
-    assert copied.stats()["auto"]["in atree"] == 0
-    assert settled(copied.add("new", "a = 1")).stats()["auto"]["in atree"] == 12_000
+    assert copied.inspect.get_stats()["auto"]["in atree"] == 0
+    assert settled(copied.add("new", "a = 1")).inspect.get_stats()["auto"]["in atree"] == 12_000
 
 
 def test_typical_events_decide_again(monkeypatch):
     timed(monkeypatch, 1.0, 0.1)
     index = tw.Index().add_many(rules(5_000)).rebuild()
-    assert index.stats()["auto"]["in atree"] == 5_000
+    assert index.inspect.get_stats()["auto"]["in atree"] == 5_000
     timed(monkeypatch, 1.0, 2.0)
-    index.observe([{"a": 1, "c": 2}])
-    assert index.stats()["auto"]["in atree"] == 0
+    index.optimize_for([{"a": 1, "c": 2}])
+    assert index.inspect.get_stats()["auto"]["in atree"] == 0
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -143,10 +143,10 @@ def test_a_merge_of_long_expressions_keeps_the_memory_limit(layout):
         return f"(a{rng.randrange(400)} = {rng.randrange(999)} AND b{rng.randrange(40)} > {rng.randrange(999)})"
 
     long = {k: " OR ".join(one() for _ in range(200)) for k in range(60)}
-    taken = sum(tw.Index("auto:pending=1000").add_many(long).stats()["bytes"].values())
+    taken = sum(tw.Index("auto:pending=1000").add_many(long).inspect.get_stats()["bytes"].values())
     limit = taken + 100_000
     index = tw.Index(f"auto:pending=4,layout={layout}", memory_limit=limit).add_many(long)
-    assert sum(settled(index).stats()["bytes"].values()) <= limit
+    assert sum(settled(index).inspect.get_stats()["bytes"].values()) <= limit
     index.add("more", "x = 1")
 
 
@@ -171,7 +171,7 @@ def test_what_a_merge_has_overtaken_is_dropped():
 @pytest.mark.parametrize(("layout", "atree"), [(1, 0), (2, 300)])
 def test_the_option_decides(layout, atree):
     index = tw.Index(f"auto:layout={layout},pending=4").add_many(rules(300)).rebuild()
-    assert index.stats()["auto"]["in atree"] == atree
+    assert index.inspect.get_stats()["auto"]["in atree"] == atree
 
 
 def test_what_is_timed_is_not_counted():
@@ -179,31 +179,33 @@ def test_what_is_timed_is_not_counted():
     index = tw.Index("auto:layout=1").add_many(rules(2_000)).rebuild()
     event = {"a": 3, "b": 2, "c": 8, "d": 5}
     index.match(event)
-    once = index.plan().observed
+    once = index.inspect.describe_engine().observed_candidates
     other = tw.Index("cover").add_many(rules(3_000))
     for _ in range(3):
         other.match(event)
         index.match(event)
-    assert index.plan().observed == once > 0
+    assert index.inspect.describe_engine().observed_candidates == once > 0
 
 
 def test_counting_begins_again_with_a_graph(monkeypatch):
     timed(monkeypatch, 1.0, 2.0)
     index = tw.Index().add_many(rules(2_000)).rebuild()
     index.match({"a": 3, "b": 2, "c": 8, "d": 5})
-    assert index.plan().matched == 1
+    assert index.inspect.describe_engine().matched_events == 1
     timed(monkeypatch, 1.0, 0.1)
     engine = index._shard.engine
     engine._segments = tuple(segment._replace(is_settled=False) for segment in engine._segments)
     index.add("new", "a = 1")  # which has the background look for work
-    assert settled(index).stats()["auto"]["in atree"] == 2_000
-    assert index.plan().matched == 0
+    assert settled(index).inspect.get_stats()["auto"]["in atree"] == 2_000
+    assert index.inspect.describe_engine().matched_events == 0
 
 
 def test_a_removed_subscription_is_not_counted_as_pending():
     index = tw.Index("auto:pending=100").add_many(rules(20)).remove(3)
-    assert [part.subscriptions for part in index.plan().parts] == [19]
-    assert [part.subscriptions for part in tw.Index("cover").add_many(rules(20)).remove(3).plan().parts][-1] == 19
+    assert [part.subscriptions for part in index.inspect.describe_engine().parts] == [19]
+    assert [
+        part.subscriptions for part in tw.Index("cover").add_many(rules(20)).remove(3).inspect.describe_engine().parts
+    ][-1] == 19
 
 
 @pytest.mark.slow

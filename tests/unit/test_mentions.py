@@ -40,7 +40,7 @@ RULES = {
 def test_by_example(attribute, constant, wanted):
     index = tw.Index().add_many(RULES)
     asked = {} if constant is ... else {"constant": constant}
-    assert index.mentioning(attribute, **asked) == wanted
+    assert index.inspect.find_mentions(attribute, **asked) == wanted
 
 
 @pytest.mark.parametrize("seed", first_seeds(2, 8))
@@ -54,7 +54,7 @@ def test_as_the_expressions_say(seed):
     names = {name for found in parsed.values() for one in found for name in names_in(one.attribute)}
     for name in names:
         wanted = [i for i, found in parsed.items() if any(name in names_in(one.attribute) for one in found)]
-        assert index.mentioning(name) == wanted
+        assert index.inspect.find_mentions(name) == wanted
     constants = {
         (type(one.constants[0]), one.constants[0]): (one.attribute, one.constants[0])
         for found in parsed.values() for one in found if one.constants and reduce(one.constants[0]) is not None
@@ -66,7 +66,7 @@ def test_as_the_expressions_say(seed):
             i for i, found in parsed.items()
             if any(attribute == one.attribute and reduce(constant) in map(reduce, one.constants) for one in found)
         ]  # fmt: skip
-        found = index.mentioning(attribute, constant=constant)
+        found = index.inspect.find_mentions(attribute, constant=constant)
         assert set(wanted) <= set(found)
         assert all(attribute in names_in(one.attribute) for i in found for one in parsed[i] if len(parsed[i]) == 1)
 
@@ -75,10 +75,10 @@ def test_what_cannot_be_asked():
     index = tw.Index().add(1, "x = 1")
     for bad in ({}, {"attribute": 7}, {"constant": object()}, {"constant": None}):
         with pytest.raises(tw.ArgumentError):
-            index.mentioning(**bad)
-    assert tw.Index(texts=False).add(1, "x = 1").mentioning("x") == [1]
+            index.inspect.find_mentions(**bad)
+    assert tw.Index(texts=False).add(1, "x = 1").inspect.find_mentions("x") == [1]
     with pytest.raises(tw.TellwhenError, match="keeps no texts"):
-        tw.Index(texts=False).add(1, "x = 1").mentioning("x", constant=1)
+        tw.Index(texts=False).add(1, "x = 1").inspect.find_mentions("x", constant=1)
 
 
 # to other programs, and back
@@ -127,7 +127,7 @@ def test_many_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.index.exchange.ROWS_AT_ONCE", 64)
     index = tw.Index().add_many({i: f"x > {i}" for i in range(1_000)})
     index.to_parquet(tmp_path / "i.parquet")
-    assert dict(tw.Index.from_parquet(tmp_path / "i.parquet").texts()) == dict(index.texts())
+    assert dict(tw.Index.from_parquet(tmp_path / "i.parquet").iter_texts()) == dict(index.iter_texts())
     assert index.to_arrow()["id"].to_pylist() == list(range(1_000))
 
 
@@ -170,7 +170,7 @@ def test_two_become_one():
         one.merge(other)
     assert told(one) == before
     assert told(one.merge(other, replace=True)) == [*before[1:], *told(other)]
-    assert one.match({"z": 1}, payload=True) == [(1, {"t": 1})]
+    assert one.match_with_payloads({"z": 1}) == [(1, {"t": 1})]
     with pytest.raises(tw.DuplicateId):
         one.merge(one)
     assert len(one.merge(one, replace=True)) == 4

@@ -98,7 +98,7 @@ def test_opindex_example_3(segments):
     """An attribute leads to its segment, its operand to a bit of the signature: if that is off, nothing is searched."""
     index = tw.Index(f"opindex:segments={segments}")
     index.add_many([(f"{name}{k}", f"{name} = {k} AND Z = 1") for name in "ABCDE" for k in range(8)])
-    index.observe([{"Z": 1}] * 2 + [dict.fromkeys("ABCDE", 1)] * 3).rebuild()
+    index.optimize_for([{"Z": 1}] * 2 + [dict.fromkeys("ABCDE", 1)] * 3).rebuild()
     assert set(pivots(index)) == {"Z"}
     lists, names = index._shard.engine._index.lists, domains(index)
     begin, end = lists.segment_start[names.index("Z") : names.index("Z") + 2].tolist()
@@ -118,7 +118,7 @@ def test_opindex_pivots_by_event_frequency():
     """Section 4.1: of its attributes the one that fewest events carry; guessed from subscriptions without events."""
     index = tw.Index("opindex").add_many(TABLE_1).rebuild()
     assert pivots(index) == {"A": ["S1", "S2", "S4"], "C": ["S3"], "D": ["S5", "S6"]}
-    index.observe([{"A": 1, "C": 1, "D": 1}, {"A": 1, "C": 1, "D": 1, "E": 1}, {"A": 1, "D": 1, "B": 1, "E": 1}])
+    index.optimize_for([{"A": 1, "C": 1, "D": 1}, {"A": 1, "C": 1, "D": 1, "E": 1}, {"A": 1, "D": 1, "B": 1, "E": 1}])
     index.rebuild()
     assert pivots(index) == {"A": ["S4"], "B": ["S1", "S3", "S6"], "C": ["S2"], "E": ["S5"]}
     verify(index)

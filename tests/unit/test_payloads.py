@@ -53,13 +53,13 @@ def index(request):
 @pytest.mark.parametrize("where", WHERES)
 def test_where_filters_whatever_is_asked(index, where):
     event = {"x": 6, "y": 2}
-    everything = index.match(event, payload=True)
+    everything = index.match_with_payloads(event)
     assert len(everything) > 100
     assert all(payload == (PAYLOADS[id_ % len(PAYLOADS)] or {}) for id_, payload in everything)
     wanted = [id_ for id_, payload in everything if passes(payload, where)]
     assert index.match(event, where=where) == wanted
     assert index.count(event, where=where) == len(wanted)
-    assert index.exists(event, where=where) == bool(wanted)
+    assert index.has_match(event, where=where) == bool(wanted)
     assert index.top_k(event, 7, where=where) == [
         one for one in index.top_k(event, 200) if one[0] in set(wanted)
     ][:7]  # fmt: skip
@@ -97,7 +97,7 @@ def test_payloads_stay_with_their_subscriptions(tmp_path):
         assert index.match({"x": 9}, where={"tenant": 7}) == [id_ for id_ in index if passes(kept[id_], {"tenant": 7})]
     index.save(tmp_path / "i")
     loaded = tw.Index.load(tmp_path / "i")
-    assert loaded.match({"x": 9}, payload=True) == index.match({"x": 9}, payload=True)
+    assert loaded.match_with_payloads({"x": 9}) == index.match_with_payloads({"x": 9})
     assert loaded.add("more", "x > 0", payload={"tenant": 7}).match({"x": 9}, where={"tenant": 7})[-1] == "more"
 
 
@@ -107,7 +107,7 @@ def test_a_change_taken_back_leaves_no_payload_behind(monkeypatch):
     with pytest.raises(tw.ParseError):
         index.add_many([("b", "x > 1", None, None, {"n": 2}), ("bad", "x >")])
     index.add_many({"c": "x > 1", "d": "x > 1"})
-    assert index.match({"x": 2}, payload=True) == [("a", {"n": 1}), ("c", {}), ("d", {})]
+    assert index.match_with_payloads({"x": 2}) == [("a", {"n": 1}), ("c", {}), ("d", {})]
     assert index.match({"x": 2}, where={"n": 2}) == []
 
 
@@ -132,9 +132,9 @@ def test_compaction_keeps_payloads(monkeypatch):
     settled(index)
     assert index._shard is not before
     wanted = [*range(450, 500), "late"]
-    assert index.match({"x": 2}, payload=True) == [(i, {"n": i}) for i in wanted]
+    assert index.match_with_payloads({"x": 2}) == [(i, {"n": i}) for i in wanted]
     assert index.match({"x": 2}, where={"n": [470, "late"]}) == [470, "late"]
-    counts = index.count_many([{"x": 2}, {"x": 0}], by="subscription", where={"n": [470, "late"]}).to_pydict()
+    counts = index.count_by_subscription([{"x": 2}, {"x": 0}], where={"n": [470, "late"]}).to_pydict()
     assert counts["count"] == [1, 1]
 
 
@@ -148,9 +148,9 @@ def test_columns_of_payloads():
         "subscription_id": ["a", "b", "c"], "n": [1, 2.5, None], "s": ["x", None, None], "m": ["1", '"one"', None],
         "none": [None] * 3,
     }  # fmt: skip
-    assert index.match({"x": 2}, payload=["n", "no"])[1] == ("b", {"n": 2.5, "no": None})
-    with pytest.raises(tw.ArgumentError, match="payload is True, or a list"):
-        index.match({"x": 2}, payload="n")
+    assert index.match_with_payloads({"x": 2}, fields=["n", "no"])[1] == ("b", {"n": 2.5, "no": None})
+    with pytest.raises(tw.ArgumentError, match="fields must be a list of payload keys, not 'n'"):
+        index.match_with_payloads({"x": 2}, fields="n")
     texts = index.match_many([{"x": 2}], payload=True).sort_by("subscription_id")["payload"].to_pylist()
     assert texts == ['{"n":1,"s":"x","m":1}', '{"n":2.5,"m":"one"}', "{}"]
     empty = index.match_many([], payload=["n"])
@@ -198,7 +198,7 @@ def test_what_is_no_payload(payload, message):
         index.add("a", "x > 1", payload=payload)
     assert str(error.value).startswith("subscription 'a': ")
     assert len(index) == 0
-    (rejected,) = index.add_many([("a", "x > 1", 0, None, payload), ("b", "x > 1")], errors="quarantine")
+    (rejected,) = index.add_valid([("a", "x > 1", 0, None, payload), ("b", "x > 1")])
     assert (rejected.id, list(index)) == ("a", ["b"])
 
 
@@ -234,8 +234,8 @@ def test_names_that_nobody_has_leave_nothing_behind(caplog):
     for n in range(50):
         assert index.match({"x": 1}, where={f"no{n}": 1}) == []
         assert len(index.match({"x": 1}, where={f"no{n}": None})) == 100
-    assert "payload columns" in index.stats()["bytes"]
-    assert index.stats()["bytes"]["payload columns"] == 0
+    assert "payload columns" in index.inspect.get_stats()["bytes"]
+    assert index.inspect.get_stats()["bytes"]["payload columns"] == 0
     assert index.match({"x": 1}, where={"n": "7"}) == []
     assert "where= asks for n = '7', which no payload has, but for example 99" in caplog.records[-1].message
     assert index.add("new", "x = 1", payload={"no3": 1}).match({"x": 1}, where={"no3": 1}) == ["new"]
@@ -244,7 +244,7 @@ def test_names_that_nobody_has_leave_nothing_behind(caplog):
 @pytest.mark.parametrize("where", [7, "tenant", ["tenant"], {7: 1}, {"tenant": {"a": 1}}, {"tenant": [[1]]}])
 def test_what_is_no_filter(where):
     index = tw.Index().add("a", "x > 1", payload={"tenant": 7})
-    for ask in (index.match, index.count, index.exists, index.top_k):
+    for ask in (index.match, index.count, index.has_match, index.top_k):
         with pytest.raises(tw.ArgumentError, match="where"):
             ask({"x": 2}, where=where)
     with pytest.raises(tw.ArgumentError, match="where"):
@@ -299,9 +299,9 @@ def test_one_name_of_many_payloads():
         .add("b", "x = 1")
         .add(7, "x = 1", payload={"who": 7})
     )
-    assert index.payload_values("who", ["b", 7, "a", "gone", 7]) == [None, 7, "ann", None, 7]
-    assert index.payload_values("n", ["a", "b"]) == [[1], None]
-    assert index.payload_values("nothing", ["a"]) == [None]
-    assert index.payload_values("who", []) == []
+    assert index.get_payload_values("who", ["b", 7, "a", "gone", 7]) == [None, 7, "ann", None, 7]
+    assert index.get_payload_values("n", ["a", "b"]) == [[1], None]
+    assert index.get_payload_values("nothing", ["a"]) == [None]
+    assert index.get_payload_values("who", []) == []
     index.add("c", "x = 1", payload={"who": "eve"}).add("a", "x = 2", payload={"who": "new"}, replace=True).remove(7)
-    assert index.payload_values("who", ["a", 7, "c"]) == ["new", None, "eve"]
+    assert index.get_payload_values("who", ["a", 7, "c"]) == ["new", None, "eve"]

@@ -13,9 +13,15 @@ pytestmark = pytest.mark.late
 def test_a_plan_says_what_was_chosen_and_what_it_costs():
     index = tw.Index("auto", pending=100).add_many((i, f"user = {i} AND country = 'DE'") for i in range(1000))
     settled(index.rebuild())
-    plan = index.plan()
+    plan = index.inspect.describe_engine()
     assert plan.parts == [(1000, "wait for user")]
-    assert (plan.subscriptions, plan.over_budget, plan.always, plan.expected, plan.observed) == (
+    assert (
+        plan.subscriptions,
+        plan.over_budget,
+        plan.always_tested,
+        plan.expected_candidates,
+        plan.observed_candidates,
+    ) == (
         1000,
         0,
         [],
@@ -25,106 +31,126 @@ def test_a_plan_says_what_was_chosen_and_what_it_costs():
     index.add("new", "country = 'FR'")
     for i in range(50):
         index.match({"user": i, "country": "DE"})
-    plan = index.plan()
-    assert (plan.observed, plan.matched) == (2, 50)  # the one that it satisfies, and the one that is pending
+    plan = index.inspect.describe_engine()
+    assert (plan.observed_candidates, plan.matched_events) == (
+        2,
+        50,
+    )  # the one that it satisfies, and the one that is pending
     assert str(plan) == (
         "auto:pending=100: 1,001 subscriptions\n"
         "        1,000  wait for user\n"
         "            1  are pending: tested one by one until they are merged\n"
-        "candidates per event: expected not known without a profile, observed 2.0 in 50 events"
+        "candidates per event: expected unknown without a profile, observed 2.0 in 50 events"
     )
     # Batches count as well, and by all threads.
     index.match_many([{"user": i, "country": "DE"} for i in range(500)], threads=2)
-    assert index.plan().matched == 550
+    assert index.inspect.describe_engine().matched_events == 550
 
 
 def test_a_plan_counts_by_attribute():
     index = tw.Index("auto", pending=1).add_many((f"s{i}", f"s CONTAINS 'w{i}'") for i in range(20))
     index.add_many((f"f{i}", f"n = {i}.5") for i in range(5)).add_many((f"i{i}", f"n = {i}") for i in range(5))
-    assert settled(index.rebuild()).plan().parts == [(20, "wait for a pattern of s"), (10, "wait for n")]
+    assert settled(index.rebuild()).inspect.describe_engine().parts == [
+        (20, "wait for a pattern of s"),
+        (10, "wait for n"),
+    ]
     index.add_many((f"a{i}", f"a{i} = 1") for i in range(20))
-    assert settled(index.rebuild()).plan().parts[:2] == [(20, "wait for a pattern of s"), (10, "wait for n")]
-    assert index.plan().parts[-1] == (14, "wait for 14 other attributes and computed values")
-    assert "several" not in str(index.plan())
+    assert settled(index.rebuild()).inspect.describe_engine().parts[:2] == [
+        (20, "wait for a pattern of s"),
+        (10, "wait for n"),
+    ]
+    assert index.inspect.describe_engine().parts[-1] == (14, "wait for 14 other attributes and computed values")
+    assert "several" not in str(index.inspect.describe_engine())
     index.add("or", "a1 = 1 OR a2 = 1")
-    assert "(one with an OR may wait for several of them)" in str(settled(index.rebuild()).plan())
+    assert "(a subscription with an OR may wait for several attributes)" in str(
+        settled(index.rebuild()).inspect.describe_engine()
+    )
 
 
 def test_a_plan_warns_of_what_every_event_is_tested_against():
     index = tw.Index("auto", pending=1).add_many({i: f"a = {i}" for i in range(20)})
     index.add_many({"null": "b IS NULL AND a <> 3", "always": "TRUE", "fine": "b IS NOT NULL", "not": "NOT a = 1"})
-    plan = settled(index.rebuild()).plan()
-    assert plan.always == ["null", "always"]
+    plan = settled(index.rebuild()).inspect.describe_engine()
+    assert plan.always_tested == ["null", "always"]
     assert plan.warnings == [
-        "nearly every event is tested against 2 subscriptions, since nothing rare must be true for them: "
-        "'null', 'always'"
+        "2 subscriptions must be tested on nearly every event, because no rare predicate must be true: 'null', 'always'"
     ]
     assert str(plan).endswith("\nwarning: " + plan.warnings[0])
-    assert settled(index.remove("null")).plan().always == ["always"]
+    assert settled(index.remove("null")).inspect.describe_engine().always_tested == ["always"]
 
 
 def test_a_plan_does_not_count_what_was_removed():
     index = settled(tw.Index("auto", pending=1).add_many({k: f"u = {k}" for k in range(500)}).rebuild())
-    assert index.remove_many(range(50)).plan().parts == [(450, "wait for u")]
+    assert index.remove_many(range(50)).inspect.describe_engine().parts == [(450, "wait for u")]
 
 
 def test_an_absence_that_is_rare_is_no_reason_to_warn():
-    index = tw.Index("auto", pending=1).observe([{"u": k, "b": 1} for k in range(50)])
+    index = tw.Index("auto", pending=1).optimize_for([{"u": k, "b": 1} for k in range(50)])
     index.add_many({k: f"u = {k} AND b IS NULL" for k in range(100)})
-    assert settled(index.rebuild()).plan().warnings == []
-    index.observe([{"u": k} for k in range(100)])
+    assert settled(index.rebuild()).inspect.describe_engine().warnings == []
+    index.optimize_for([{"u": k} for k in range(100)])
     index.add("always", "b IS NULL")
-    assert settled(index.rebuild()).plan().always == ["always"]
+    assert settled(index.rebuild()).inspect.describe_engine().always_tested == ["always"]
 
 
 def test_what_was_observed_before_a_new_profile_is_forgotten():
     index = tw.Index().add_many({k: f"u = {k}" for k in range(100)})
     index.match({"u": 1})
-    assert index.plan().observed == 100
-    assert index.observe([{"u": k} for k in range(100)]).plan().observed is None
+    assert index.inspect.describe_engine().observed_candidates == 100
+    assert index.optimize_for([{"u": k} for k in range(100)]).inspect.describe_engine().observed_candidates is None
 
 
 def test_a_plan_warns_when_a_memory_limit_holds_up_a_merge():
     index = tw.Index("auto", pending=10).add_many({k: f"u = {k} AND c = 'DE{k}'" for k in range(400)})
-    size = sum(settled(index.rebuild()).stats()["bytes"].values())
+    size = sum(settled(index.rebuild()).inspect.get_stats()["bytes"].values())
     index = tw.Index("auto", pending=10, memory_limit=size).add_many(
         {k: f"u = {k} AND c = 'DE{k}'" for k in range(400)}
     )
-    plan = settled(index).plan()
+    plan = settled(index).inspect.describe_engine()
     assert plan.parts == [(400, "are pending: tested one by one until they are merged")]
     assert plan.warnings == [
-        "the memory_limit leaves no room to merge what is pending: each of these is tested on every event"
+        "the memory_limit leaves no room to merge pending subscriptions: each is tested on every event"
     ]
 
 
 def test_a_plan_warns_when_events_have_changed():
-    plan = tw.Index().plan()._replace(expected=5.0, observed=40.0, matched=10)
-    assert plan.warnings == ["events are not what the profile says: adapt() chooses again from recent events"]
-    assert plan._replace(observed=12.0).warnings == []
+    plan = (
+        tw.Index()
+        .inspect.describe_engine()
+        ._replace(expected_candidates=5.0, observed_candidates=40.0, matched_events=10)
+    )
+    assert plan.warnings == [
+        "events differ from the profile: optimize_for_recent_events() rebuilds the engine for recent events"
+    ]
+    assert plan._replace(observed_candidates=12.0).warnings == []
 
 
 def test_many_candidates_and_many_computed_values_are_told():
     index = tw.Index().add_many({n: f"segments HAS NONE ('s{n}')" for n in range(400)}).rebuild()
     index.match({"segments": ["a"]})
-    (warning,) = index.plan().warnings
+    (warning,) = index.inspect.describe_engine().warnings
     assert warning.startswith("an event is tested against about 400 of 400 subscriptions")
-    assert "wait for no string in segments" in str(index.plan())
-    assert index.types == {"segments": "string"}
-    assert index.heaviest(1)[0].predicate == "no string in segments"
-    plan = tw.Index().add_many({n: f"a + {n} < b" for n in range(300)}).plan()
-    assert plan.warnings == ["300 different values are computed of an event that has their parts, each in 1 to 10 us"]
+    assert "wait for no string in segments" in str(index.inspect.describe_engine())
+    assert index.inspect.get_types() == {"segments": "string"}
+    assert index.inspect.find_costly_predicates(1)[0].predicate == "no string in segments"
+    plan = tw.Index().add_many({n: f"a + {n} < b" for n in range(300)}).inspect.describe_engine()
+    assert plan.warnings == [
+        "300 different values are computed for an event that has all attributes, each in 1 to 10 us"
+    ]
 
 
 @pytest.mark.parametrize("engine", ["counting", "betree", "scan", "cover"])
 def test_every_engine_has_a_plan(engine):
     index = tw.Index(engine).add_many((i, f"a = {i} AND b = {i % 3}") for i in range(300))
-    plan = index.observe([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).plan()
+    plan = index.optimize_for([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).inspect.describe_engine()
     assert "observed not counted by this engine" in str(plan)
     assert sum(part.subscriptions for part in plan.parts) == 300
-    assert plan.expected >= 0.5
+    assert plan.expected_candidates >= 0.5
     index.add("complex", " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12)))
-    assert index.plan().over_budget == (0 if engine in ("scan", "cover") else 1)
-    assert ("over its budget" in str(index.plan())) == (engine not in ("scan", "cover"))
+    assert index.inspect.describe_engine().over_budget == (0 if engine in ("scan", "cover") else 1)
+    assert ("over the budget of the engine" in str(index.inspect.describe_engine())) == (
+        engine not in ("scan", "cover")
+    )
 
 
 def test_adapting_chooses_by_the_events_that_come():
@@ -133,23 +159,23 @@ def test_adapting_chooses_by_the_events_that_come():
     index.add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(1600))
     settled(index.rebuild())
     with pytest.raises(tw.TellwhenError, match="no events were matched yet"):
-        index.adapt()
+        index.optimize_for_recent_events()
     events = [{"item": 7 if i % 2 else i % 40, "user": i % 39} for i in range(500)]
     wanted = [index.match(event) for event in events]
-    settled(index.adapt())
-    plan = index.plan()
+    settled(index.optimize_for_recent_events())
+    plan = index.inspect.describe_engine()
     assert dict(reversed(part) for part in plan.parts)["wait for user"] >= 39
-    assert plan.observed is None
-    assert plan.expected < 5
+    assert plan.observed_candidates is None
+    assert plan.expected_candidates < 5
     assert [index.match(event) for event in events] == wanted
-    assert index.plan().observed == pytest.approx(plan.expected, rel=0.3)
+    assert index.inspect.describe_engine().observed_candidates == pytest.approx(plan.expected_candidates, rel=0.3)
     assert index.profile.events == 500
     # They change: it is user 7 now.
     for event in events * 3:
         index.match({"item": event["user"], "user": event["item"]})
-    after = settled(index.adapt()).plan()
+    after = settled(index.optimize_for_recent_events()).inspect.describe_engine()
     assert dict(reversed(part) for part in after.parts)["wait for item"] >= 39
-    assert after.expected < 5
+    assert after.expected_candidates < 5
 
 
 def test_a_merge_that_was_begun_before_adapting_is_made_again(merge_gate):
@@ -157,9 +183,9 @@ def test_a_merge_that_was_begun_before_adapting_is_made_again(merge_gate):
     assert merge_gate.arrivals.acquire(timeout=60)
     for i in range(400):
         index.match({"item": i % 40, "user": 3})
-    index.adapt()
+    index.optimize_for_recent_events()
     merge_gate.permits.release(100)
-    (many, how), *_ = settled(index).plan().parts
+    (many, how), *_ = settled(index).inspect.describe_engine().parts
     assert (many > 300, how) == (True, "wait for user")  # who else is rare: but users 0 to 9 but 3 never come
 
 
@@ -167,7 +193,7 @@ def test_a_merge_that_was_begun_before_adapting_is_made_again(merge_gate):
 def test_other_engines_adapt_at_once(engine):
     index = tw.Index(engine).add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(400))
     index.match({"item": 1, "user": 2})
-    assert index.adapt().match({"item": 1, "user": 2}) == [81]
+    assert index.optimize_for_recent_events().match({"item": 1, "user": 2}) == [81]
     assert index.profile.events == 1
 
 
@@ -194,22 +220,24 @@ def test_an_event_that_is_refused_is_not_among_the_recent_ones():
     index.match_many([{"x": 1}] * 10)
     with pytest.raises(tw.EventError):
         index.match_many([{"x": 1}, {1: 2}])
-    assert index.adapt().profile.events == 10
+    assert index.optimize_for_recent_events().profile.events == 10
 
 
 def test_plan_tells_where_the_best_are_looked_for():
     index = tw.Index().add_many((i, f"u = {i}", float(i)) for i in range(10_000))
-    plan = settled(index).plan()
+    plan = settled(index).inspect.describe_engine()
     assert plan.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
-    assert "the best are looked for in 2,500 of at most 9,999, then 7,500 of at most 7,499" in str(plan)
-    assert "the best" not in str(settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).plan())
+    assert "top_k searches 2,500 with scores up to 9,999, then 7,500 with scores up to 7,499" in str(plan)
+    assert "top_k" not in str(
+        settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).inspect.describe_engine()
+    )
 
 
 def test_pending_ones_are_no_reason_for_a_warning():
     index = tw.Index().add_many({n: f"van = {n}" for n in range(200)}).add_many({f"w{n}": f"x = {n}" for n in range(9)})
     index.match({"van": 7})
-    plan = index.plan()
-    assert plan.observed == 209
+    plan = index.inspect.describe_engine()
+    assert plan.observed_candidates == 209
     assert plan.warnings == []
     waiting = plan._replace(parts=[*plan.parts[1:], *plan.parts[:1], type(plan.parts[0])(9, "wait for x")])
     assert waiting.warnings == []

@@ -312,9 +312,9 @@ def test_an_event_with_thousands_of_attributes():
 
 def test_its_memory_is_counted():
     index = tw.Index().add_many((i, f"x = {i}") for i in range(100))
-    assert "relaxed" not in index.stats()["bytes"]
+    assert "relaxed" not in index.inspect.get_stats()["bytes"]
     index.top_k({"x": 1}, relaxed=True)
-    assert index.stats()["bytes"]["relaxed"] > 1000
+    assert index.inspect.get_stats()["bytes"]["relaxed"] > 1000
 
 
 def test_numpy_weights():

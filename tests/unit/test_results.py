@@ -83,12 +83,12 @@ def test_batches_are_of_one_moment(monkeypatch):
 
 
 def test_counts_by_subscription(index):
-    counts = index.count_many(EVENTS, by="subscription").to_pydict()
+    counts = index.count_by_subscription(EVENTS).to_pydict()
     assert counts["subscription_id"] == list(index)
     wanted = [sum(index[id_].evaluate({"x": event["x"]}) is True for event in EVENTS) for id_ in index]
     assert counts["count"] == wanted
     index.add("never", "x > 1000").remove("s0")
-    counts = index.count_many(EVENTS, by="subscription").to_pydict()
+    counts = index.count_by_subscription(EVENTS).to_pydict()
     assert (counts["subscription_id"], counts["count"][-1]) == (list(index), 0)
 
 
@@ -98,8 +98,8 @@ def test_nothing_at_all(index):
         assert index.match_many(events, event_id="id").num_rows == 0
         assert index.count_many(events).num_rows == 0
         assert index.top_k_many(events, event_id="id").num_rows == 0
-        assert sum(index.count_many(events, by="subscription")["count"].to_pylist()) == 0
-    assert tw.Index().count_many([{"x": 1}], by="subscription").num_rows == 0
+        assert sum(index.count_by_subscription(events)["count"].to_pylist()) == 0
+    assert tw.Index().count_by_subscription([{"x": 1}]).num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -209,10 +209,10 @@ def test_odd_values_are_seen(value, caplog):
     with caplog.at_level(logging.WARNING, "tellwhen"):
         for _ in range(3):
             assert index.match({"c": value}) == []
-    assert index.stats()["mismatches"] == {"c": 3}
+    assert index.inspect.get_stats()["mismatches"] == {"c": 3}
     (message,) = [record.message for record in caplog.records]
     assert f"({type(value).__name__}) in an event, and subscriptions compare it with a number or a string" in message
-    assert dict(index.unmatched_attributes([{"c": value}]).wrong) == {"c": 1}
+    assert dict(index.inspect.check_attributes([{"c": value}]).mismatches) == {"c": 1}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_odd_columns_are_seen(column, caplog):
     with caplog.at_level(logging.WARNING, "tellwhen"):
         for _ in range(3):
             assert index.match_many(pa.table({"c": column})).num_rows == 0
-    assert index.stats()["mismatches"] == {"c": 6}
+    assert index.inspect.get_stats()["mismatches"] == {"c": 6}
     assert sum("c is a column of" in record.message for record in caplog.records) == 1
 
 
@@ -241,8 +241,8 @@ def test_a_computed_value_that_is_undefined_is_counted_in_every_form(seed):
     one, many = tw.Index().add_many(dict(enumerate(expressions))), tw.Index().add_many(dict(enumerate(expressions)))
     one.match_many(rows)
     many.match_many(pa.Table.from_pylist(rows))
-    assert one.stats()["mismatches"] == many.stats()["mismatches"]
-    assert one.stats()["mismatches"]
+    assert one.inspect.get_stats()["mismatches"] == many.inspect.get_stats()["mismatches"]
+    assert one.inspect.get_stats()["mismatches"]
 
 
 def test_a_value_of_a_wrong_type_is_counted_once():
@@ -252,7 +252,7 @@ def test_a_value_of_a_wrong_type_is_counted_once():
     for events in ([{"load": "0.5", "errors": 1}], pa.table({"load": ["0.5"], "errors": [1]})):
         one = tw.Index().merge(index)
         one.match_many(events)
-        assert one.stats()["mismatches"] == {"load": 1}
+        assert one.inspect.get_stats()["mismatches"] == {"load": 1}
 
 
 def test_a_renamed_column_is_seen(monkeypatch, caplog):
@@ -264,15 +264,15 @@ def test_a_renamed_column_is_seen(monkeypatch, caplog):
     told = [record.message for record in caplog.records]
     assert len(told) == 1
     assert "subscriptions ask for price, which no recent event has; they have Price" in told[0]
-    assert index.stats()["unseen"] == {"price": "Price", "rare": None}
-    assert index.stats()["mismatches"] == {}
+    assert index.inspect.get_stats()["unseen"] == {"price": "Price", "rare": None}
+    assert index.inspect.get_stats()["mismatches"] == {}
     for events in (pa.table({"citty": ["Rome"] * 20}), [{"citty": "Rome"}] * 20):
         other = tw.Index().add("b", "city = 'Rome'")
         caplog.clear()
         other.match_many(events)
         other.match_many(events)
         assert sum("they have citty" in record.message for record in caplog.records) == 1
-    assert tw.Index().add("b", "city = 'Rome'").stats()["unseen"] == {}
+    assert tw.Index().add("b", "city = 'Rome'").inspect.get_stats()["unseen"] == {}
 
 
 def test_numbers_of_many_matches_are_right():

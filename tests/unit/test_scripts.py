@@ -460,7 +460,7 @@ def test_an_export_is_converted_and_built(percolator, url, tmp_path, capsys):
     command = next(line for line in printed.splitlines() if "tellwhen build" in line).split()[1:]
     assert CliRunner().invoke(app, command).exit_code == 0
     index = tw.Index.load(tmp_path / "index")
-    assert index.match({"city": "Rome"}, payload=True) == [("a", {"owner": "ann"})]
+    assert index.match_with_payloads({"city": "Rome"}) == [("a", {"owner": "ann"})]
 
     documents = [{"city": ["Rome"], "title": "flat"}, {"city": "Oslo"}, {"rooms": "many"}]
     (tmp_path / "documents.ndjson").write_text("".join(json.dumps(one) + "\n" for one in documents))

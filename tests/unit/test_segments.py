@@ -27,7 +27,7 @@ pytestmark = pytest.mark.late
 
 
 def sizes(index):
-    return index.stats()["auto"]["segments"]
+    return index.inspect.get_stats()["auto"]["segments"]
 
 
 def test_small_segments_are_merged_into_larger_ones():
@@ -40,7 +40,7 @@ def test_small_segments_are_merged_into_larger_ones():
             settled(index)
             found = sizes(index)
             assert all(large >= MERGE_RATIO * small for large, small in itertools.pairwise(found)), found
-            assert sum(found) + index.stats()["auto"]["pending"] == len(index) == i + 1
+            assert sum(found) + index.inspect.get_stats()["auto"]["pending"] == len(index) == i + 1
     check_matches(settled(index), known, [random_event(rng) for _ in range(20)])
     verify(index)
 
@@ -71,7 +71,7 @@ def test_nobody_waits_for_a_merge(merge_gate):
     assert sizes(index) == []
     merge_gate.permits.release(10)
     assert sizes(settled(index)) == [6]
-    assert index.stats()["auto"] | {"bytes": 0} == {
+    assert index.inspect.get_stats()["auto"] | {"bytes": 0} == {
         "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "in atree": 0, "bytes": 0,
     }  # fmt: skip
     assert index.match({"x": 1, "y": 2}) == [4, "new"]
@@ -157,7 +157,7 @@ def test_removed_ones_are_dropped():
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(400))
     settled(index).remove_many(range(0, 400, 2))
     assert sum(sizes(settled(index))) == 200
-    assert index.stats()["auto"]["removed"] == 0
+    assert index.inspect.get_stats()["auto"]["removed"] == 0
     settled(index.remove_many(list(index)))
     assert sizes(index) == []
     assert index.match({"x": 1}) == []
@@ -258,8 +258,8 @@ def test_an_expression_that_is_over_budget_is_beside_the_named_engine(tmp_path):
     index = tw.Index("counting").add("easy", "a0 = 1").add("complex", complex_).add("other", f"c = 1 OR ({complex_})")
     event = {f"a{i}": 1 for i in range(12)}
     assert index.match(event) == ["easy", "complex", "other"]
-    assert index.stats()["counting"]["subscriptions"] == 3
-    assert index.stats()["counting"]["over budget"]["subscriptions"] == 2
+    assert index.inspect.get_stats()["counting"]["subscriptions"] == 3
+    assert index.inspect.get_stats()["counting"]["over budget"]["subscriptions"] == 2
     assert index.rebuild().match(event) == ["easy", "complex", "other"]
     index.save(tmp_path / "i")
     loaded = tw.Index.load(tmp_path / "i")
@@ -356,7 +356,7 @@ def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, 
     begun, go_on = held_copy
     index, known = sparse(monkeypatch)
     assert begun.acquire(timeout=60)
-    index.observe(EVENTS)
+    index.optimize_for(EVENTS)
     go_on.release(100)
     settled(index)
     check_matches(index, known, EVENTS)

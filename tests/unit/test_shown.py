@@ -26,7 +26,7 @@ def test_the_data_of_the_demo_is_realistic():
     """A few dozen matches, by listings of every kind; the same on every machine."""
     index = tw.Index(schema=market.SCHEMA)
     rows = [(row["id"], row["expression"]) for row in market.subscriptions(5_000)]
-    faulty = index.add_many(rows, errors="quarantine")
+    faulty = index.add_valid(rows)
     assert len(faulty) == len([n for n in range(5_000 - len(market.SUBSCRIPTIONS)) if n % market.BROKEN_EVERY == 17])
     counts = [index.count(market.listing(number)) for number in range(300)]
     assert 1 < sum(counts) / len(counts) < 10  # of a tenth of the subscriptions

@@ -72,7 +72,7 @@ def test_random_ones_read_back():
 def test_what_is_the_same_is_one_attribute_computed_once(monkeypatch):
     index = tw.Index().add_many((n, f"a+b > {n} AND (a + b) < {n + 5}") for n in range(1_000))
     index.add_many((f"c{n}", f"LOWER( s ) = 'x{n}'") for n in range(1_000))
-    assert set(index.types) == {"a + b", "lower(s)"}
+    assert set(index.inspect.get_types()) == {"a + b", "lower(s)"}
     calls = []
     for name in ("+", "lower"):
         known = FUNCTIONS[name]
@@ -115,7 +115,7 @@ def test_where_all_parts_are_there_but_no_value_is_counted():
     index = tw.Index().add_many({1: "price + tax > 3", 2: "a / b > 0"})
     for event in ({"price": 1, "tax": "2"}, {"price": 1}, {"a": 1, "b": 0}, {}):
         index.match(event)
-    assert index.stats()["mismatches"] == {"tax": 1, "a / b": 1}
+    assert index.inspect.get_stats()["mismatches"] == {"tax": 1, "a / b": 1}
 
 
 def test_many_combinations_are_undefined():
@@ -125,7 +125,7 @@ def test_many_combinations_are_undefined():
     assert index.match(event) == [1]
     event["b"] *= 2
     assert index.match(event) == []
-    assert index.stats()["mismatches"] == {"a < b": 1}
+    assert index.inspect.get_stats()["mismatches"] == {"a < b": 1}
 
 
 TOO_DEEP = 2 * DEPTH
@@ -232,10 +232,10 @@ def test_saved_removed_compacted_and_rewound(tmp_path):
     rng = random.Random(3)
     known = {n: random_expression(rng) for n in range(150)}
     index = tw.Index("auto:pending=20").add_many(known)
-    index.observe([random_event(rng) for _ in range(50)])
+    index.optimize_for([random_event(rng) for _ in range(50)])
     with pytest.raises(tw.ParseError):
         index.add_many({"new": "a + b + c > 3", "bad": "a +"})
-    assert "a + b + c" not in index.types
+    assert "a + b + c" not in index.inspect.get_types()
     for n in range(0, 150, 2):
         index.remove(n)
         del known[n]
@@ -296,7 +296,7 @@ def test_long_strings_are_computed():
 def test_what_is_no_expression_is_refused(text):
     with pytest.raises(tw.ParseError):
         tw.parse(text)
-    (rejected,) = tw.Index().add_many({"a": text}, errors="quarantine")
+    (rejected,) = tw.Index().add_valid({"a": text})
     assert rejected.id == "a"
 
 
@@ -478,9 +478,9 @@ def test_thousands_of_brackets_are_asked_at_once():
     for _ in range(10):
         index.match(event)
     assert time.process_time() - begin < 1  # one by one, they would take more
-    assert index.stats()["mismatches"] == {}
+    assert index.inspect.get_stats()["mismatches"] == {}
     assert index.match({"items": [1, 2]}) == []
-    assert index.stats()["mismatches"] == {"items": 1}
+    assert index.inspect.get_stats()["mismatches"] == {"items": 1}
 
 
 @pytest.mark.parametrize("text", ["price > 5 -- cheap", "a --3 > 1", "-- all", "a > --1"])

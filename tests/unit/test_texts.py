@@ -80,12 +80,12 @@ def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
         assert len(loaded) == 299
         assert 5 in loaded
         assert list(loaded)[:5] == [0, 1, 2, 3, 5]
-        for look in (lambda: loaded[5], lambda: list(loaded.texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
+        for look in (lambda: loaded[5], lambda: list(loaded.iter_texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
             with pytest.raises(tw.TellwhenError, match="keeps no texts"):
                 look()
         assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
         loaded.remove("new")
-    assert tw.Index().stats().keys() == index.stats().keys()
+    assert tw.Index().inspect.get_stats().keys() == index.inspect.get_stats().keys()
 
 
 def _saved(index, path):
@@ -145,7 +145,7 @@ def test_ids_with_equal_hashes_are_told_apart():
 @pytest.mark.slow
 def test_a_memory_limit_is_kept(tmp_path):
     texts = [(i, f"x = {i} AND y = 'word {i}'") for i in range(12_000)]
-    size = tw.Index().add_many(texts).stats()["bytes"]
+    size = tw.Index().add_many(texts).inspect.get_stats()["bytes"]
     limit = (size["store"] + size["ids and texts"]) // 2
     index = tw.Index(memory_limit=limit).add_many(texts[:3000])  # stays pending: there is no room to merge it
     with pytest.raises(tw.LimitError, match="more than its memory_limit of .*; nothing was changed. texts=False saves"):
@@ -162,7 +162,7 @@ def test_a_memory_limit_is_kept(tmp_path):
     assert 3500 < len(index) < 9000
     assert index.match({"x": i - 1, "y": f"word {i - 1}"}) == [i - 1]
     assert index.match({"x": i, "y": f"word {i}"}) == []
-    assert sum(index.stats()["bytes"].values()) <= limit
+    assert sum(index.inspect.get_stats()["bytes"].values()) <= limit
     index.remove(7)  # what makes it smaller is never refused
     index.save(tmp_path / "i")
     with pytest.raises(tw.LimitError):
@@ -176,7 +176,7 @@ def test_a_memory_limit_is_kept(tmp_path):
 
 def test_no_change_but_a_removal_may_go_beyond_the_limit_and_removals_make_room():
     def size(index):
-        return sum(index.stats()["bytes"].values())
+        return sum(index.inspect.get_stats()["bytes"].values())
 
     limit = 150_000
     index = tw.Index("auto", pending=10, memory_limit=limit)
@@ -188,7 +188,7 @@ def test_no_change_but_a_removal_may_go_beyond_the_limit_and_removals_make_room(
     with pytest.raises(tw.LimitError, match="nothing was changed"):
         index.rebuild()
     with pytest.raises(tw.LimitError):
-        index.observe([{"u": k} for k in range(50)])
+        index.optimize_for([{"u": k} for k in range(50)])
     assert size(index) <= limit
     assert index.profile.events == 0
     index.remove_many(range(count // 4))

@@ -67,7 +67,7 @@ def check(index, known, events):
         for k in (1, 3, 1000):
             assert index.top_k(event, k) == known.best(event, k)
         wanted = known.best(event, 10**9)
-        assert (index.count(event), index.exists(event)) == (len(wanted), bool(wanted))
+        assert (index.count(event), index.has_match(event)) == (len(wanted), bool(wanted))
     found = index.top_k_many(events, 3).to_pylist()
     assert found == [
         {"event_id": number, "rank": rank, "subscription_id": id_, "score": score}
@@ -115,7 +115,7 @@ def test_every_engine_ranks(engine):
 
 
 def segments(index):
-    return index.stats()["auto"]["segments"]
+    return index.inspect.get_stats()["auto"]["segments"]
 
 
 def test_the_best_are_in_small_segments(small_bands):
@@ -333,7 +333,7 @@ def test_the_plan_counts_no_candidates_of_rankings(small_bands):
 
 def test_scores_respect_the_memory_limit():
     index = tw.Index(texts=False).add_many((i, "x > 1") for i in range(3000))
-    limited = tw.Index(texts=False, memory_limit=sum(index.stats()["bytes"].values()) + 5_000)
+    limited = tw.Index(texts=False, memory_limit=sum(index.inspect.get_stats()["bytes"].values()) + 5_000)
     limited.add_many((i, "x > 1") for i in range(3000))
     with pytest.raises(tw.LimitError, match="the scores would take 24,000 bytes"):
         limited.set_score(1, 5)
@@ -450,7 +450,7 @@ def test_no_subscriptions_no_events():
     index = tw.Index()
     assert index.top_k({"x": 1}) == []
     assert index.count({"x": 1}) == 0
-    assert not index.exists({"x": 1})
+    assert not index.has_match({"x": 1})
     assert index.top_k_many([]).num_rows == 0
     assert index.top_k_many([]).column_names == ["event_id", "rank", "subscription_id", "score"]
     index.add(1, "x = 1", score=np.float32(2)).set_scores({})

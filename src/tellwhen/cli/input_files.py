@@ -24,7 +24,7 @@ import pyarrow.types as pt
 from tellwhen.errors import EventError, ExpressionError, FormatError, TellwhenError, abbreviate
 from tellwhen.index.exchange import declared_in
 from tellwhen.index.subscriptions import COLUMNS, Rejected, iter_subscriptions
-from tellwhen.inspect.spelling import nearest
+from tellwhen.inspect.spelling import find_similar_name
 from tellwhen.kernels.arrays import I64
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import flatten
@@ -128,7 +128,7 @@ NOTED = (*COLUMNS, "position", "reason")
 
 def unused_hint(name: str) -> str:
     """What to do about another name in a row."""
-    near = nearest(name, COLUMNS, 0.75)
+    near = find_similar_name(name, COLUMNS, 0.75)
     return f"did you mean {near}?" if near else "put it into the payload"
 
 

@@ -67,8 +67,8 @@ def _where(given: list[str] | None) -> dict[str, Any] | None:
 
 def _tell(index: tw.Index, total: int, found: str) -> None:
     told.print(f"{pluralize(total, 'event')}, {found}", soft_wrap=True)
-    stats = index.stats()
-    types = index.attributes
+    stats = index.inspect.get_stats()
+    types = index.inspect.get_attributes()
     lines = [
         f"{name}: {pluralize(wrong, 'value')} of a wrong type{TIME_HINT if types[name] == 'time' else ''}"
         if name in types
@@ -96,7 +96,7 @@ def _some(lines: list[str]) -> None:
 
 def _exact(index: tw.Index, event_id: str | None) -> set[str]:
     """Columns whose integers must stay integers beside fractions: 1 is not written like 1.0."""
-    return {name.partition(".")[0] for name in index.computed_from | {event_id or ""}}
+    return {name.partition(".")[0] for name in index.inspect.get_computation_inputs() | {event_id or ""}}
 
 
 class _Reading:
@@ -273,6 +273,13 @@ def _as_json(explanation: Any) -> dict[str, Any]:
     }
 
 
+PLAN_KEYS = (
+    "engine", "subscriptions", "parts", "bands", "over_budget", "always", "expected", "observed", "matched",
+    "is_counted", "computed", "is_held_up",
+)  # fmt: skip
+"""JSON keys of the fields of an `EngineDescription`, in their order."""
+
+
 @command
 def inspect(
     index: IndexPath,
@@ -287,11 +294,12 @@ def inspect(
     if schema:
         json_line(opened.schema.types)
         return
-    stats, plan = opened.stats(), opened.plan()
-    heavy = opened.heaviest(PREDICATES_SHOWN)
+    stats, engine, types = opened.inspect.get_stats(), opened.inspect.describe_engine(), opened.inspect.get_types()
+    heavy = opened.inspect.find_costly_predicates(PREDICATES_SHOWN)
     if as_json:
         asked = [one._asdict() for one in heavy]
-        json_line({"stats": stats, "types": opened.types, "heaviest": asked, "plan": plan._asdict()})
+        plan = dict(zip(PLAN_KEYS, engine, strict=True))
+        json_line({"stats": stats, "types": types, "heaviest": asked, "plan": plan})
         return
     out.print(f"{pluralize(len(opened), 'subscription')}, engine {stats['engine']}")
     sizes = Table("", "", show_header=False)
@@ -300,12 +308,12 @@ def inspect(
     for name in ("attributes", "domains", "predicates"):
         sizes.add_row(name, f"{stats[name]:,}")
     out.print(sizes)
-    types = Table("attribute", "type")
-    given = {name: kind for name, kind in opened.types.items() if IS_NAME(name)}
+    table = Table("attribute", "type")
+    given = {name: kind for name, kind in types.items() if IS_NAME(name)}
     for name, kind in list(given.items())[:ATTRIBUTES_SHOWN]:
-        types.add_row(escape(name), kind)
-    out.print(types)
-    more = len(given) - ATTRIBUTES_SHOWN, len(opened.types) - len(given)
+        table.add_row(escape(name), kind)
+    out.print(table)
+    more = len(given) - ATTRIBUTES_SHOWN, len(types) - len(given)
     for count, what in zip(more, ("more", "that are computed, or written in quotes"), strict=True):
         if count > 0:
             out.print(f"... and {count:,} {what}")
@@ -314,4 +322,4 @@ def inspect(
     for predicate, count, share in heavy:
         predicates.add_row(escape(predicate), f"{count:,}", "" if share is None else f"{share:.1%}")
     out.print(predicates)
-    out.print(str(plan), markup=False, soft_wrap=True)
+    out.print(str(engine), markup=False, soft_wrap=True)

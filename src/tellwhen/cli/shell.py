@@ -131,4 +131,4 @@ class Session:
         return f"{pluralize(len(self.index), 'subscription')}"
 
     def _find(self, name: str) -> str:
-        return "\n".join(self._listed(self.index.mentioning(name))) or "none"
+        return "\n".join(self._listed(self.index.inspect.find_mentions(name))) or "none"

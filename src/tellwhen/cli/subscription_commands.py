@@ -149,7 +149,7 @@ def _built(
     with progress("subscriptions") as doing:
         if has_quarantine:
             faults: list[Rejected] = []
-            faulty = index.add_many(_all(files, form, doing, faults), replace=replace, errors="quarantine") + faults
+            faulty = index.add_valid(_all(files, form, doing, faults), replace=replace) + faults
         else:
             try:
                 index.add_many(_all(files, form, doing), replace=replace)
@@ -158,7 +158,7 @@ def _built(
         if observe is not None:
             doing.now("looking at events")
             for some in read_events(observe):
-                index.observe(some.events)
+                index.optimize_for(some.events)
         doing.now("building the index")
         index.rebuild()
         doing.now("saving")

@@ -71,7 +71,7 @@ def _exercise(engine: str) -> None:
     index = Index(engine)
     _match(index.add_many(_subscriptions(0, 5, few)))
     _match(index.add_many(_subscriptions(5, MANY, many)))
-    _match(index.observe(_dicts()))
+    _match(index.optimize_for(_dicts()))
     _match(index.add_many(_subscriptions(MANY, MANY + 5, few)))
     _match(index.remove_many(list(index)[: len(index) // 2]))
     with tempfile.TemporaryDirectory() as folder:

@@ -137,20 +137,27 @@ def _spark(page: Page, piped: Piped) -> None:
 
 def _anatomy(page: Page, index: tw.Index) -> None:
     page.heading("Inside the index")
-    plan, stats = index.plan(), index.stats()
-    observed = "" if plan.observed is None else f" {plan.observed:,.0f} candidates were looked at per listing."
+    plan, stats = index.inspect.describe_engine(), index.inspect.get_stats()
+    observed = (
+        ""
+        if plan.observed_candidates is None
+        else f" {plan.observed_candidates:,.0f} candidates were looked at per listing."
+    )
     page.text(
         "A subscription waits for the rarest thing that must be true of an event, and nobody else's event looks at it."
         f"{observed}"
     )
-    parts = [{"they": part.how, "subscriptions": part.subscriptions} for part in plan.parts]
+    parts = [{"they": part.lookup, "subscriptions": part.subscriptions} for part in plan.parts]
     page.chart(bars(parts, "subscriptions", "they"), "What subscriptions wait for.")
     sizes = [{"part": name, "MB": round(size / 1e6, 2)} for name, size in stats["bytes"].items() if size > 1e4]
     page.chart(bars(sizes, "MB", "part"), "The memory of its parts.")
     page.table(
         ["what", "how many"],
         [["attributes", stats["attributes"]], ["different predicates", stats["predicates"]],
-         ["values computed of an event", plan.computed]],
+         ["values computed of an event", plan.computed_values]],
     )  # fmt: skip
     page.text("Equal predicates are one, however many ask for them. Those that make the most work:")
-    page.table(["predicate", "subscriptions"], [[one.predicate, one.subscriptions] for one in index.heaviest(HEAVIEST)])
+    page.table(
+        ["predicate", "subscriptions"],
+        [[one.predicate, one.subscriptions] for one in index.inspect.find_costly_predicates(HEAVIEST)],
+    )

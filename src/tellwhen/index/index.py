@@ -1,4 +1,4 @@
-"""`Index`: standing expressions in, the ids of those an event satisfies out."""
+"""`Index`, the facade: it holds standing expressions and returns the ids of those that an event satisfies."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import logging
 import os
 from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from functools import lru_cache
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from tellwhen.encode.computed import taken_families
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.top_k import Best, best, checked_factors, checked_k
-from tellwhen.errors import ArgumentError, IdError, ScoreError, TellwhenError, UnknownId, abbreviate
-from tellwhen.index import exchange
+from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
+from tellwhen.index import deprecated, exchange
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.matching import GivenEvents, Matching, checked_payload, checked_threads
@@ -29,18 +27,14 @@ from tellwhen.index.sampling import Recent
 from tellwhen.index.shard import Shard
 from tellwhen.index.state import Contents, State
 from tellwhen.index.subscriptions import Rejected, iter_subscriptions
-from tellwhen.inspect.heaviest import Heavy, heaviest
-from tellwhen.inspect.mentions import ANYTHING, mentioning
-from tellwhen.inspect.plan import Plan, plan
-from tellwhen.inspect.unmatched import Fit, count_attributes, fit, missing_in
-from tellwhen.kernels.arrays import F64, Events
+from tellwhen.index.views import ExpressionsView, SubscriptionsView, parse_cached
+from tellwhen.inspect.attribute_coverage import find_missing_attributes
+from tellwhen.inspect.inspection import Inspection
+from tellwhen.kernels.arrays import F64, I32, Events
 from tellwhen.language.ast import Expr
-from tellwhen.language.compute import names_in, term_of
 from tellwhen.language.explain import Explanation
-from tellwhen.language.parser import parse_stored
 from tellwhen.language.read import Given
 from tellwhen.language.schema import Schema
-from tellwhen.language.terms import is_computed, is_lacking
 from tellwhen.language.values import flatten
 from tellwhen.persistence import directory
 from tellwhen.profile import Profile
@@ -48,44 +42,44 @@ from tellwhen.warehouse.opening import open_any
 
 log = logging.getLogger("tellwhen")
 
-Found = TypeVar("Found")
+Batch = TypeVar("Batch")
 
 Where = Mapping[str, Any] | None
-"""What payloads must have: by name a value, or a list of values of which any will do."""
+"""Conditions on payloads: by key a value, or a list of values of which the payload must have one."""
 
-KEEP_UP_EVERY = 64
-"""So many rankings look whether there is something to do in the background: perhaps it was put off, and nothing has
-changed since."""
+MissingIds = Literal["raise", "ignore"]
+"""What to do about unknown ids."""
 
-PARSED_MAX, LONG = 8_192, 16_384
-"""Expressions kept parsed, so that asking for the same ones again is fast; unless they have that many characters."""
-
-_kept = lru_cache(PARSED_MAX)(parse_stored)
+RANKINGS_PER_UPKEEP_CHECK = 64
+"""Check for due upkeep every 64 rankings: upkeep may have been postponed, and without changes nothing else checks."""
 
 
-def _parsed(text: str) -> Expr:
-    return _kept(text) if len(text) < LONG else parse_stored(text)
+class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
+    """Standing Boolean expressions to match against events: a mapping of ids to expressions.
 
+    Any number of threads may match while one thread at a time changes the index. A match sees the index before a
+    change or after it, never in between.
 
-class _Items(ItemsView[Id, Expr]):
-    """Those of a plain mapping would look up id after id, and another thread may remove one meanwhile."""
+    Parameters
+    ----------
+    engine : str, default "auto"
+        The name of an engine of `tellwhen.list_engines()`. Options follow as keywords, `Index("betree", max_cap=5)`, or
+        in the same string, `Index("betree:max_cap=5")`.
+    schema : Schema or mapping, optional
+        Types of attributes.
+    profile : Profile, optional
+        Statistics of the events to expect. The engine decides by them what to test first; results do not depend on
+        them.
+    texts : bool, default True
+        False saves memory: the index can match expressions, but cannot show them.
+    memory_limit : int, optional
+        Maximum size of the arrays of the index, in bytes. A change that would need more is refused, except for
+        removals.
+    **options : int
+        Options of the engine.
 
-    _mapping: Index
-
-    def __iter__(self) -> Iterator[tuple[Id, Expr]]:
-        return ((id_, _parsed(text)) for id_, text in self._mapping.texts())
-
-
-class _Values(ValuesView[Expr]):
-    _mapping: Index
-
-    def __iter__(self) -> Iterator[Expr]:
-        return (_parsed(text) for _, text in self._mapping.texts())
-
-
-class Index(Mapping[Id, Expr]):
-    """Millions of standing expressions, matched against events. A mapping of ids to expressions.
-
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> index = tw.Index()
     >>> _ = index.add("cheap", "price < 20").add("classic", tw.col("genre") == "classics")
@@ -93,14 +87,6 @@ class Index(Mapping[Id, Expr]):
     ['cheap', 'classic']
     >>> index.match_many([{"price": 12}, {"price": 25, "genre": "classics"}]).to_pydict()
     {'event_id': [0, 1], 'subscription_id': ['cheap', 'classic']}
-
-    Any number of threads may match while one at a time changes the index: a match sees the index before a change or
-    after it, never in between. `engine` is the name of one of `tellwhen.list_engines()`, and takes its options as
-    keywords: `Index("betree", max_cap=5)`, or in one string, `Index("betree:max_cap=5")`. `schema` declares types (see
-    `Schema`). With a `profile` of the events to expect (see `Profile`), the engine chooses by it what to test first.
-    With `texts=False` it forgets the texts of expressions, to save memory: it can match them, but not show them. A
-    change after which the arrays of the index would take more bytes than `memory_limit` is refused, unless it is a
-    removal; and where there is no room to merge what is new, `plan()` says so.
     """
 
     def __init__(
@@ -114,10 +100,10 @@ class Index(Mapping[Id, Expr]):
         **options: int,
     ) -> None:
         if profile is not None and not isinstance(profile, Profile):
-            raise TellwhenError(
-                f"a profile is a tellwhen.Profile, not {abbreviate(profile)}; to show events, use observe()"
+            raise ArgumentError(
+                f"profile must be a tellwhen.Profile, not {abbreviate(profile)}; optimize_for() takes events"
             )
-        # A copy: the user may go on adding to the profile.
+        # A copy: the caller may go on adding to the profile.
         shard = Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
 
@@ -125,14 +111,15 @@ class Index(Mapping[Id, Expr]):
         self._schema = shard.store.schema
         self._contents = Contents(shard, limit)
         self._recent = Recent()
-        self._rankings = 0  # about: several threads count
-        self._told: set[str] = set()  # attributes that recent events lack
+        self._inspection = Inspection(self._contents, self._schema, self._recent)
+        self._rankings = 0  # approximate: several threads count
+        self._reported_attributes: set[str] = set()
 
     @property
     def _shard(self) -> Shard:
         return self._contents.shard
 
-    # changing
+    # Changes
 
     def add(
         self,
@@ -144,57 +131,88 @@ class Index(Mapping[Id, Expr]):
         payload: Mapping[str, Any] | None = None,
         replace: bool = False,
     ) -> Index:
-        """Add a subscription: text, an expression, or its JSON form. A taken id is an error unless `replace`.
+        """Add a subscription.
 
-        `top_k` ranks by the `score` or, relaxed, by the `weights` of attributes. The `payload`, a JSON object of your
-        own, is returned with matches, which can be filtered by it. What replaces another one has its own score,
-        weights and payload, and counts as added last.
+        Parameters
+        ----------
+        id : str or int
+            The id that matches return.
+        expression : str, Expr or mapping
+            Text, an expression made with `col`, or its JSON form.
+        score : float, optional
+            The number that `top_k` ranks by; 0 by default.
+        weights : mapping of str to float, optional
+            Weights of attributes, by which `top_k(relaxed=True)` ranks; 1 by default.
+        payload : mapping, optional
+            A JSON object that is returned with matches and by which matches can be filtered.
+        replace : bool, default False
+            Whether to replace a subscription of the same id. Score, weights and payload are replaced as well, and the
+            subscription counts as added last.
+
+        Raises
+        ------
+        DuplicateId
+            If a subscription has this id, unless `replace`.
         """
         return self.add_many([(id, expression, score, weights, payload)], replace=replace)
 
-    @overload
-    def add_many(self, subscriptions: Any, *, replace: bool = False, errors: Literal["raise"] = "raise") -> Index: ...
+    def add_many(self, subscriptions: Any, *, replace: bool = False, errors: str = "raise") -> Index:
+        """Add many subscriptions at once: all of them, or none if one is faulty. They become visible together.
 
-    @overload
-    def add_many(
-        self, subscriptions: Any, *, replace: bool = False, errors: Literal["quarantine"]
-    ) -> list[Rejected]: ...
+        Parameters
+        ----------
+        subscriptions
+            A mapping of ids to expressions; tuples of an id and an expression, which a score, weights and a payload may
+            follow; or a table (Arrow, pandas or polars) with columns of these names.
+        replace : bool, default False
+            Whether to replace subscriptions of the same ids.
+        errors : str
+            Deprecated: use `add_valid`.
+        """
+        if errors != "raise":
+            return deprecated.quarantine_errors(self, subscriptions, replace, errors)
+        rows = iter_subscriptions(subscriptions)
+        with self._contents.changing() as shard:
+            shard.add(rows, replace)
+        return self
 
-    def add_many(
-        self, subscriptions: Any, *, replace: bool = False, errors: Literal["raise", "quarantine"] = "raise"
-    ) -> Index | list[Rejected]:
-        """Add many at once: all of them, or none when one is faulty. They become visible together.
+    def add_valid(self, subscriptions: Any, *, replace: bool = False) -> list[Rejected]:
+        """Add the valid ones of many subscriptions, in any form that `add_many` takes.
 
-        They are a mapping from ids to expressions; or tuples of an id and an expression, which a score, weights and a
-        payload may follow; or a table with columns of these names: Arrow, pandas or polars.
+        Returns
+        -------
+        list of Rejected
+            The faulty ones, each with its id, the reason, and the position of an error in its text.
 
-        With `errors="quarantine"` all good ones are added, and the others returned: each with its id, the position of
-        what is wrong, and the reason.
-
+        Examples
+        --------
         >>> import tellwhen as tw
-        >>> tw.Index().add_many({"a": "x > 1", "b": "x > 'one"}, errors="quarantine")
+        >>> tw.Index().add_valid({"a": "x > 1", "b": "x > 'one"})
         [Rejected(id='b', expression="x > 'one", position=4,
                   reason="this string is never closed; a quote inside is written ''")]
         """
-        if errors not in ("raise", "quarantine"):
-            raise ArgumentError(f"errors is 'raise' or 'quarantine', not {abbreviate(errors)}")
         rows = iter_subscriptions(subscriptions)
         rejected: list[Rejected] = []
         with self._contents.changing() as shard:
-            shard.add(rows, replace, rejected if errors == "quarantine" else None)
-        return rejected if errors == "quarantine" else self
+            shard.add(rows, replace, rejected)
+        return rejected
 
     def set_score(self, id: Id, score: float) -> Index:
-        """Change what a subscription is worth. Nothing is built again."""
+        """Set the score of a subscription. The engine is not rebuilt."""
         return self.set_scores({validate_id(id): score})
 
-    def set_scores(self, scores: Mapping[Id, float], *, missing: Literal["raise", "ignore"] = "raise") -> Index:
-        """Change many scores at once: all of them, or none when an id is unknown. They become visible together.
+    def set_scores(self, scores: Mapping[Id, float], *, missing: MissingIds = "raise") -> Index:
+        """Set many scores at once. They become visible together.
 
-        With `missing="ignore"` ids that are not there are left out: another thread may have removed them.
+        Parameters
+        ----------
+        scores : mapping of id to float
+            The new scores.
+        missing : {"raise", "ignore"}, default "raise"
+            Whether an unknown id raises UnknownId, and no score is set, or is passed over. Another thread may have
+            removed it.
         """
-        if missing not in ("raise", "ignore"):
-            raise ArgumentError(f"missing is 'raise' or 'ignore', not {abbreviate(missing)}")
+        _validate_missing(missing)
         if not isinstance(scores, Mapping):
             raise ScoreError(
                 f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {abbreviate(scores)}"
@@ -208,101 +226,153 @@ class Index(Mapping[Id, Expr]):
         return self
 
     def remove(self, id: Id) -> Index:
-        """Remove a subscription; a KeyError when there is none of that id."""
+        """Remove a subscription; raise UnknownId, a KeyError, if no subscription has this id."""
         return self.remove_many([id])
 
-    def remove_many(self, ids: Iterable[Id]) -> Index:
-        """Remove many at once: all of them, or none when one is unknown."""
+    def remove_many(self, ids: Iterable[Id], *, missing: MissingIds = "raise") -> Index:
+        """Remove many subscriptions at once.
+
+        Parameters
+        ----------
+        ids : iterable of id
+            The ids of the subscriptions.
+        missing : {"raise", "ignore"}, default "raise"
+            Whether an unknown id raises UnknownId, and nothing is removed, or is passed over.
+        """
+        _validate_missing(missing)
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
             raise IdError(f"remove_many takes ids, not {abbreviate(ids)}; remove() takes one")
         with self._contents.changing(is_removal=True) as shard:
+            if missing == "ignore":
+                ids = dict.fromkeys(id_ for id_ in map(validate_id, ids) if id_ in shard.slots)
             shard.remove(ids)
         return self
 
     def discard(self, id: Id) -> Index:
-        """Remove a subscription if there is one of that id."""
-        with self._contents.changing(is_removal=True) as shard:
-            if validate_id(id) in shard.slots:
-                shard.remove([id])
-        return self
+        """Remove the subscription of this id, if there is one."""
+        return self.remove_many([id], missing="ignore")
 
     def rebuild(self) -> Index:
-        """Build everything again, now, without what was removed. It happens by itself as subscriptions come and go."""
+        """Rebuild the engine now, without removed subscriptions.
+
+        This is optional: the engine also rebuilds itself as subscriptions come and go.
+        """
         with self._contents.changing(rebuilds=True):
-            pass  # it is built at the end of the change
+            pass  # the end of the change rebuilds
         return self
 
-    def observe(self, events: Any) -> Index:
-        """Add typical events, in any form that `match_many` takes, to the profile, and rebuild the engine for them.
+    def optimize_for(self, events: Any) -> Index:
+        """Add typical events to the profile and rebuild the engine for them.
 
-        By its profile an engine chooses what to test first; without one it guesses from the subscriptions. Answers do
-        not depend on it. It is saved with the index.
+        The engine decides by the profile what to test first; without one it guesses from the subscriptions. Results do
+        not depend on it. The profile is saved with the index.
 
+        Parameters
+        ----------
+        events
+            Events in any form that `match_many` takes.
+
+        Examples
+        --------
         >>> import tellwhen as tw
-        >>> index = tw.Index().add("a", "x = 1").observe([{"x": 1}, {"y": 2}]).observe([{"x": 3}])
+        >>> index = tw.Index().add("a", "x = 1").optimize_for([{"x": 1}, {"y": 2}]).optimize_for([{"x": 3}])
         >>> index.profile.event_frequency["x"]
         0.6666666666666666
         """
-        observed = Profile.of_events(events)
+        added = Profile.of_events(events)
         with self._contents.changing() as shard:
-            shard.observe(observed)
+            shard.observe(added)
         return self
 
-    def adapt(self) -> Index:
-        """Choose again what to test first, by a sample of recently matched events, which replaces the profile.
+    def optimize_for_recent_events(self) -> Index:
+        """Replace the profile by a sample of recently matched events, and rebuild the engine for it.
 
-        The default engine does it in the background, other engines at once.
+        The default engine is rebuilt in the background, the others at once.
+
+        Raises
+        ------
+        StateError
+            If no events were matched since the index was opened.
         """
         recent = self._recent.profile()
         if not recent.events:
-            raise TellwhenError("no events were matched yet; match some first, or show typical ones to observe()")
+            raise StateError("no events were matched yet; match some first, or call optimize_for() with typical events")
         with self._contents.changing() as shard:
             shard.adapt(recent)
         return self
 
     @property
     def profile(self) -> Profile:
-        """A copy of the statistics that the engine chooses by: what the index began with, and what `observe` added."""
+        """A copy of the statistics by which the engine decides: those of the constructor and of `optimize_for`."""
         return copy.deepcopy(self._shard.profile)
 
-    # matching
-
-    @overload
-    def match(self, event: Mapping[str, Any], *, where: Where = None) -> list[Id]: ...
-
-    @overload
-    def match(
-        self, event: Mapping[str, Any], *, where: Where = None, payload: Literal[True] | Sequence[str]
-    ) -> list[tuple[Id, dict[str, Any]]]: ...
+    # Matching
 
     def match(
         self, event: Mapping[str, Any], *, where: Where = None, payload: bool | Sequence[str] = False
-    ) -> list[Any]:
-        """The ids of all subscriptions that are true for the event, in the order they were added.
+    ) -> list[Id]:
+        """Return the ids of all subscriptions that are true for an event, in the order they were added.
 
-        `where` takes only those whose payload has these values: for each name a value, or a list of which any will do.
-        With `payload=True`, pairs of an id and its payload; with a list of names, only these of it.
+        Parameters
+        ----------
+        event : mapping of str to value
+            The attributes of the event.
+        where : mapping, optional
+            Match only subscriptions whose payloads have these values: by key a value, or a list of values of which the
+            payload must have one.
+        payload : bool or sequence of str
+            Deprecated: use `match_with_payloads`.
 
+        Examples
+        --------
         >>> import tellwhen as tw
         >>> index = tw.Index().add("a", "x > 1", payload={"tenant": 7}).add("b", "x > 2", payload={"tenant": 8})
+        >>> index.match({"x": 5})
+        ['a', 'b']
         >>> index.match({"x": 5}, where={"tenant": 8})
         ['b']
-        >>> index.match({"x": 5}, payload=True)
-        [('a', {'tenant': 7}), ('b', {'tenant': 8})]
         """
+        if payload is not False:
+            return deprecated.match_with_payload_argument(self, event, where, payload)
         state = self._contents.state
+        return state.ids.of(self._match_slots(event, state, where), state.id_type)
+
+    def match_with_payloads(
+        self, event: Mapping[str, Any], *, where: Where = None, fields: Sequence[str] | None = None
+    ) -> list[tuple[Id, dict[str, Any]]]:
+        """Return the ids and payloads of all subscriptions that are true for an event, in the order they were added.
+
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        fields : sequence of str, optional
+            Keys of the payloads to return; all by default. A key that a payload lacks has the value None.
+
+        Examples
+        --------
+        >>> import tellwhen as tw
+        >>> index = tw.Index().add("a", "x > 1", payload={"tenant": 7, "to": "ann"}).add("b", "x > 2")
+        >>> index.match_with_payloads({"x": 5})
+        [('a', {'tenant': 7, 'to': 'ann'}), ('b', {})]
+        >>> index.match_with_payloads({"x": 5}, fields=["to"])
+        [('a', {'to': 'ann'}), ('b', {'to': None})]
+        """
+        if fields is not None and (isinstance(fields, str) or not all(isinstance(name, str) for name in fields)):
+            raise ArgumentError(f"fields must be a list of payload keys, not {abbreviate(fields)}")
+        state = self._contents.state
+        slots = self._match_slots(event, state, where)
+        payloads = [state.shard.payloads.of(slot) for slot in slots.tolist()]
+        if fields is not None:
+            payloads = [{name: one.get(name) for name in fields} for one in payloads]
+        return list(zip(state.ids.of(slots, state.id_type), payloads, strict=True))
+
+    def _match_slots(self, event: Mapping[str, Any], state: State, where: Where) -> I32:
         reader = state.reader if where is None else self._reader(state, where)
         slots = reader.match(self._encoded(event, state)).slot
         if len(slots) > 1:
             slots.sort()
-        ids = state.ids.of(slots, state.id_type)
-        if payload is False:
-            return ids
-        wanted = checked_payload(payload)
-        payloads = [state.shard.payloads.of(slot) for slot in slots.tolist()]
-        if not isinstance(wanted, bool):
-            payloads = [{name: one.get(name) for name in wanted} for one in payloads]
-        return list(zip(ids, payloads, strict=True))
+        return slots
 
     def match_many(
         self,
@@ -313,15 +383,28 @@ class Index(Mapping[Id, Expr]):
         payload: bool | Sequence[str] = False,
         threads: int | None = None,
     ) -> pa.Table:
-        """All matches of many events, as a table of `event_id` (its position) and `subscription_id`.
+        """Match many events.
 
-        Events are a list of dicts, or a table: Arrow, pandas, polars, or anything that speaks Arrow. A table has a
-        column per attribute, or a single map column. The matches of an event come in no particular order. It uses all
-        processors, or at most as many as there may be `threads`.
+        Parameters
+        ----------
+        events
+            A list of dicts, or a table (Arrow, pandas, polars or anything with the Arrow interface) with a column per
+            attribute or a single map column.
+        event_id : str, optional
+            An attribute whose value identifies events in the result; by default the position does.
+        where : mapping, optional
+            As in `match`.
+        payload : bool or sequence of str, default False
+            True adds a column `payload` of JSON to the result, a list of keys a column for each key. The values of a
+            key are JSON if they have several types.
+        threads : int, optional
+            Maximum number of threads; by default all processors are used.
 
-        `event_id` names an attribute by whose value events are called instead of by their positions. `where` as in
-        `match`. `payload=True` adds a column with the payloads as JSON, and a list of names a column for each of them:
-        as JSON, too, if its values are of several types.
+        Returns
+        -------
+        pyarrow.Table
+            A row for each match, with the columns `event_id` and `subscription_id`. The matches of an event come in no
+            particular order.
         """
         return pa.Table.from_batches(
             list(self.match_batches(events, event_id=event_id, where=where, payload=payload, threads=threads))
@@ -336,17 +419,20 @@ class Index(Mapping[Id, Expr]):
         payload: bool | Sequence[str] = False,
         threads: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The same table in batches of about a million rows, made as they are asked for. All are of one moment."""
+        """Match many events, like `match_many`, and yield the result in batches of about a million rows.
+
+        A batch is made when the caller asks for it. All batches see the index at the moment of the call.
+        """
         wanted = checked_payload(payload)
         given, matching = GivenEvents(events, event_id), self._matching(where, threads)
         return self._noting(given, matching, matching.batches(given, wanted))
 
-    def _noting(self, given: GivenEvents, matching: Matching, batches: Iterator[Found]) -> Iterator[Found]:
+    def _noting(self, given: GivenEvents, matching: Matching, batches: Iterator[Batch]) -> Iterator[Batch]:
         yield from batches
         self._noted(matching.state, given.all)
 
     def count(self, event: Mapping[str, Any], *, where: Where = None) -> int:
-        """How many subscriptions are true for the event."""
+        """Return the number of subscriptions that are true for an event."""
         state = self._contents.state
         return len(self._reader(state, where).match(self._encoded(event, state)).slot)
 
@@ -359,26 +445,62 @@ class Index(Mapping[Id, Expr]):
         where: Where = None,
         threads: int | None = None,
     ) -> pa.Table:
-        """How many subscriptions are true for each event, as a table of `event_id` and `count`; or, by subscription,
-        for how many of the events each is true, also if for none, as a table of `subscription_id` and `count`. All else
-        as in `match_many`."""
-        if by not in ("event", "subscription"):
-            raise ArgumentError(f"by is 'event' or 'subscription', not {abbreviate(by)}")
+        """Count the subscriptions that are true for each event.
+
+        Parameters
+        ----------
+        events, event_id, where, threads
+            As in `match_many`.
+        by : str
+            Deprecated: use `count_by_subscription`.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for each event, with the columns `event_id` and `count`.
+        """
+        if by != "event":
+            return deprecated.count_with_by_argument(self, events, by, where, threads)
+        return self._count_matches(events, "event", event_id, where, threads)
+
+    def count_by_subscription(self, events: Any, *, where: Where = None, threads: int | None = None) -> pa.Table:
+        """Count the events for which each subscription is true.
+
+        Parameters
+        ----------
+        events, where, threads
+            As in `match_many`.
+
+        Returns
+        -------
+        pyarrow.Table
+            A row for each subscription, with the columns `subscription_id` and `count`, which may be 0.
+        """
+        return self._count_matches(events, "subscription", None, where, threads)
+
+    def _count_matches(
+        self,
+        events: Any,
+        by: Literal["event", "subscription"],
+        event_id: str | None,
+        where: Where,
+        threads: int | None,
+    ) -> pa.Table:
         given = GivenEvents(events, event_id)
         matching = self._matching(where, threads)
         counts = matching.counts(given, by)
         self._noted(matching.state, given.all)
         return counts
 
-    def exists(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
-        """Is any subscription true for the event? Ends at the first one that is found."""
+    def has_match(self, event: Mapping[str, Any], *, where: Where = None) -> bool:
+        """Return whether any subscription is true for an event; stop at the first band with a match."""
         state = self._contents.state
         encoded = self._encoded(event, state)
         tiers = self._reader(state, where).tiers(state.shard.store.scores.changes)
         return any(len(tier.reader.match(encoded).slot) for tier in tiers)
 
     def _reader(self, state: State, where: Where) -> Reader:
-        """What finds the slots whose payloads are wanted."""
+        """Return a reader of the slots whose payloads satisfy `where`."""
         wanted = checked_where(where)
         if wanted is None:
             return state.reader
@@ -399,20 +521,20 @@ class Index(Mapping[Id, Expr]):
         return encoder.finish()
 
     def _noted(self, state: State, events: Any) -> None:
-        """Events were matched, and none was faulty."""
+        """Sample events after all of them were matched: none was faulty."""
         self._recent.note_many(events)
         if self._recent.is_due:
             self._look(state)
 
     def _look(self, state: State) -> None:
-        """Log what subscriptions ask for and recent events lack, if they have something of a similar name instead."""
-        missing, unused = missing_in(self._recent.carried(), state.asked())
+        """Log attributes that recent events lack if these events have an unused attribute of a similar name."""
+        missing, unused = find_missing_attributes(self._recent.carried(), state.asked())
         for name, near in missing.items():
-            if near in unused and name not in self._told:
-                self._told.add(name)
+            if near in unused and name not in self._reported_attributes:
+                self._reported_attributes.add(name)
                 log.warning(
-                    "tellwhen: subscriptions ask for %s, which no recent event has; they have %s, which nobody asks "
-                    "for; unmatched_attributes() tells more",
+                    "tellwhen: subscriptions use %s, which no recent event has; recent events have %s, which no "
+                    "subscription uses; call index.inspect.check_attributes(events) for more",
                     name,
                     near,
                 )
@@ -420,7 +542,7 @@ class Index(Mapping[Id, Expr]):
     def _count(self, mismatches: Mapping[str, int], state: State, events: Any) -> None:
         self._contents.mismatches.add(mismatches, lambda name: told(name, state.attributes, events, self._schema))
 
-    # ranking
+    # Ranking
 
     def top_k(
         self,
@@ -431,20 +553,34 @@ class Index(Mapping[Id, Expr]):
         weights: Mapping[str, float] | None = None,
         where: Where = None,
     ) -> list[tuple[Id, float]]:
-        """The k best subscriptions that are true for the event, with their scores: the highest first and, of equal
-        ones, the one that was added first. `where` as in `match`.
+        """Return the k subscriptions with the highest scores among those that are true for an event.
 
+        Parameters
+        ----------
+        event, where
+            As in `match`.
+        k : int, default 10
+            The number of subscriptions.
+        relaxed : bool, default False
+            Rank by weights, where not all of a subscription need be true. Each attribute of an expression counts by
+            itself, with all other attributes left out. The score is the sum of the weights of those attributes that
+            are true: the weights of the subscription, or 1 each. See LANGUAGE.md.
+        weights : mapping of str to float, optional
+            Weights of the event, only with `relaxed`: they multiply the weights of the same attributes.
+
+        Returns
+        -------
+        list of (id, float)
+            Ids with scores, the highest score first. Of equal scores the subscription that was added first comes first.
+
+        Examples
+        --------
         >>> import tellwhen as tw
         >>> index = tw.Index().add("a", "x > 1", score=2).add("b", "x > 2", score=3.5).add("c", "x > 9", score=7)
         >>> index.top_k({"x": 5}, k=1)
         [('b', 3.5)]
         >>> index.set_score("a", 4).top_k({"x": 5})
         [('a', 4.0), ('b', 3.5)]
-
-        With `relaxed` not all of a subscription need be true. Each of its attributes counts by itself, with everything
-        else left out of the expression, and the score is the sum of the weights of those that are true: the weights
-        that the subscription was added with, or 1 each. `weights` are the event's: they multiply those of the same
-        attributes. See LANGUAGE.md.
 
         >>> index = tw.Index().add("a", "age > 20 AND income > 50", weights={"age": 0.3, "income": 0.7})
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True)
@@ -454,7 +590,7 @@ class Index(Mapping[Id, Expr]):
         """
         k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
         self._rankings += 1
-        if self._rankings % KEEP_UP_EVERY == 0:
+        if self._rankings % RANKINGS_PER_UPKEEP_CHECK == 0:
             self._contents.keep_up_unless_busy()
         if relaxed:
             state = self._contents.state
@@ -485,8 +621,20 @@ class Index(Mapping[Id, Expr]):
         where: Where = None,
         threads: int | None = None,
     ) -> pa.Table:
-        """The k best of each of many events, as a table of `event_id` (its position), `rank` (from 1 on),
-        `subscription_id` and `score`. Events, `event_id` and `threads` as in `match_many`, all else as in `top_k`."""
+        """Return the k subscriptions with the highest scores for each of many events.
+
+        Parameters
+        ----------
+        events, event_id, threads
+            As in `match_many`.
+        k, relaxed, weights, where
+            As in `top_k`.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns `event_id`, `rank` (from 1), `subscription_id` and `score`, by event and rank.
+        """
         k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
         given = GivenEvents(events, event_id)
         state, run = self._ranking(k, relaxed, factors, wanted)
@@ -498,7 +646,7 @@ class Index(Mapping[Id, Expr]):
     def _ranking(
         self, k: int, relaxed: bool, factors: Mapping[str, float], where: Where
     ) -> tuple[State, Callable[[Events], Best]]:
-        """What ranks events, all by the scores of this moment."""
+        """Return a function that ranks batches of events by the scores of this moment, with the state that it reads."""
         if relaxed:
             state = self._contents.state
             return state, self._relaxed(state, k, factors, where)
@@ -511,49 +659,40 @@ class Index(Mapping[Id, Expr]):
         return state, lambda some: best(tiers, some, state.most(k), scores)
 
     def score(self, id: Id) -> float:
-        """What a subscription is worth."""
+        """Return the score of a subscription."""
         shard, slot = self._contents.located(id)
         return float(shard.store.scores.of(np.array([slot]))[0])
 
     def weights(self, id: Id) -> dict[str, float]:
-        """The weights that a subscription was given."""
+        """Return the weights of a subscription."""
         shard, slot = self._contents.located(id)
         return shard.store.scores.weights_of(slot)
 
     def payload(self, id: Id) -> dict[str, Any]:
-        """The payload that a subscription was given."""
+        """Return the payload of a subscription."""
         shard, slot = self._contents.located(id)
         return shard.payloads.of(slot)
 
-    def payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
-        """One name in the payloads of many subscriptions; None where there is no such name, or no such subscription.
+    def text(self, id: Id) -> str:
+        """Return the text of the expression of a subscription."""
+        shard, slot = self._contents.located(id)
+        return shard.texts[slot]
 
-        A column of it is kept, so that no payload is read twice. Lists and dicts are those of the column: copy them
-        before you change them.
+    def get_payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
+        """Return the value of one payload key for many subscriptions.
+
+        The value is None for a payload without the key and for an unknown id. The values of the key are cached as a
+        column, so that no payload is read twice. Copy lists and dicts before you change them.
         """
         state = self._contents.state
         find = self._contents.slots(state.shard).get
         return state.shard.payload_columns.some(name, [find(validate_id(id_)) for id_ in ids], state.slots)
 
-    def unmatched_attributes(self, events: Any) -> Fit:
-        """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
-
-        >>> import tellwhen as tw
-        >>> print(tw.Index().add(1, "price < 20 AND city = 'Rome'").unmatched_attributes([{"Price": 12, "city": 5}]))
-        1 event, 1 attribute that nobody asks for
-        no event has price; did you mean Price?
-        city: 1 value of a wrong type
-
-        Nothing is matched, and nothing counted in `stats()`. Events in any form that `match_many` takes.
-        """
-        state = self._contents.state
-        return fit(count_attributes(events, state.attributes, self._schema), state.asked())
-
     def explain(self, id: Id, event: Mapping[str, Any]) -> Explanation:
-        """Why the subscription matches the event, or why not: print it to see the tree."""
+        """Explain why a subscription is true for an event, or why not; print the result to see the tree."""
         return self[id].explain(self._schema.read_event(flatten(event)))
 
-    # looking
+    # Reading
 
     def __len__(self) -> int:
         return self._contents.state.length
@@ -566,31 +705,28 @@ class Index(Mapping[Id, Expr]):
 
     def __getitem__(self, id: Id) -> Expr:
         shard, slot = self._contents.located(id)
-        return _parsed(shard.texts[slot])
+        return parse_cached(shard.texts[slot])
 
     def get(self, id: Id, default: Any = None) -> Any:
-        """The expression, or the default where there is no subscription of that id."""
+        """Return the expression of a subscription, or `default` if no subscription has this id."""
         try:
             return self[id]
         except (UnknownId, IdError):
             return default
 
     def items(self) -> ItemsView[Id, Expr]:
-        """All ids with their expressions, of the moment when one begins to go through them."""
-        return _Items(self)
+        """Return a view of all ids with their expressions. Iteration sees the index at the moment when it starts."""
+        return SubscriptionsView(self)
 
     def values(self) -> ValuesView[Expr]:
-        """All expressions, likewise."""
-        return _Values(self)
+        """Return a view of all expressions. Iteration sees the index at the moment when it starts."""
+        return ExpressionsView(self)
 
-    def text(self, id: Id) -> str:
-        """The text of an expression, as it was given."""
-        shard, slot = self._contents.located(id)
-        return shard.texts[slot]
+    def iter_texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
+        """Iterate over all ids with the texts of their expressions, in the order they were added.
 
-    def texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
-        """All ids with the texts of their expressions, nothing parsed: to list or export millions. They come in the
-        order they were added, beginning with the id `start` if it is given."""
+        Nothing is parsed, so that millions can be listed. Iteration begins with the id `start`, if given.
+        """
         state = self._contents.state
         alive = state.alive()
         begin = 0
@@ -601,16 +737,10 @@ class Index(Mapping[Id, Expr]):
             begin = bisect_left(alive, slot)
         return ((state.ids[slot], state.shard.texts[slot]) for slot in alive[begin:])
 
-    def mentioning(self, attribute: str | None = None, *, constant: Any = ANYTHING) -> list[Id]:
-        """The ids of the subscriptions that mention an attribute, or compare something with a constant, or both.
-
-        >>> import tellwhen as tw
-        >>> index = tw.Index().add(1, "city = 'Rome'").add(2, "price * qty > 5 OR city = 'Oslo'").add(3, "price > 5")
-        >>> index.mentioning("price"), index.mentioning("city", constant="Rome"), index.mentioning(constant=5)
-        ([2, 3], [1], [2, 3])
-        """
-        state = self._contents.state
-        return state.ids.of(mentioning(state, attribute, constant), state.id_type)
+    @property
+    def inspect(self) -> Inspection:
+        """Diagnostics: how the engine finds subscriptions, what they cost, and which attributes they need."""
+        return self._inspection
 
     # An index is a place, not a value: two are equal only if they are the same.
     __eq__ = object.__eq__
@@ -625,7 +755,7 @@ class Index(Mapping[Id, Expr]):
 
     @property
     def memory_limit(self) -> int | None:
-        """How many bytes it may take. To set less than it takes is an error."""
+        """The maximum size of the arrays in bytes, or None. A limit below the present size is refused."""
         return self._contents.limit.bytes
 
     @memory_limit.setter
@@ -637,128 +767,62 @@ class Index(Mapping[Id, Expr]):
 
     @property
     def schema(self) -> Schema:
-        """The declared types."""
+        """The declared types of attributes."""
         return self._schema
 
-    @property
-    def types(self) -> dict[str, str]:
-        """The type of every attribute: as declared, or else the families that subscriptions compare it with.
-
-        >>> import tellwhen as tw
-        >>> tw.Index(schema={"day": "date"}).add(1, "price < 3 OR code = 7 OR code = 'x'").types
-        {'price': 'number', 'code': 'number or string', 'day': 'date'}
-        """
-        state = self._contents.state
-        used = [state.attributes.by_name[name] for name in state.asked() if not is_lacking(name)]
-        found = {a.shown: " or ".join(sorted(a.families)) for a in used}
-        return found | self._schema.types
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """What subscriptions ask of events, with the types: of a computed value, what it is computed from.
-
-        >>> import tellwhen as tw
-        >>> tw.Index().add(1, "price * qty > 5 AND lower(city) = 'rome'").add(2, "price < 3 OR cars[no > 3]").attributes
-        {'price': 'number', 'qty': 'number', 'city': 'string', 'cars': 'any'}
-        """
-        state = self._contents.state
-        found: dict[str, set[str]] = {}
-        for name in state.asked():
-            if is_computed(name):
-                for part, family in taken_families(term_of(name)).items():
-                    found.setdefault(part, set()).update([family] if family else [])
-            else:
-                found.setdefault(name, set()).update(state.attributes.by_name[name].families)
-        return {name: " or ".join(sorted(types)) or "any" for name, types in found.items()} | self._schema.types
-
-    @property
-    def computed_from(self) -> set[str]:
-        """The attributes of events of which something is computed."""
-        names = filter(is_computed, self._contents.state.asked())
-        return {part for name in names for part in names_in(name)}
-
-    def plan(self) -> Plan:
-        """What the engine has chosen for how many subscriptions, and what it costs: print it.
-
-        >>> import tellwhen as tw
-        >>> print(tw.Index().add(1, "x = 1").plan())
-        auto: 1 subscription
-                    1  are pending: tested one by one until they are merged
-        candidates per event: expected not known without a profile, observed none yet
-        """
-        with self._contents.whole() as shard:
-            return plan(shard, self._contents.limit.has_room_to_build(shard))
-
-    def heaviest(self, count: int = 10) -> list[Heavy]:
-        """The predicates that many subscriptions ask for and many events satisfy, the heaviest first.
-
-        >>> import tellwhen as tw
-        >>> index = tw.Index().add(1, "x = 1 AND y > 2.5").add(2, "x = 1").add(3, "y > 2.5").add(4, "y > 2.5")
-        >>> index.heaviest(1)
-        [Heavy(predicate='y > 2.5', subscriptions=3, events=None)]
-        >>> index.observe([{"x": 1}, {"x": 1}, {"y": 2}]).heaviest(1)
-        [Heavy(predicate='x = 1', subscriptions=2, events=0.667)]
-        """
-        with self._contents.whole() as shard:
-            return heaviest(shard, count)
-
-    def stats(self) -> dict[str, Any]:
-        """Sizes in bytes and counts: of the engine, of the store it reads, and of event values of a wrong type.
-
-        `unseen` are the attributes that subscriptions ask for and that none of the recently matched events has, each
-        with a similar one that nobody asks for.
-        """
-        with self._contents.whole() as shard:
-            store, engine = shard.store, shard.engine
-            return {
-                "engine": engine.spec,
-                "subscriptions": len(self),
-                "attributes": len(store.attributes.by_name),
-                "domains": len(store.attributes.domains),
-                "predicates": len(store.snapshot().predicates.domain),
-                "bytes": shard.bytes(),
-                "mismatches": self._contents.mismatches.as_dict(),
-                "unseen": missing_in(seen, self._contents.state.asked())[0] if (seen := self._recent.carried()) else {},
-                engine.name: shard.engines.stats(),
-            }
-
-    # keeping
+    # Copies and files
 
     def merge(self, other: Index, *, replace: bool = False) -> Index:
-        """Add all subscriptions of another index, with their scores, weights and payloads: all of them, or none if an
-        id is taken, unless `replace`."""
+        """Add all subscriptions of another index, with their scores, weights and payloads.
+
+        Without `replace` an id that both have raises DuplicateId, and nothing is added.
+        """
         if not isinstance(other, Index):
             raise ArgumentError(f"merge takes an Index, not {abbreviate(other)}; add_many takes subscriptions")
         return self.add_many(exchange.rows(other._contents.state), replace=replace)
 
     def to_arrow(self) -> pa.Table:
-        """All subscriptions in the order they were added, as a table of `id`, `expression`, `score`, `weights` and
-        `payload`, which is JSON. `add_many` takes it."""
+        """Return all subscriptions in the order they were added, as a table that `add_many` takes.
+
+        The columns are `id`, `expression`, `score`, `weights` and `payload`, which is JSON.
+        """
         return pa.concat_tables(exchange.tables(self._contents.state))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the same table to a Parquet file; a kill on the way leaves what was there before."""
+        """Write the table of `to_arrow` to a Parquet file. An interrupted write leaves the old file as it was."""
         exchange.write_parquet(self._contents.state, path)
 
     @classmethod
     def from_parquet(cls, path: str | os.PathLike[str], engine: str = "auto", **given: Any) -> Index:
-        """An index of the subscriptions in a Parquet file, with the schema that `to_parquet` noted in it. All else as
-        in `Index`.
+        """Create an index of the subscriptions in a Parquet file, with the schema that `to_parquet` stored in it.
 
-        To sort faulty ones out: `tw.Index().add_many(pyarrow.parquet.read_table(path), errors="quarantine")`.
+        All subscriptions are added, or none if one is faulty. To add the valid ones only:
+        `tw.Index().add_valid(pyarrow.parquet.read_table(path))`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        engine, **given
+            As in `Index`.
         """
         if "errors" in given:
             raise ArgumentError(
-                "from_parquet adds all or none; add_many(pyarrow.parquet.read_table(path)) takes errors="
+                "from_parquet adds all or none; Index().add_valid(pyarrow.parquet.read_table(path)) adds the valid ones"
             )
         rows, declared = exchange.read_parquet(path)
         return cls(engine, **{"schema": declared, **given}).add_many(rows)
 
     def save(self, path: str | os.PathLike[str], *, note: Any = None) -> None:
-        """Write the index to a directory; a kill on the way leaves what was there before.
+        """Write the index to a directory. An interrupted write leaves the old index as it was.
 
-        A `note` is JSON of your own about this state of the index, such as how far a queue of changes was read. It is
-        saved with it at once; `saved_note(path)` returns it.
+        Parameters
+        ----------
+        path : path-like
+            The directory.
+        note
+            JSON to store with this state of the index, such as how far a queue of changes was read.
+            `tellwhen.read_note(path)` returns it.
         """
         with self._contents.whole() as shard:
             arrays, meta = shard.parts()
@@ -766,12 +830,19 @@ class Index(Mapping[Id, Expr]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = True, memory_limit: int | None = None) -> Index:
-        """Open a saved index, mapped into memory; `verify=False` skips the checksums.
+        """Open a saved index. Its files are mapped into memory.
 
-        The `memory_limit` is not saved with an index: give it again, as to `Index`. A larger index is refused.
+        Also opens an index that Spark has built: the current version as a whole, or a single shard. Changes of the
+        returned index stay in this process; `tellwhen.spark.update` changes the index on disk.
 
-        Also opens what Spark has built: the current version of an index as a whole, or a single shard of it. This is
-        then an index in this process: `tellwhen.spark.update` changes the one on disk.
+        Parameters
+        ----------
+        path : path-like
+            The directory.
+        verify : bool, default True
+            Whether to compare checksums.
+        memory_limit : int, optional
+            As in `Index`: the limit is not saved with an index. A larger index is refused.
         """
         index = cls.__new__(cls)
         limit = MemoryLimit(memory_limit)
@@ -781,13 +852,18 @@ class Index(Mapping[Id, Expr]):
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copy, deepcopy and pickle: arrays of its own, and what is no array."""
+        """Return copies of the arrays, and all else as JSON; for copy, deepcopy and pickle."""
         with self._contents.whole() as shard:
             arrays, meta = shard.parts()
             copied = {part: {name: np.array(array) for name, array in named.items()} for part, named in arrays.items()}
-            own = {"mismatches": self._contents.mismatches.as_dict(), "memory_limit": self._contents.limit.bytes}
-            return {"arrays": copied, "meta": meta, **own}
+            others = {"mismatches": self._contents.mismatches.as_dict(), "memory_limit": self._contents.limit.bytes}
+            return {"arrays": copied, "meta": meta, **others}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self._open(Shard.of_parts(state["arrays"], state["meta"]), MemoryLimit(state["memory_limit"]))
         self._contents.mismatches = Mismatches(state["mismatches"])
+
+
+def _validate_missing(missing: str) -> None:
+    if missing not in ("raise", "ignore"):
+        raise ArgumentError(f"missing must be 'raise' or 'ignore', not {abbreviate(missing)}")

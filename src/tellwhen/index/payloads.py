@@ -10,7 +10,6 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow.types as pt
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
 from tellwhen.engines.base import Reader
-from tellwhen.errors import ArgumentError, PayloadError, abbreviate
+from tellwhen.errors import ArgumentError, PayloadError, abbreviate, find_similar
 from tellwhen.kernels.arrays import I32, Events, Matches
 
 log = logging.getLogger("tellwhen.index.payloads")
@@ -240,8 +239,9 @@ class Columns:
         name = abbreviate(name)[1:-1]  # on one line, and not too long: it may come from anybody
         if name not in self._told and len(self._told) < TOLD_MAX:
             self._told.add(name)
-            near = get_close_matches(name, self._names, 1) if not value else []
-            hint = f"; did you mean {near[0]}?" if near else f", but for example {abbreviate(example)}" if value else ""
+            hint = f", but for example {abbreviate(example)}" if value else ""
+            if not value and (similar := find_similar(name, self._names)) is not None:
+                hint = f"; did you mean {similar}?"
             log.warning("tellwhen: where= asks for %s%s, which no payload has%s; told once", name, value, hint)
 
     def some(self, name: str, wanted: list[int | None], slots: int) -> list[Any]:

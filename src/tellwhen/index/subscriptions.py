@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -12,7 +11,7 @@ import pyarrow as pa
 from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
 from tellwhen.encode.columns import objects
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate
+from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate, find_similar
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.payloads import payload_text
 from tellwhen.language.ast import Expr
@@ -153,8 +152,8 @@ def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None
         names = dict.fromkeys(shown_name(predicate.attribute) for predicate in expression.predicates())
         for name in weights:
             if name not in names:
-                near = get_close_matches(name, names, 1)
-                hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'none'}"
+                similar = find_similar(name, names)
+                hint = f"; did you mean {similar}?" if similar else f"; it has {', '.join(names) or 'none'}"
                 raise ScoreError(f"its expression has no attribute {name} to weigh{hint}")
 
 

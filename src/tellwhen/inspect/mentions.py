@@ -1,7 +1,8 @@
-"""Which subscriptions mention an attribute, or a constant? By what is compiled, and by the texts for the rest.
+"""Search for the subscriptions that mention an attribute or a constant.
 
-What is compiled tells it for millions at once. It does not know what was simplified away: `x` in `x = 1 AND FALSE`. So
-texts in which the name or the constant occurs, as it is usually written, are parsed, unless it is known already.
+The compiled predicates answer this for millions of subscriptions at once. They lack what was simplified away, such as
+`x` in `x = 1 AND FALSE`. Therefore, a text is parsed if it contains the name or the constant in its usual spelling and
+the compiled predicates do not decide.
 """
 
 from __future__ import annotations
@@ -25,46 +26,58 @@ from tellwhen.language.parser import parse_stored
 from tellwhen.language.terms import Call, Each, Literal, Term, is_computed
 from tellwhen.language.values import Value, reduce
 
-ANYTHING: Any = object()
-"""For a constant that is not asked for."""
+NO_CONSTANT: Any = object()
+"""Default of `constant`: None is a value that a caller may pass by mistake."""
 
 
-def mentioning(state: State, attribute: str | None, constant: Any = ANYTHING) -> I32:
-    """The slots of the subscriptions, ascending."""
-    if attribute is None and constant is ANYTHING:
-        raise ArgumentError("mentioning takes an attribute, a constant, or both")
-    if attribute is not None and not isinstance(attribute, str):
-        raise ArgumentError(f"an attribute is a string, not {abbreviate(attribute)}")
-    wanted = None if constant is ANYTHING else reduce(constant)
-    if constant is not ANYTHING and wanted is None:
-        raise ArgumentError(f"a constant is a Boolean, a number, a string or a time, not {abbreviate(constant)}")
+def find_mentions(state: State, attribute: str | None, constant: Any = NO_CONSTANT) -> I32:
+    """Return the slots of the subscriptions that mention an attribute, or compare something with a constant, or both.
+
+    The slots are ascending. With both, the constant is compared with the attribute.
+    """
+    value = _validate_search(attribute, constant)
     snapshot = state.view.snapshot
-    names = [name for name in list(state.attributes.by_name) if attribute is None or _is_named(attribute, name)]
-    is_wanted = _wanted(snapshot.predicates, [state.attributes.by_name[name] for name in names], state, wanted)
+    names = [name for name in list(state.attributes.by_name) if attribute is None or _has_name(name, attribute)]
+    attributes = [state.attributes.by_name[name] for name in names]
+    is_selected = _select_predicates(snapshot.predicates, attributes, state, value)
     kind, start, code, _ = snapshot.subscriptions
-    named = np.flatnonzero(names_predicate(kind, start, code))
-    found = np.searchsorted(start, named[is_wanted[code[named]]], side="right") - 1
-    by_code = set(np.unique(found).tolist())
+    positions = np.flatnonzero(names_predicate(kind, start, code))
+    compiled_slots = np.searchsorted(start, positions[is_selected[code[positions]]], side="right") - 1
+    compiled = set(np.unique(compiled_slots).tolist())
     alive = state.alive()
-    if not state.shard.has_texts and wanted is None:
-        return np.array([slot for slot in alive if slot in by_code], dtype=np.int32)
-    texts, spelled = state.shard.texts, _spelled(attribute, constant)
+    if not state.shard.has_texts and value is None:
+        return np.array([slot for slot in alive if slot in compiled], dtype=np.int32)
+    texts, spellings = state.shard.texts, _list_spellings(attribute, constant)
 
-    def is_one(slot: int) -> bool:
-        is_coded = slot in by_code
-        if is_coded and wanted is None:
+    def has_mention(slot: int) -> bool:
+        is_compiled = slot in compiled
+        if is_compiled and value is None:
             return True
         text = texts[slot]
-        if not is_coded and not any(one in text for one in spelled):
+        if not is_compiled and not any(spelling in text for spelling in spellings):
             return False
-        return _is_mentioned(parse_stored(text), attribute, wanted)
+        return _is_mentioned(parse_stored(text), attribute, value)
 
-    return np.array([slot for slot in alive if is_one(slot)], dtype=np.int32)
+    return np.array([slot for slot in alive if has_mention(slot)], dtype=np.int32)
 
 
-def _spelled(attribute: str | None, constant: Any) -> set[str]:
-    """What a text has that mentions it, one of these."""
-    if constant is ANYTHING or isinstance(constant, bool):  # TRUE need not be written
+def _validate_search(attribute: str | None, constant: Any) -> Value | None:
+    """Return the constant as a value, None for no constant; raise ArgumentError for an invalid search."""
+    if attribute is None and constant is NO_CONSTANT:
+        raise ArgumentError("find_mentions needs an attribute, a constant, or both")
+    if attribute is not None and not isinstance(attribute, str):
+        raise ArgumentError(f"an attribute must be a string, not {abbreviate(attribute)}")
+    if constant is NO_CONSTANT:
+        return None
+    value = reduce(constant)
+    if value is None:
+        raise ArgumentError(f"a constant must be a Boolean, a number, a string or a time, not {abbreviate(constant)}")
+    return value
+
+
+def _list_spellings(attribute: str | None, constant: Any) -> set[str]:
+    """Return strings: a text that mentions the constant or, without one, the attribute contains one of them."""
+    if constant is NO_CONSTANT or isinstance(constant, bool):  # TRUE need not be written
         return {(attribute or "").replace('"', '""')}
     if isinstance(constant, str):
         return {constant.replace("'", "''")}
@@ -73,54 +86,57 @@ def _spelled(attribute: str | None, constant: Any) -> set[str]:
     return {str(constant), str(int(constant)) if constant == constant // 1 else str(float(constant))}
 
 
-def _wanted(
-    predicates: Predicates, attributes: list[Attribute], state: State, wanted: Value | None
+def _select_predicates(
+    predicates: Predicates, attributes: list[Attribute], state: State, value: Value | None
 ) -> NDArray[np.bool_]:
-    """By predicate: is it one of the attributes and, if a value is wanted, perhaps with it as a constant?"""
-    mine = {attribute.name for attribute in attributes}
+    """Return, by predicate, whether it is on one of the attributes and may have `value` as a constant."""
+    names = {attribute.name for attribute in attributes}
     domains = state.attributes.domains[: state.view.snapshot.domains]
-    is_mine = np.array([domain.attribute in mine for domain in domains], dtype=np.bool_)
-    if wanted is None:
-        return is_mine[predicates.domain]
+    has_attribute = np.array([domain.attribute in names for domain in domains], dtype=np.bool_)
+    if value is None:
+        return has_attribute[predicates.domain]
     points: dict[int, int] = {}
     for attribute in attributes:
-        points.update(entries_of(attribute, wanted))
-    is_loose = np.array([is_computed(domain.attribute) or domain.kind == "pattern" for domain in domains], np.bool_)
-    found = (is_mine & is_loose)[predicates.domain]
+        points.update(entries_of(attribute, value))
+    # The constants of patterns and of computed values are not points of the domain.
+    is_opaque = np.array([is_computed(domain.attribute) or domain.kind == "pattern" for domain in domains], np.bool_)
+    is_selected = (has_attribute & is_opaque)[predicates.domain]
     owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
     for domain, point in points.items():
-        if domain < len(domains) and not is_loose[domain]:
+        if domain < len(domains) and not is_opaque[domain]:
             # The ends of an interval are at the point of a constant, or next to it.
-            near = [(end >= point - 1) & (end <= point + 1) for end in (predicates.low, predicates.high)]
-            found[owner[(near[0] | near[1]) & (predicates.domain[owner] == domain)]] = True
-    return found
+            low_is_near, high_is_near = (
+                (end >= point - 1) & (end <= point + 1) for end in (predicates.low, predicates.high)
+            )
+            is_selected[owner[(low_is_near | high_is_near) & (predicates.domain[owner] == domain)]] = True
+    return is_selected
 
 
-def _is_named(attribute: str, name: str) -> bool:
-    """Is it the attribute, a part of it, or the path of a member of objects in a list?"""
+def _has_name(name: str, attribute: str) -> bool:
+    """Return whether a name is the attribute, is computed from it, or is the path of a member of objects in a list."""
     return attribute in names_in(name) or attribute in paths_in(name)
 
 
-def _is_mentioned(expression: Expr, attribute: str | None, wanted: Value | None) -> bool:
+def _is_mentioned(expression: Expr, attribute: str | None, value: Value | None) -> bool:
     return any(
-        (attribute is None or _is_named(attribute, predicate.attribute))
-        and (wanted is None or wanted in _constants(predicate))
+        (attribute is None or _has_name(predicate.attribute, attribute))
+        and (value is None or value in _list_constants(predicate))
         for predicate in expression.predicates()
     )
 
 
-def _constants(predicate: Predicate) -> Iterator[Value | None]:
+def _list_constants(predicate: Predicate) -> Iterator[Value | None]:
     yield from map(reduce, predicate.constants)
     if is_computed(predicate.attribute):
-        yield from _constants_in(term_of(predicate.attribute))
+        yield from _list_constants_of_term(term_of(predicate.attribute))
 
 
-def _constants_in(term: Term) -> Iterator[Value | None]:
+def _list_constants_of_term(term: Term) -> Iterator[Value | None]:
     if isinstance(term, Literal):
         yield reduce(term.value)
     elif isinstance(term, Call):
         for arg in term.args:
-            yield from _constants_in(arg)
+            yield from _list_constants_of_term(arg)
     elif isinstance(term, Each):
         for predicate in term.expression.predicates():
-            yield from _constants(predicate)
+            yield from _list_constants(predicate)

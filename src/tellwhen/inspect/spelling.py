@@ -1,57 +1,66 @@
-"""Which attribute is probably not meant? One that nobody else has, and that is spelt like another, or is text without
-its quotes. What is misspelt matches nothing, and says nothing."""
+"""Detection of attributes that are probably misspelt or are text without its quotes.
+
+A misspelt attribute matches nothing, without an error. It is suspected if no other expression has it and another
+attribute is spelt like it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 
+from tellwhen.errors import find_similar
 from tellwhen.language.ast import Expr
 from tellwhen.language.compute import names_in, term_of
 from tellwhen.language.terms import Call, Name, is_computed
 
-SHORT = 3
-"""Names of up to so many letters look alike without being meant so."""
+SHORT_NAME_LETTERS = 3
+"""Names of up to 3 letters are never suspected: most of them look alike."""
+
+CUTOFF = 0.8
+"""Similarity, of 1, from which a name is suspected to be a misspelling of another one."""
 
 
-def nearest(name: str, others: Collection[str], cutoff: float) -> str | None:
-    """Another name that differs in its case, its dots or a few letters; or a member, if it names an object."""
+def find_similar_name(name: str, others: Collection[str], cutoff: float) -> str | None:
+    """Return the name that differs from `name` in case, dots, underscores or a few letters; None if there is none.
+
+    If `name` is an object, return the first of its members.
+    """
     if (member := next((other for other in others if other.startswith(f"{name}.")), None)) is not None:
         return member
-    plain = {_plain(other): other for other in others}
-    near = get_close_matches(_plain(name), plain, 1, cutoff)
-    return plain[near[0]] if near else None
+    by_plain_form = {_simplify(other): other for other in others}
+    similar = find_similar(_simplify(name), by_plain_form, cutoff)
+    return None if similar is None else by_plain_form[similar]
 
 
-def _plain(name: str) -> str:
+def _simplify(name: str) -> str:
     return name.lower().replace("_", "").replace(".", "")
 
 
-def names_of(expression: Expr) -> dict[str, None]:
-    """The attributes of events that an expression asks for, each once."""
+def list_event_attributes(expression: Expr) -> dict[str, None]:
+    """Return the attributes of events that an expression and its computed values need, each once."""
     return dict.fromkeys(name for one in expression.predicates() for name in names_in(one.attribute))
 
 
-def doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Names that are not known from elsewhere, each with what to ask about it."""
-    unquoted = set(_compared(expression))
-    for name in names_of(expression):
+def find_doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield attributes of an expression that are not `known` and probably wrong, each with a hint."""
+    unquoted = set(_list_compared_names(expression))
+    for name in list_event_attributes(expression):
         if name in known:
             continue
-        near = nearest(name, known, 0.8) if len(name) > SHORT else None
-        if near is not None and _letters(near) != _letters(name):
-            yield name, f"nobody else asks for {name}; did you mean {near}?"
+        similar = find_similar_name(name, known, CUTOFF) if len(name) > SHORT_NAME_LETTERS else None
+        if similar is not None and _remove_digits(similar) != _remove_digits(name):
+            yield name, f"no other subscription uses {name}; did you mean {similar}?"
         elif name in unquoted:
             yield name, f"{name} is an attribute here; if it is text, write '{name}'"
 
 
-def _letters(name: str) -> str:
-    """Without digits: a1 and a2 are both meant."""
+def _remove_digits(name: str) -> str:
+    """Return a name without digits: a1 and a2 are both meant."""
     return "".join(letter for letter in name if not letter.isdigit())
 
 
-def _compared(expression: Expr) -> Iterator[str]:
-    """Attributes that another one is to equal."""
+def _list_compared_names(expression: Expr) -> Iterator[str]:
+    """Yield the attributes on the right of `=` and `<>`."""
     for one in expression.predicates():
         if is_computed(one.attribute):
             term = term_of(one.attribute)

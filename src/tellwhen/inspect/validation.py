@@ -11,7 +11,7 @@ from tellwhen.errors import ArgumentError, DuplicateId, TellwhenError, abbreviat
 from tellwhen.index import Index
 from tellwhen.index.subscriptions import ParsedSubscription, Rejected, iter_subscriptions, parse_subscription
 from tellwhen.inspect.lint import canonical, hints, look, odd_predicates, warnings
-from tellwhen.inspect.spelling import doubtful_names, names_of
+from tellwhen.inspect.spelling import find_doubtful_names, list_event_attributes
 from tellwhen.language.ast import Expr
 from tellwhen.language.parser import parse_stored
 from tellwhen.language.schema import Schema
@@ -95,9 +95,12 @@ def validate(
     rows, count = iter_subscriptions(subscriptions), 0
     findings: list[Finding] = []
     seen: set[Any] = set()
-    known, names = _Known(), _Names((*attributes, *types.types, *(() if against is None else against.attributes)))
+    known, names = (
+        _Known(),
+        _Names((*attributes, *types.types, *(() if against is None else against.inspect.get_attributes()))),
+    )
     if against is not None and lint:
-        for id_, text in against.texts():
+        for id_, text in against.iter_texts():
             known.add(id_, text, look(parse_stored(text)).key)
     while block := list(islice(rows, COMPILE_BATCH)):
         count += len(block)
@@ -142,7 +145,7 @@ class _Names:
 
     def add(self, good: list[ParsedSubscription]) -> None:
         for subscription in good:
-            for name in names_of(subscription.expression):
+            for name in list_event_attributes(subscription.expression):
                 self._by_name[name] = None if name in self._by_name else (subscription.id, subscription.text)
 
     def findings(self) -> list[Finding]:
@@ -154,9 +157,9 @@ class _Names:
         found = []
         for id_, text in dict.fromkeys(single.values()):
             expression = parse_stored(text)
-            doubtful = dict(doubtful_names(expression, known))
+            doubtful = dict(find_doubtful_names(expression, known))
             found += [Finding("hint", id_, text, None, reason) for reason in doubtful.values()]
-            known.update(dict.fromkeys(name for name in names_of(expression) if name not in doubtful))
+            known.update(dict.fromkeys(name for name in list_event_attributes(expression) if name not in doubtful))
         return found
 
 

@@ -11,13 +11,12 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tellwhen.errors import ExpressionError
+from tellwhen.errors import ExpressionError, find_similar
 from tellwhen.language import limits
 from tellwhen.language.terms import LACKS
 from tellwhen.language.times import DAY, EPOCH, MICROSECOND, moment, nanoseconds
@@ -314,6 +313,6 @@ def _unknown(function: str) -> str:
             "attribute with a TIMESTAMP, or send the current time with the event"
         )
     named = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    near = get_close_matches(function, named, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(named)}"
+    similar = find_similar(function, named)
+    hint = f"did you mean {similar}?" if similar else f"there are {', '.join(named)}"
     return f"there is no function {function}; {hint}"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Literal
 
-from tellwhen.errors import SchemaError, abbreviate
+from tellwhen.errors import SchemaError, abbreviate, find_similar
 from tellwhen.language.ast import Expr, Predicate
 from tellwhen.language.build import name
 from tellwhen.language.compute import paths_in
@@ -90,8 +89,8 @@ class Schema:
         for attribute in paths_in(predicate.attribute):
             is_object = any(name.startswith(f"{attribute}.") for name in self.types)
             if attribute not in self.types and not is_object:
-                near = get_close_matches(attribute, self.types, 1)
-                hint = f"; did you mean {near[0]}?" if near else "; add it to the schema, or do without strict"
+                similar = find_similar(attribute, self.types)
+                hint = f"; did you mean {similar}?" if similar else "; add it to the schema, or do without strict"
                 raise SchemaError(f"{predicate_text(predicate)}: {attribute} is not declared{hint}")
 
     def _check(self, predicate: Predicate) -> None:

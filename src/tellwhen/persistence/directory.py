@@ -117,8 +117,8 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> tuple[dict[str, d
                 raise FormatError(f"{error.filename} is missing; the index in {root} is incomplete") from None
 
 
-def saved_note(path: str | os.PathLike[str]) -> Any:
-    """The note that `Index.save` was given; None if it was given none."""
+def read_note(path: str | os.PathLike[str]) -> Any:
+    """Return the note that `Index.save` stored in a directory; None without a note."""
     return _read_manifest(resolve_path(path))["meta"].get("note")
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.index import Index
-from tellwhen.inspect.spelling import names_of
+from tellwhen.inspect.spelling import list_event_attributes
 from tellwhen.inspect.validation import validate
 from tellwhen.language.explain import Explanation, explain
 from tellwhen.language.read import read
@@ -38,7 +38,7 @@ def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
 
 def subscribers(index: Index, ids: list[Any]) -> dict[str, list[Any]]:
     """Whose subscriptions are these?"""
-    return by_subscriber(ids, index.payload_values(SUBSCRIBER, ids))
+    return by_subscriber(ids, index.get_payload_values(SUBSCRIBER, ids))
 
 
 def published(
@@ -122,14 +122,14 @@ def _finite(score: float) -> float | None:
 def stats(tenant: Tenant) -> dict[str, Any]:
     """What there is to say of a tenant."""
     index, metrics = tenant.index, tenant.metrics
-    said = index.stats()
+    said = index.inspect.get_stats()
     return {
         "subscriptions": len(index),
         "events": metrics.total("tellwhen_events_total"),
         "matches": metrics.total("tellwhen_matches_total"),
         "latency": metrics.latency(),
-        "plan": str(index.plan()),
-        "heaviest": [one._asdict() for one in index.heaviest(10)],
+        "plan": str(index.inspect.describe_engine()),
+        "heaviest": [one._asdict() for one in index.inspect.find_costly_predicates(10)],
         "listeners": len(tenant.live),
         "lost": tenant.live.lost,
         "bytes": said["bytes"],
@@ -184,12 +184,18 @@ def validated(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]
     except TellwhenError as error:
         told = {"message": getattr(error, "message", str(error)), "position": getattr(error, "position", None)}
         return {"ok": False, "error": told, "hints": [], "attributes": [], "text": None}
-    known = (*index.attributes, *(name for event in list(tenant.recent) for name in flatten(event)))
+    known = (*index.inspect.get_attributes(), *(name for event in list(tenant.recent) for name in flatten(event)))
     hints = [finding.reason for finding in validate({0: expression}, index.schema, attributes=known).findings]
     # Events come as JSON, which has no times.
     times = [name for name, type_ in one.attributes.items() if type_ == "time" and name not in index.schema.types]
     hints += [f"{name} is compared with a time, and not declared as one: no text in JSON is one" for name in times]
-    return {"ok": True, "error": None, "hints": hints, "attributes": list(names_of(one[0])), "text": str(one[0])}
+    return {
+        "ok": True,
+        "error": None,
+        "hints": hints,
+        "attributes": list(list_event_attributes(one[0])),
+        "text": str(one[0]),
+    }
 
 
 def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
@@ -241,8 +247,8 @@ def _found(index: Index, start: Any, search: Search, ends: float) -> Iterator[An
     named = None
     if search.mentions is not None or search.constant is not None:
         given = {} if search.constant is None else {"constant": search.constant}
-        named = set(index.mentioning(search.mentions, **given))
-    texts = index.texts(start=start)
+        named = set(index.inspect.find_mentions(search.mentions, **given))
+    texts = index.iter_texts(start=start)
     while some := list(islice(texts, LOOK_EVERY)):
         if time.monotonic() > ends:
             raise TooSlow("the search takes too long; ask for an attribute that they mention")

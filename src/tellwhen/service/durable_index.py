@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from tellwhen.errors import FormatError, TellwhenError
 from tellwhen.index import Index
 from tellwhen.language.schema import Schema
-from tellwhen.persistence.directory import MANIFEST, saved_note
+from tellwhen.persistence.directory import MANIFEST, read_note
 from tellwhen.service.changes import KINDS, Change, apply, groups, joined, size, written
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import Journal
@@ -63,7 +63,7 @@ class DurableIndex:
         self._snapshot = folder / "index"
         if (self._snapshot / MANIFEST).exists():
             self.index = Index.load(self._snapshot)
-            self._kept = int(saved_note(self._snapshot)["change"])
+            self._kept = int(read_note(self._snapshot)["change"])
             self._journal = Journal(folder, self._kept)
         else:
             self._kept = 0
@@ -118,8 +118,8 @@ class DurableIndex:
         """All subscriptions are compiled again, and a snapshot has them; or an error, and nothing has changed."""
         before = self.index
         worth = Index.score, Index.weights, Index.payload
-        rows = ((id_, text, *(ask(before, id_) for ask in worth)) for id_, text in before.texts())
-        self.index = Index(before.stats()["engine"], schema=schema).add_many(rows)
+        rows = ((id_, text, *(ask(before, id_) for ask in worth)) for id_, text in before.iter_texts())
+        self.index = Index(before.inspect.get_stats()["engine"], schema=schema).add_many(rows)
         self._snap()
         log.warning("tellwhen: %s has another schema now; %d subscriptions were read again", self._folder, len(before))
 

@@ -180,8 +180,8 @@ class Tenants:
 
     def _checked(self, name: str) -> DurableIndex | Followed:
         kept = self._kept(name)
-        engine = kept.index.stats()["engine"]
-        if self._engine is not None and engine != (wanted := Index(self._engine).stats()["engine"]):
+        engine = kept.index.inspect.get_stats()["engine"]
+        if self._engine is not None and engine != (wanted := Index(self._engine).inspect.get_stats()["engine"]):
             kept.close()
             raise ArgumentError(f"the index of {name} has the engine {engine}, which stays: give none, not {wanted}")
         return kept

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import ArrayType, DataType, IntegerType, MapType, StructField, StructType
 
 from tellwhen.errors import TellwhenError
-from tellwhen.inspect.unmatched import missing_in
+from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import column, id_type
 from tellwhen.spark.events import column_names, prepare
@@ -105,7 +105,7 @@ class Query:
         maps = tuple(f"{field.name}." for field in fields.fields if isinstance(field.dataType, MapType))
         known = read_dictionary(root / self.version.dictionary, verify=False).by_name
         asked = [name for name in known if not name.startswith(maps)]  # a map may have any key
-        for name, near in missing_in(column_names(fields), asked)[0].items():
+        for name, near in find_missing_attributes(column_names(fields), asked)[0].items():
             if near is not None:
                 log.warning(
                     "subscriptions ask for %s, which is no column; there is %s, which nobody asks for", name, near

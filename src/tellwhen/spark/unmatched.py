@@ -1,4 +1,4 @@
-"""Do events in a DataFrame have what the subscriptions of an index ask for? `Index.unmatched_attributes`, on Spark."""
+"""Do events in a DataFrame have what the subscriptions of an index ask for? As `Index.inspect.check_attributes`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.inspect.unmatched import Counts, Fit, count_attributes, fit
+from tellwhen.inspect.attribute_coverage import AttributeCounts, AttributeCoverage, compare_attributes, count_attributes
 from tellwhen.spark.events import objects, prepare
 from tellwhen.spark.tasks import mapped, own_errors, rows
 from tellwhen.spark.version_cache import Served
@@ -30,7 +30,7 @@ def unmatched_attributes(
     event_id: str = "event_id",
     attributes: str | Sequence[str] | None = "attributes",
     version: int | None = None,
-) -> Fit:
+) -> AttributeCoverage:
     """Which attributes do subscriptions ask for that none of these events has, or only with values of another type?
 
     Nothing is matched. Arguments as for `match`. Goes through all events: a sample of them will often do.
@@ -45,8 +45,8 @@ def unmatched_attributes(
     by_kind: dict[str, Counter[str]] = {CARRIED: Counter(), WRONG: Counter(), EVENTS: Counter()}
     for row in sorted(total):
         by_kind[row.kind][row.name] = row.total
-    counts = Counts(by_kind[CARRIED], by_kind[WRONG], by_kind[EVENTS].total())
-    return fit(counts, read_dictionary(root / found.dictionary, verify=False).by_name)
+    counts = AttributeCounts(by_kind[CARRIED], by_kind[WRONG], by_kind[EVENTS].total())
+    return compare_attributes(counts, read_dictionary(root / found.dictionary, verify=False).by_name)
 
 
 class _Counting(Worker):
@@ -58,5 +58,7 @@ class _Counting(Worker):
             counts = count_attributes(events, served.attributes, served.schema)
         else:
             counts = count_attributes(self._form.table(batch), served.attributes, served.schema)
-        told = [(CARRIED, *one) for one in counts.carried.items()] + [(WRONG, *one) for one in counts.wrong.items()]
+        told = [(CARRIED, *one) for one in counts.occurrences.items()] + [
+            (WRONG, *one) for one in counts.mismatches.items()
+        ]
         yield rows(COUNT, *zip(*[*told, (EVENTS, "", counts.events)], strict=True))

@@ -266,7 +266,7 @@ def _replay(engine: str, script: Script, is_taken: list[bool], where: str, rng: 
             if step.rebuild:
                 index.rebuild()
             if step.observe:
-                index.observe(step.events)
+                index.optimize_for(step.events)
             with index._contents.whole() as shard:
                 shard.engines.verify()
             wanted = [ids & taken.keys() for ids in step.matches]

@@ -46,7 +46,7 @@ def add_looking(app: FastAPI, service: Service) -> None:
     async def attributes(request: Request) -> dict[str, str]:
         """The attributes that subscriptions ask for, with their types."""
         index = tenant_of(request).index
-        return await service.beside(lambda _: index.attributes)
+        return await service.beside(lambda _: index.inspect.get_attributes())
 
     @app.get("/v1/stats", tags=["operations"])
     async def stats(request: Request) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+"""Comparison of the attributes of events with those that subscriptions need.
+
+A renamed column or a typo makes subscriptions match nothing, without an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.encode.batches import encoded_batches
+from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.encode.names import attribute_names
+from tellwhen.errors import pluralize
+from tellwhen.inspect.spelling import find_similar_name
+from tellwhen.language.compute import names_in
+from tellwhen.language.schema import Schema
+
+LINES_SHOWN = 10
+
+CUTOFF_UNUSED, CUTOFF_USED = 0.6, 0.75
+"""Similarity, of 1, from which a name is suggested. A name that no subscription uses is the better guess."""
+
+
+class AttributeCoverage(NamedTuple):
+    """Which attributes of subscriptions some events have; print it, or test it: it is true if something is wrong.
+
+    Attributes
+    ----------
+    missing : dict of str to str or None
+        Attributes that subscriptions need and no event has, each with the most similar attribute of the events.
+    unused : list of str
+        Attributes of the events that no subscription needs.
+    mismatches : dict of str to int
+        By attribute: the number of values of a type with which no subscription compares the attribute.
+    events : int
+        The number of events.
+    """
+
+    missing: dict[str, str | None]
+    unused: list[str]
+    mismatches: dict[str, int]
+    events: int
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.mismatches)
+
+    def __str__(self) -> str:
+        lines = [
+            f"no event has {name}" + (f"; did you mean {similar}?" if similar else "")
+            for name, similar in self.missing.items()
+        ]
+        lines += [f"{name}: {pluralize(count, 'value')} of a wrong type" for name, count in self.mismatches.items()]
+        if not lines:
+            lines = ["every attribute of the subscriptions is in some event"]
+        elif len(lines) > LINES_SHOWN:
+            lines = [*lines[:LINES_SHOWN], f"... and {len(lines) - LINES_SHOWN:,} more"]
+        unused = f"{pluralize(len(self.unused), 'attribute')} that no subscription uses"
+        return "\n".join([f"{pluralize(self.events, 'event')}, {unused}", *lines])
+
+
+class AttributeCounts(NamedTuple):
+    """Counts over some events. The counts of several groups of events are added up field by field."""
+
+    occurrences: Counter[str]
+    """By attribute: the number of batches or events that have it."""
+    mismatches: Counter[str]
+    events: int
+
+
+def count_attributes(events: Any, attributes: Attributes, schema: Schema) -> AttributeCounts:
+    """Encode events and count their attributes and their values of a wrong type."""
+    given = as_table_or_dicts(events)
+    if not isinstance(given, pa.Table):
+        given = list(given)
+    occurrences = Counter(attribute_names(given))
+    mismatches: Counter[str] = Counter()
+    count = 0
+    for encoded, wrong in encoded_batches(given, attributes, schema):
+        mismatches.update(wrong)
+        count += len(encoded.single_valued)
+    return AttributeCounts(occurrences, mismatches, count)
+
+
+def compare_attributes(counts: AttributeCounts, needed: Iterable[str]) -> AttributeCoverage:
+    """Compare counted events with the names of the attributes and computed values that subscriptions need."""
+    missing, unused = find_missing_attributes(counts.occurrences, needed)
+    return AttributeCoverage(missing, unused, dict(counts.mismatches), counts.events)
+
+
+def find_missing_attributes(present: Iterable[str], needed: Iterable[str]) -> tuple[dict[str, str | None], list[str]]:
+    """Return the needed attributes that are not present, each with the most similar present one, and the unused ones.
+
+    `needed` has the names of attributes and of computed values; `present` the names of attributes of events.
+    """
+    needed = dict.fromkeys(part for name in needed for part in names_in(name))
+    present = dict.fromkeys(present)
+    unused = [name for name in present if name not in needed]
+    missing = {
+        name: find_similar_name(name, unused, CUTOFF_UNUSED) or find_similar_name(name, present, CUTOFF_USED)
+        for name in needed
+        if name not in present
+    }
+    return missing, unused
