@@ -11,6 +11,7 @@ import pyarrow as pa
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import IdError, abbreviate
+from tellwhen.index.ordinals import Ordinals
 from tellwhen.kernels.arrays import I32
 from tellwhen.language.values import is_unicode
 
@@ -35,9 +36,10 @@ def validate_id(id_: Id) -> Id:
 
 
 class Ids:
-    """Ids by slot."""
+    """Ids by slot, and the ordinals that listings are sorted by."""
 
     def __init__(self) -> None:
+        self.ordinals = Ordinals()
         self._is_int = Growing(np.uint8)
         self._number = Growing(np.int64)
         self._text = Texts()
@@ -48,8 +50,12 @@ class Ids:
         """Slots, removed ones included."""
         return self._is_int.count
 
-    def extend(self, ids: Sequence[Id]) -> None:
-        """The ids of the next slots."""
+    def extend(self, ids: Sequence[Id], ordinals: Sequence[int] | None = None) -> None:
+        """Append the ids of the next slots, with new ordinals by default."""
+        if ordinals is None:
+            self.ordinals.extend_with_new(len(ids))
+        else:
+            self.ordinals.extend(ordinals)
         if len(ids) == 1:
             is_int = isinstance(ids[0], int)
             self._text.extend(("",) if is_int else ids)  # type: ignore[arg-type]
@@ -113,9 +119,10 @@ class Ids:
         start, data = self._text.first(count)
         return pa.LargeStringArray.from_buffers(len(start) - 1, pa.py_buffer(start), pa.py_buffer(data))
 
-    def align(self, count: int, alive: I32) -> None:
+    def align(self, count: int, alive: I32, next_ordinal: int) -> None:
         """After an undone change: exactly `count` slots, of which `alive` are live. Missing ids are filled with blanks
         that no live slot has."""
+        self.ordinals.align(count, next_ordinal)
         self._text.align(count)
         for column in (self._is_int, self._number):
             column.reserve(max(0, count - column.count))
@@ -125,13 +132,15 @@ class Ids:
         self._objects[count:] = None
 
     def kept(self, slots: I32) -> Ids:
-        """Only the ids of these slots, which become slots 0, 1, 2, ..."""
+        """Only the ids of these slots, which become slots 0, 1, 2, ..., and their ordinals."""
         after = Ids()
         after.adopt(self, slots)
+        after.ordinals = self.ordinals.select(slots)
         return after
 
     def adopt(self, other: Ids, slots: I32) -> None:
-        """Append the ids of some slots of another."""
+        """Append the ids of some slots of another, with new ordinals."""
+        self.ordinals.extend_with_new(len(slots))
         is_int = other._is_int.view[slots]
         self._is_int.extend(is_int)
         self._number.extend(other._number.view[slots])
@@ -142,7 +151,8 @@ class Ids:
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays by name, to be saved."""
         start, data = self._text.arrays()
-        return {"is_int": self._is_int.view, "number": self._number.view, "start": start, "text": data}
+        columns = {"is_int": self._is_int.view, "number": self._number.view, "start": start, "text": data}
+        return columns | self.ordinals.arrays()
 
     @classmethod
     def restored(cls, arrays: Mapping[str, np.ndarray]) -> Ids:
@@ -152,4 +162,5 @@ class Ids:
         ids._number = Growing(np.int64, arrays["number"])
         ids._text = Texts(arrays["start"], arrays["text"])
         ids._live, ids._live_ints = len(ids), int(arrays["is_int"].sum())
+        ids.ordinals = Ordinals.restore(arrays, len(ids))
         return ids

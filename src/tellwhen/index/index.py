@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import Any, Literal, TypeVar
 
@@ -723,19 +722,21 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         return ExpressionsView(self)
 
     def iter_texts(self, *, start: Id | None = None) -> Iterator[tuple[Id, str]]:
-        """Iterate over all ids with the texts of their expressions, in the order they were added.
+        """Iterate over all ids with the texts of their expressions, in the order in which the ids were first added.
 
-        Nothing is parsed, so that millions can be listed. Iteration begins with the id `start`, if given.
+        Nothing is parsed, so that millions can be listed. Iteration begins with the id `start`, if given. A replaced
+        subscription keeps its position here, while `match` lists it as added last.
         """
         state = self._contents.state
-        alive = state.alive()
-        begin = 0
+        after = -1
         if start is not None:
             slot = self._contents.slots(state.shard).get(validate_id(start))
             if slot is None:
                 raise UnknownId(f"there is no subscription {start!r}, to begin with")
-            begin = bisect_left(alive, slot)
-        return ((state.ids[slot], state.shard.texts[slot]) for slot in alive[begin:])
+            after = state.ids.ordinals[slot] - 1
+        return (
+            (state.ids[slot], state.shard.texts[slot]) for slots in state.iter_listing(after) for slot in slots.tolist()
+        )
 
     @property
     def inspect(self) -> Inspection:
@@ -748,7 +749,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
     def __iter__(self) -> Iterator[Id]:
         state = self._contents.state
-        return iter([state.ids[slot] for slot in state.alive()])
+        return iter([state.ids[slot] for slots in state.iter_listing() for slot in slots.tolist()])
 
     def __repr__(self) -> str:
         return f"<Index of {len(self)} subscriptions, engine {self._shard.engine.spec}>"

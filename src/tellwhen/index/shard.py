@@ -46,6 +46,7 @@ class ShardMark(NamedTuple):
 
     store: StoreMark
     profile: Profile
+    next_ordinal: int
     undo_engine: Undo | None
 
 
@@ -145,6 +146,8 @@ class Shard:
     ) -> list[tuple[int, Moved]]:
         """Parse and store one block; return the domains on which stored points have moved."""
         parsed: list[ParsedSubscription] = []
+        ordinals: list[int] = []
+        next_ordinal = self.ids.ordinals.next
         known, schema = self.slots, self.store.schema
         first = len(self.store)
         is_judged = rejected is not None and "expressions" not in self.engines.supports
@@ -165,11 +168,17 @@ class Shard:
                 continue
             if slot is not None:
                 replaced.add(slot)
+            older = fresh.get(id_) if slot is None else slot
+            if older is None:
+                ordinals.append(next_ordinal)
+                next_ordinal += 1
+            else:  # keeps its position in listings
+                ordinals.append(self.ids.ordinals[older] if older < first else ordinals[older - first])
             fresh[id_] = first + len(parsed)
             parsed.append(subscription)
         _, moves = self.store.append(self.store.compile([subscription.expression for subscription in parsed]))
         self.store.scores.extend(first, [subscription.worth for subscription in parsed])
-        self.ids.extend([subscription.id for subscription in parsed])
+        self.ids.extend([subscription.id for subscription in parsed], ordinals)
         self.texts.extend([subscription.text for subscription in parsed])
         self.payloads.extend(first, [subscription.payload for subscription in parsed])
         return moves
@@ -260,13 +269,13 @@ class Shard:
     def mark(self) -> ShardMark:
         """Here a change begins."""
         self._is_engine_touched = False
-        return ShardMark(self.store.mark(), self.profile, self.engines.mark())
+        return ShardMark(self.store.mark(), self.profile, self.ids.ordinals.next, self.engines.mark())
 
     def rewind(self, mark: ShardMark) -> None:
         """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""
         self.store.rewind(mark.store)
         self.expect(mark.profile)
-        self.ids.align(len(self.store), self.store.alive())
+        self.ids.align(len(self.store), self.store.alive(), mark.next_ordinal)
         self.texts.align(len(self.store))
         self.payloads.align(len(self.store))
         if self._is_engine_touched:

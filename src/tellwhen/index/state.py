@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
+from tellwhen.compile import live_slots
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import asked_names
 from tellwhen.engines.base import Reader
@@ -27,6 +28,7 @@ from tellwhen.index.maintenance.upkeep import ShardUpkeep, engine_upkeep
 from tellwhen.index.mismatches import Mismatches
 from tellwhen.index.shard import Shard, ShardMark
 from tellwhen.index.slots import SlotsById, unknown
+from tellwhen.kernels.arrays import I32
 from tellwhen.relaxed.index import View
 
 COMPACT_AT_ONCE = 10_000
@@ -69,6 +71,11 @@ class State(NamedTuple):
     def alive(self) -> list[int]:
         """The slots that are not removed."""
         return self.shard.store.alive(self.slots, self.version).tolist()
+
+    def iter_listing(self, after: int = -1) -> Iterator[I32]:
+        """Yield the live slots with ordinals above `after` in chunks, sorted by ordinal: see `ordinals.py`."""
+        snapshot = self.view.snapshot
+        return (live_slots.alive(snapshot, chunk) for chunk in self.ids.ordinals.iter_slots(self.slots, after))
 
     def asked(self) -> list[str]:
         """The names of the attributes that they ask for, in the order they came: the store also knows those of removed

@@ -33,6 +33,7 @@ class Compaction(ShardUpkeep):
         self._new: Shard | None = None
         self._removed: list[Id] = []  # to be replayed
         self._added: list[Any] = []
+        self._added_slots = np.empty(0, dtype=np.int32)
         self._score_changes = shard.store.scores.changes
 
     def run(self) -> None:
@@ -42,8 +43,11 @@ class Compaction(ShardUpkeep):
 
     def _catch_up(self, new: Shard) -> None:
         new.remove(self._removed)
+        first = len(new.store)
         new.add(iter(self._added), replace=False)
-        self._removed, self._added = [], []
+        ordinals = self.shard.ids.ordinals
+        new.ids.ordinals.overwrite(first, ordinals.of(self._added_slots), ordinals.next)
+        self._removed, self._added, self._added_slots = [], [], self._added_slots[:0]
 
     def finish(self) -> bool:
         old, new = self.shard, self._new
@@ -55,6 +59,7 @@ class Compaction(ShardUpkeep):
         fresh = alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
         self._removed = [old.ids[slot] for slot in self._known[~is_kept].tolist()]
         scores = old.store.scores
+        self._added_slots = fresh
         self._added = [
             (
                 old.ids[slot],
