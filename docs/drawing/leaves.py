@@ -10,7 +10,7 @@ from typing import NamedTuple
 from docs.drawing.boxes import Arrow, Box
 from docs.drawing.example_trees import EVENT
 from docs.drawing.words import Words
-from tellwhen.papers.a_tree.shared.postings import Posted
+from tellwhen.papers.a_tree.shared.postings import LeafPostings
 
 
 class Leaf(NamedTuple):
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     true: set[int]
 
 
-def found_leaves(words: Words, posted: Posted) -> Found:
+def found_leaves(words: Words, posted: LeafPostings) -> Found:
     """The posting lists, read by expression; of each the leaves in the order of their annotations."""
     assert posted.trees == len(posted.slot), "an expression in a picture has a tree"
     leaves: list[list[Leaf]] = [[] for _ in posted.slot]

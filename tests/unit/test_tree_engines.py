@@ -14,13 +14,13 @@ from tellwhen.language.ast import And, Not, Or, Xnor, Xor
 from tellwhen.language.limits import DEPTH
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
-from tellwhen.papers.a_tree.bop.engine import encoded
-from tellwhen.papers.a_tree.bop.verify import numbers
-from tellwhen.papers.a_tree.dewey import engine as dewey
+from tellwhen.papers.a_tree.bop.encoding import encode_trees
+from tellwhen.papers.a_tree.bop.verify import read_numbers
+from tellwhen.papers.a_tree.dewey.annotation import annotate_trees as annotate_ids
 from tellwhen.papers.a_tree.dewey.arrays import STAR
-from tellwhen.papers.a_tree.intervalid import annotated as intervalid
+from tellwhen.papers.a_tree.intervalid.annotation import annotate_trees as annotate_intervals
 from tellwhen.papers.a_tree.intervalid.arrays import BEGIN_SHIFT, END_MASK
-from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, expanded
+from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, expand_trees
 from tellwhen.testing.engine_checks import check_engine, check_matches
 
 pytestmark = pytest.mark.late
@@ -35,7 +35,7 @@ def trees_of(*texts, leaves_max=LEAVES_MAX):
     """The trees of some expressions over p1 = 1 to p6 = 1."""
     store = Store()
     slots, _ = store.append(store.compile(parse(text) for text in (FIRST, *texts)))
-    return expanded(store.snapshot(), slots[1:], leaves_max)
+    return expand_trees(store.snapshot(), slots[1:], leaves_max)
 
 
 def readable(trees):
@@ -52,12 +52,12 @@ def event_of(*numbers):
 
 
 def intervals_of(text):
-    packed, end = intervalid.annotated(trees_of(text))
+    packed, end = annotate_intervals(trees_of(text))
     return [(int(i) >> BEGIN_SHIFT, int(i) & END_MASK) for i in packed], int(end[0])
 
 
 def ids_of(text):
-    _, annotation, ids = dewey.annotated(trees_of(text))
+    _, annotation, ids = annotate_ids(trees_of(text))
     found = []
     for at in annotation.tolist():
         words = ids[at + 1 : at + 1 + int(ids[at])].tolist()
@@ -109,8 +109,8 @@ def test_figure_1_intervals():
 
 
 def test_figure_2_encoding():
-    minimum, start, encoding = encoded(trees_of(EXAMPLE))
-    assert list(numbers(encoding)) == [1, 3, 2, 3, 4, 1, 4, 2, 4, 3, 4, 4, 2, 2, 4, 5, 4, 6]
+    minimum, start, encoding = encode_trees(trees_of(EXAMPLE))
+    assert list(read_numbers(encoding)) == [1, 3, 2, 3, 4, 1, 4, 2, 4, 3, 4, 4, 2, 2, 4, 5, 4, 6]
     assert (len(encoding), minimum.tolist(), start.tolist()) == (18, [3], [0, 18])
 
 

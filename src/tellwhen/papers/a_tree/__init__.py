@@ -1,1 +1,1 @@
-"""The systems that the A-Tree paper compares with; `atree` itself is in `engines/`."""
+"""The rivals of A-Tree in its paper (SIGMOD 2021, section 2); `atree` itself is in `engines/`."""

@@ -1,4 +1,4 @@
-"""`bop`: counts the satisfied leaves of expressions, and evaluates those that have enough of them."""
+"""`bop`: expressions evaluated only with enough satisfied leaves (A-Tree, section 2)."""
 
 from tellwhen.papers.a_tree.bop.engine import BoP
 

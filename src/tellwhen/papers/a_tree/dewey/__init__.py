@@ -1,4 +1,4 @@
-"""`dewey`: leaves annotated with Dewey IDs, which an expression is evaluated over in their order."""
+"""`dewey`: expressions whose leaves are annotated with Dewey IDs (A-Tree, section 2)."""
 
 from tellwhen.papers.a_tree.dewey.engine import Dewey
 

@@ -1,23 +1,23 @@
-"""Is an index of `dewey` whole? Its invariants, checked; for tests."""
+"""Checks of the Dewey IDs of an index, for tests."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tellwhen.papers.a_tree.dewey.arrays import STAR, DeweyIndex
-from tellwhen.papers.a_tree.shared.tree_engine import leaves_of
 from tellwhen.papers.a_tree.shared.trees import Trees
+from tellwhen.papers.a_tree.shared.verify import list_postings
 
-ID = list[tuple[int, bool]]
-"""Numbers, each with whether it has a star."""
+DeweyID = list[tuple[int, bool]]
+"""The numbers of an ID, each with whether it has a star."""
 
 
 def check_ids(index: DeweyIndex, trees: Trees) -> None:
-    """The IDs follow each other without gaps, and those of a tree are the walk from its first leaf to its last."""
-    expression, annotation, predicate = leaves_of(index.posted)
-    assert np.array_equal(trees.leaves()[1], predicate), "an ID is on another leaf"
+    """Check that IDs are stored without gaps, and that the IDs of a tree lead from its first leaf to its last."""
+    expression, annotation, predicate = list_postings(index.posted)
+    assert np.array_equal(trees.list_leaves()[1], predicate), "an ID is on another leaf"
     assert (np.diff(annotation) > 0).all(), "IDs are not in the order of the trees"
-    at, before, owner = 0, ID(), -1
+    at, before, owner = 0, DeweyID(), -1
     for x, where in zip(expression.tolist(), annotation.tolist(), strict=True):
         assert where == at, "an ID does not begin where the one before it ends"
         words = index.ids[at + 1 : at + 1 + int(index.ids[at])].tolist()
@@ -33,20 +33,23 @@ def check_ids(index: DeweyIndex, trees: Trees) -> None:
     assert (at, owner + 1) == (len(index.ids), index.posted.trees)
 
 
-def check_first(id_: ID) -> None:
-    """It leads to first children. Only the AND around a root that is none may have a single child, with a star."""
-    assert id_, "an ID is empty"
-    assert all(number == 1 for number, _ in id_), "a first child does not have the number 1"
-    assert not any(star for _, star in id_[1:]), "a group has a single child, or a child of an OR has a star"
+def check_first(dewey_id: DeweyID) -> None:
+    """Check that the ID of a tree's first leaf leads to first children.
+
+    Only the AND around a root that is no AND may have a single child, with a star.
+    """
+    assert dewey_id, "an ID is empty"
+    assert all(number == 1 for number, _ in dewey_id), "a first child does not have the number 1"
+    assert not any(star for _, star in dewey_id[1:]), "a group has a single child, or a child of an OR has a star"
 
 
-def check_last(id_: ID, level: int = 0) -> None:
-    """From this level on it leads to last children."""
-    assert all(star for _, star in id_[level + level % 2 :: 2]), "the last child of an AND has no star"
+def check_last(dewey_id: DeweyID, level: int = 0) -> None:
+    """Check that an ID leads to last children from a level on."""
+    assert all(star for _, star in dewey_id[level + level % 2 :: 2]), "the last child of an AND has no star"
 
 
-def check_next(before: ID, after: ID) -> None:
-    """The leaf behind another one in a tree: below the next child of a node that both have above them."""
+def check_next(before: DeweyID, after: DeweyID) -> None:
+    """Check that two IDs belong to neighbouring leaves of a tree: below neighbouring children of a common node."""
     level = next((k for k, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), -1)
     assert level >= 0, "a leaf has another one above it"
     assert after[level][0] == before[level][0] + 1, "a child is missing, or is there twice"

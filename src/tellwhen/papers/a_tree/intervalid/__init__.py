@@ -1,4 +1,4 @@
-"""`intervalid`: leaves annotated with intervals, that a satisfied expression joins without a gap."""
+"""`intervalid`: expressions whose leaves are annotated with interval IDs (A-Tree, section 2)."""
 
 from tellwhen.papers.a_tree.intervalid.engine import IntervalID
 

@@ -1,43 +1,39 @@
-"""`intervalid`: leaves have intervals; an expression is true if satisfied ones join without a gap (A-Tree, section 2).
+"""`intervalid`: expressions that are true if the intervals of satisfied leaves join without a gap (A-Tree, section 2).
 
 Introduced by Fontoura et al., Efficiently evaluating complex Boolean expressions (SIGMOD 2010).
+
+Deviations: an expression with too many leaves is decided by its program. An interval is one 32-bit word, and one pass
+over the posting lists chains the satisfied leaves of each expression.
 """
 
 from __future__ import annotations
 
 from tellwhen.engines.shared.calls import Call, sizes_of
 from tellwhen.kernels.arrays import Snapshot
-from tellwhen.papers.a_tree.intervalid.annotated import annotated
+from tellwhen.papers.a_tree.intervalid.annotation import annotate_trees
 from tellwhen.papers.a_tree.intervalid.arrays import IntervalIndex, IntervalScratch
 from tellwhen.papers.a_tree.intervalid.kernels.match import match_intervals
 from tellwhen.papers.a_tree.intervalid.verify import check_intervals
-from tellwhen.papers.a_tree.shared.postings import post, scratch_sizes
+from tellwhen.papers.a_tree.shared.postings import post_leaves, size_chain_scratch
 from tellwhen.papers.a_tree.shared.tree_engine import TreeEngine
 from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, Trees
 
 
 class IntervalID(TreeEngine):
-    """Gathers the intervals of satisfied leaves by expression, and joins them."""
+    """Engine that gathers the intervals of satisfied leaves by expression, and joins the intervals."""
 
     name = "intervalid"
     summary = "gathers the intervals of satisfied leaves by expression, and joins them (Interval ID)"
     index_kind = IntervalIndex
 
-    def _indexed(self, snapshot: Snapshot, trees: Trees) -> IntervalIndex:
-        interval, end = annotated(trees)
-        return IntervalIndex(post(snapshot, trees, interval), end)
+    def _build_index(self, snapshot: Snapshot, trees: Trees) -> IntervalIndex:
+        interval, end = annotate_trees(trees)
+        return IntervalIndex(post_leaves(snapshot, trees, interval), end)
 
-    def _call(self, snapshot: Snapshot) -> Call:
+    def _make_call(self, snapshot: Snapshot) -> Call:
         index: IntervalIndex = self._index
-        sizes = sizes_of(
-            IntervalScratch,
-            posted=scratch_sizes(index.posted, snapshot),
-            last=len(index.posted.slot),
-            chain=2 * len(index.posted.expression) + 2,
-            leaves=LEAVES_MAX,
-            reached=2 * LEAVES_MAX + 2,
-            effort=2,
-        )
+        chains = size_chain_scratch(index.posted, snapshot)
+        sizes = sizes_of(IntervalScratch, chains=chains, reached=2 * LEAVES_MAX + 2, effort=2)
         return Call(match_intervals, index, snapshot, sizes)
 
     def _verify_trees(self, trees: Trees) -> None:

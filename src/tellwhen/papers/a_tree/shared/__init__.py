@@ -1,1 +1,1 @@
-"""What the tree engines of the A-Tree paper share."""
+"""AND/OR trees, leaf postings and the engine base of `dewey`, `intervalid` and `bop`."""

@@ -1,4 +1,4 @@
-"""What tree is each of many subscriptions? For engines that keep a tree for every expression, and share nothing."""
+"""AND/OR trees of subscriptions: one for every expression, with no shared parts."""
 
 from __future__ import annotations
 
@@ -11,45 +11,39 @@ from tellwhen.compile.extract import names_predicate
 from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
 from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, NEVER, PROGRAM, Snapshot
-from tellwhen.papers.a_tree.shared.kernels.expand import expand
+from tellwhen.papers.a_tree.shared.kernels.expand import ExpansionWorkspace, write_trees
 
 LEAVES_MAX = 4_096
-"""The most leaves of a tree. XORs in XORs are written out, and may have exponentially many."""
+"""Leaves of a tree, at most. An XOR of XORs is written out, and may have exponentially many."""
 
 
 class Trees(NamedTuple):
-    """Expressions as trees, in preorder (`kernels/expand.py`), and those that have none."""
+    """Expressions as trees in preorder (`kernels/expand.py`), and the subscriptions without a tree."""
 
     slot: I32  # |4|7|
     start: I64  # |0|3|5|              the tree of slot[k] is node[start[k]:start[k+1]]
-    node: I32  # |AND 5 9|5|          predicates, and groups below zero
+    node: I32  # |AND 5 9|5|          predicates, and encoded groups below zero
     by_code: I32  # |2|6|                 slots of expressions with too many leaves: their code in the store decides
     always: I32  # slots of empty conjunctions, which every event satisfies
 
-    def leaves(self) -> tuple[I32, I32]:
-        """By leaf: its expression, numbered as in `slot`, and its predicate."""
+    def list_leaves(self) -> tuple[I32, I32]:
+        """Return by leaf its expression, an index into `slot`, and its predicate."""
         is_leaf = self.node >= 0
         expression = np.repeat(np.arange(len(self.slot), dtype=np.int32), np.diff(self.start))
         return expression[is_leaf], self.node[is_leaf]
 
 
-def expanded(snapshot: Snapshot, slots: I32, leaves_max: int) -> Trees:
-    """The trees of these slots, as far as they have not more leaves than that."""
+def expand_trees(snapshot: Snapshot, slots: I32, leaves_max: int) -> Trees:
+    """Expand the slots to trees. An expression of more than `leaves_max` leaves gets none."""
     subscriptions = snapshot.subscriptions
     kind = subscriptions.kind[slots]
     lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
-    tests = int(lengths[kind == PROGRAM].max(initial=0)) // 3
-    scratch = (
-        np.empty((2 * tests + 2, NODE_COLUMNS), dtype=np.int64),
-        np.empty(tests + 1, dtype=np.int64),
-        *np.empty((2, 2 * tests + 2), dtype=np.int64),
-        np.empty(2 * leaves_max + 2, dtype=np.int64),
-    )
+    work = _allocate_workspace(int(lengths[kind == PROGRAM].max(initial=0)) // 3, leaves_max)
     start = np.zeros(len(slots) + 1, dtype=np.int64)
     # Enough unless registers are written out: a tree has fewer than two nodes for a leaf, a test three words.
     node = np.empty(int(lengths.sum()) + len(slots), dtype=np.int32)
     done = 0
-    while (done := expand(subscriptions, slots, done, leaves_max, scratch, start, node)) < len(slots):
+    while (done := write_trees(subscriptions, slots, done, leaves_max, work, start, node)) < len(slots):
         grown = np.empty(2 * len(node) + 2 * leaves_max, dtype=np.int32)
         grown[: start[done]] = node[: start[done]]
         node = grown
@@ -64,22 +58,33 @@ def expanded(snapshot: Snapshot, slots: I32, leaves_max: int) -> Trees:
     )
 
 
-def without(trees: Trees, is_dropped: NDArray[np.bool_]) -> Trees:
-    """The same, but the code of some of the expressions decides them."""
+def _allocate_workspace(tests: int, leaves_max: int) -> ExpansionWorkspace:
+    """Allocate the arrays to expand programs of at most so many tests."""
+    leaves, parts = np.empty((2, 2 * tests + 2), dtype=np.int64)
+    return ExpansionWorkspace(
+        nodes=np.empty((2 * tests + 2, NODE_COLUMNS), dtype=np.int64),
+        roots=np.empty(tests + 1, dtype=np.int64),
+        leaves=leaves,
+        parts=parts,
+        pending=np.empty(2 * leaves_max + 2, dtype=np.int64),
+    )
+
+
+def drop_trees(trees: Trees, is_dropped: NDArray[np.bool_]) -> Trees:
+    """Drop the trees of some expressions, so that their code decides them."""
     if not is_dropped.any():
         return trees
-    kept = np.flatnonzero(~is_dropped)
-    start, which = gather(trees.start, kept)
+    remaining = np.flatnonzero(~is_dropped)
+    start, which = gather(trees.start, remaining)
     by_code = np.concatenate([trees.by_code, trees.slot[is_dropped]])
-    return trees._replace(slot=trees.slot[kept], start=start, node=trees.node[which], by_code=by_code)
+    return trees._replace(slot=trees.slot[remaining], start=start, node=trees.node[which], by_code=by_code)
 
 
-def asked_by(snapshot: Snapshot, slots: I32) -> tuple[I32, I32]:
-    """The predicates that expressions ask for, each once: by pair the expression's number in `slots`, and the
-    predicate."""
+def list_predicates(snapshot: Snapshot, slots: I32) -> tuple[I32, I32]:
+    """Return the distinct pairs of an expression, an index into `slots`, and a predicate in its code."""
     kind, code_start, code, _ = snapshot.subscriptions
     start, which = gather(code_start, slots)
-    is_named = names_predicate(kind[slots], start, code[which])
-    number = np.repeat(np.arange(len(slots)), np.diff(start))[is_named]
-    pairs = np.unique(number << 32 | code[which][is_named])
+    is_predicate = names_predicate(kind[slots], start, code[which])
+    number = np.repeat(np.arange(len(slots)), np.diff(start))[is_predicate]
+    pairs = np.unique(number << 32 | code[which][is_predicate])
     return (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)

@@ -1,1 +1,1 @@
-"""The loops of `bop`."""
+"""Kernels that encode trees, count satisfied leaves and evaluate encodings."""

@@ -1,4 +1,4 @@
-"""Match by counting satisfied leaves, then evaluating those with enough of them (BoP; A-Tree, section 2)."""
+"""The match kernel of `bop`: a count of satisfied leaves, then encodings evaluated (BoP; A-Tree, section 2)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import numpy as np
 
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
-from tellwhen.kernels.truth import forget_true, is_true
+from tellwhen.kernels.truth import is_true
 from tellwhen.papers.a_tree.bop.arrays import DISJUNCTION_CODE, LEAF_CODE, BoPIndex, BoPScratch
-from tellwhen.papers.a_tree.bop.kernels.encode import number_at
-from tellwhen.papers.a_tree.shared.kernels.postings import emit_matched
+from tellwhen.papers.a_tree.bop.kernels.encode import read_number
+from tellwhen.papers.a_tree.shared.kernels.postings import close_event, is_true_by_program
 
-PREFETCHED = 8
-"""Prefetch distance, in candidates: their encodings are anywhere in memory."""
+PREFETCH_DISTANCE = 8
+"""Candidates between a prefetch and its use: their encodings are anywhere in memory."""
 
 
 @inline
-def count_leaves(posted, satisfied, true, counts, touched):
-    """Count the satisfied leaves of every expression; those that have any are listed in `touched`. Returns how many."""
+def count_leaves(posted, scratch, true):
+    """Count the satisfied leaves of every expression, list the expressions with any in `touched`, return how many."""
+    listed, touched, counts = scratch.leaf.found.listed, scratch.leaf.touched, scratch.counts
     count = 0
     for k in range(true):
-        p = satisfied[k]
+        p = listed[k]
         for j in range(np.uint64(posted.start[p]), np.uint64(posted.start[p + 1])):
             x = np.uint32(posted.expression[j])
             before = counts[x]
@@ -35,70 +35,82 @@ def count_leaves(posted, satisfied, true, counts, touched):
 
 
 @inline
-def behind_nodes(encoding, at, count):
-    """Where the encoding goes on behind the next `count` nodes, and all that is below them."""
+def filter_candidates(index, scratch, count):
+    """Move the expressions with enough satisfied leaves to the front of `touched`, and return how many there are.
+
+    Clears the counts of all touched expressions.
+    """
+    touched, counts = scratch.leaf.touched, scratch.counts
+    candidates = 0
+    for k in range(np.uint64(count)):
+        x = np.uint32(touched[k])
+        touched[np.uint64(candidates)] = x
+        candidates += counts[x] >= index.minimum[x]
+        counts[x] = 0
+    return candidates
+
+
+@inline
+def skip_nodes(encoding, at, count):
+    """Return the offset behind the next `count` nodes and everything below them."""
     while count > 0:
         code = encoding[np.uint64(at)]
-        number, at = number_at(encoding, at + 1)
+        number, at = read_number(encoding, at + 1)
         count += number - 1 if code != LEAF_CODE else -1
     return at
 
 
 @inline
-def encoding_accepts(encoding, at, truth, group, left):
-    """Is the expression true whose encoding begins there? A group is left as soon as a child decides it."""
+def is_encoding_true(encoding, at, truth, group, left):
+    """Return whether the expression is true whose encoding begins at byte `at`.
+
+    A group is left as soon as a child decides its value.
+    """
     level = -1
     while True:
         code = encoding[np.uint64(at)]
-        number, at = number_at(encoding, at + 1)
+        number, at = read_number(encoding, at + 1)
         if code != LEAF_CODE:
             level += 1
             group[level], left[level] = code, number
             continue
         value = is_true(truth, number)
-        # The value of the leaf, then of every group that it is the last of, or decides.
+        # The value of the leaf is also the value of every group that it is the last child of, or that it decides.
         while level >= 0:
             left[level] -= 1
             if left[level] > 0:
                 if value != (group[level] == DISJUNCTION_CODE):
                     break
                 if level > 0:
-                    at = behind_nodes(encoding, at, left[level])
+                    at = skip_nodes(encoding, at, left[level])
             level -= 1
         if level < 0:
             return value
 
 
 @kernel
-def match_counted(index, snapshot, scratch, events, out, event):
-    """Exact for all events. effort[0] counts the expressions with enough satisfied leaves."""
+def match_encodings(index, snapshot, scratch, events, out, event):
+    """Match exactly, for events of any kind. effort[0] counts the expressions with enough satisfied leaves."""
     index, snapshot = unpack(index, BoPIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BoPScratch), borrow(events, Events), borrow(out, Matches)
-    posted, common = index.posted, scratch.posted
-    touched, counts, truth = common.touched, scratch.counts, common.found.truth
+    posted, leaf = index.posted, scratch.leaf
+    touched, truth = leaf.touched, leaf.found.truth
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        true = find_satisfied(posted.stabbing, snapshot.predicates, events, e, common.found)
-        count = count_leaves(posted, common.found.listed, true, counts, touched)
-        candidates = 0
-        for k in range(np.uint64(count)):
-            x = np.uint32(touched[k])
-            touched[np.uint64(candidates)] = x
-            candidates += counts[x] >= index.minimum[x]
-            counts[x] = 0
+        true = find_satisfied(posted.stabbing, snapshot.predicates, events, e, leaf.found)
+        candidates = filter_candidates(index, scratch, count_leaves(posted, scratch, true))
         scratch.effort[0] += candidates
         matched = 0
         for k in range(candidates):
-            ahead = touched[min(k + PREFETCHED, candidates - 1)]
+            ahead = touched[min(k + PREFETCH_DISTANCE, candidates - 1)]
             prefetch(index.encoding, index.start[min(ahead, posted.trees)])
             x = touched[k]
             touched[matched] = x
             if x < posted.trees:
-                matched += encoding_accepts(index.encoding, index.start[x], truth, scratch.group, scratch.left)
+                matched += is_encoding_true(index.encoding, index.start[x], truth, scratch.group, scratch.left)
             else:
-                matched += code_accepts(posted.slot[x], snapshot.subscriptions, truth, common.registers)
-        forget_true(truth, common.found.listed, true)
-        written = emit_matched(posted, touched, matched, snapshot, out, written)
+                matched += is_true_by_program(x, posted, snapshot, leaf)
+        written = close_event(posted, snapshot, leaf, true, matched, out, written)
         if written < 0:
             return e
         out.start[e + 1] = written

@@ -1,1 +1,1 @@
-"""The loops of `dewey`."""
+"""Kernels that write Dewey IDs and match by them."""

@@ -1,50 +1,48 @@
-"""Match by the Dewey IDs of satisfied leaves, in their order (A-Tree, section 2; Fontoura et al., SIGMOD 2010)."""
+"""The match kernel of `dewey`: the Dewey IDs of satisfied leaves, in their order (A-Tree, section 2)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
-from tellwhen.kernels.truth import forget_true
 from tellwhen.papers.a_tree.dewey.arrays import STAR, DeweyIndex, DeweyScratch
 from tellwhen.papers.a_tree.shared.kernels.postings import (
-    emit_matched,
-    gather_leaves,
-    ordered_leaves,
+    chain_leaves,
+    close_event,
+    is_true_by_program,
+    sort_chain,
 )
 
-PREFETCHED = 8
-"""Prefetch distance, in expressions: their IDs are anywhere in memory."""
+PREFETCH_DISTANCE = 8
+"""Expressions between a prefetch and its use: their IDs are anywhere in memory."""
 
 
 @inline
-def shared_levels(ids, one, other):
-    """How many components two IDs have in common, from the first on."""
-    most = min(ids[one], ids[other])
+def count_common_components(ids, first, second):
+    """Return the length of the common prefix of two IDs, given their offsets."""
+    length = min(ids[first], ids[second])
     level = 0
-    while level < most and ids[one + 1 + level] == ids[other + 1 + level]:
+    while level < length and ids[first + 1 + level] == ids[second + 1 + level]:
         level += 1
     return level
 
 
 @inline
-def root_is_true(ids, leaf, done):
-    """Note that a leaf is true, and what follows from it for the nodes above it; is the root one of them?
+def set_leaf_true(ids, leaf, done):
+    """Make a leaf true and, level by level, the nodes above that follow from it; return whether the root is true.
 
-    An OR is true with any child. An AND is true with its last child, the one with a star, if those before it are true:
-    children become true in the order of their numbers, or never.
+    An OR is true with any child. An AND is true with its last child, the one with a star, if the children before it are
+    true: children become true in the order of their numbers, or never.
     """
     level = np.int64(ids[leaf]) - 1
     while level >= 0:
         component = np.int64(ids[leaf + 1 + level])
         if level % 2 == 0:  # a child of an AND
             number = component >> 1
-            if done[level] != number - 1:  # one before it is not true, or it has been true already
+            if done[level] != number - 1:  # a child before it is not true, or it has been true already
                 return False
             done[level] = number
             if not component & STAR:
@@ -54,46 +52,45 @@ def root_is_true(ids, leaf, done):
 
 
 @inline
-def ids_satisfy(ids, leaves, count, done):
-    """Do the satisfied leaves, in the order of their IDs, make the root true?"""
-    shared = 0
+def ids_satisfy_root(ids, leaves, count, done):
+    """Return whether the satisfied leaves, in the order of their IDs, make the root true."""
+    common = 0
     for k in range(count):
         leaf = np.int64(leaves[k])
         if k > 0:
-            shared = shared_levels(ids, leaves[k - 1], leaf)
-        # The nodes that the last ID does not lead through are met for the first time.
-        for level in range(shared + 1 if k > 0 else 0, np.int64(ids[leaf])):
+            common = count_common_components(ids, leaves[k - 1], leaf)
+        # Nodes below the common ones are met for the first time.
+        for level in range(common + 1 if k > 0 else 0, np.int64(ids[leaf])):
             done[level] = 0
-        if root_is_true(ids, leaf, done):
+        if set_leaf_true(ids, leaf, done):
             return True
     return False
 
 
 @kernel
 def match_ids(index, snapshot, scratch, events, out, event):
-    """Exact for all events. effort[0] counts the expressions with a satisfied leaf: no other is looked at."""
+    """Match exactly, for events of any kind. effort[0] counts the expressions with a satisfied leaf."""
     index, snapshot = unpack(index, DeweyIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, DeweyScratch), borrow(events, Events), borrow(out, Matches)
-    posted, common = index.posted, scratch.posted
-    touched, last, chain, leaves = common.touched, scratch.last, scratch.chain, scratch.leaves
+    posted, chains = index.posted, scratch.chains
+    touched, last = chains.leaf.touched, chains.last
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        true = find_satisfied(posted.stabbing, snapshot.predicates, events, e, common.found)
-        count = gather_leaves(posted, common.found.listed, true, last, chain, touched)
+        true, count = chain_leaves(posted, snapshot, events, e, chains)
         scratch.effort[0] += count
         matched = 0
         for k in range(count):
-            ahead = last[touched[min(k + PREFETCHED, count - 1)]]
-            prefetch(index.ids, chain[2 * ahead])
+            ahead = last[touched[min(k + PREFETCH_DISTANCE, count - 1)]]
+            prefetch(index.ids, chains.chain[2 * ahead])
             x = touched[k]
             touched[matched] = x
             if x < posted.trees:
-                matched += ids_satisfy(index.ids, leaves, ordered_leaves(last[x], chain, leaves), scratch.done)
+                leaves = sort_chain(last[x], chains)
+                matched += ids_satisfy_root(index.ids, chains.annotations, leaves, scratch.done)
             else:
-                matched += code_accepts(posted.slot[x], snapshot.subscriptions, common.found.truth, common.registers)
+                matched += is_true_by_program(x, posted, snapshot, chains.leaf)
             last[x] = 0
-        forget_true(common.found.truth, common.found.listed, true)
-        written = emit_matched(posted, touched, matched, snapshot, out, written)
+        written = close_event(posted, snapshot, chains.leaf, true, matched, out, written)
         if written < 0:
             return e
         out.start[e + 1] = written

@@ -1,1 +1,1 @@
-"""The loops of `intervalid`."""
+"""Kernels that write interval IDs and match by them."""

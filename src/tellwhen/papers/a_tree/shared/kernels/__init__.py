@@ -1,1 +1,1 @@
-"""Kernels that the tree engines of the A-Tree paper share."""
+"""Kernels that expand programs to trees and gather the satisfied leaves of an event."""

@@ -1,15 +1,17 @@
-"""What tree of ANDs and ORs is a subscription, without shared nodes, in one list?
+"""Kernels that expand subscriptions to AND/OR trees without shared nodes, each in one list.
 
 A node comes before its children (preorder):
 
     (a OR b OR c) AND d    AND of 2, OR of 3, a, b, c, d
 
-A register, which several parts of a program read, is a tree of its own below each of them. So an expression may have
-exponentially more leaves than its program has tests: leaves are counted first. ANDs below ANDs and ORs below ORs, which
-appear where a register is read, are merged, so that kinds alternate from level to level.
+A register that several parts of a program read becomes a subtree below each of these parts. An expression may therefore
+have exponentially more leaves than its program has tests, so leaves are counted before a tree is written. ANDs below
+ANDs and ORs below ORs, which appear where a register is read, are merged: kinds alternate from level to level.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,44 +25,55 @@ from tellwhen.engines.shared.kernels.tree import (
     REGISTER_LEAF,
     grow_tree,
 )
-from tellwhen.kernels.arrays import CONJUNCTION, NEVER
+from tellwhen.kernels.arrays import CONJUNCTION, I64, NEVER, I64Matrix
 from tellwhen.kernels.jit import inline, kernel
 
 NO_PARENT = -1
 
 
+class ExpansionWorkspace(NamedTuple):
+    """Working arrays to expand one program. Nodes are numbered as `grow_tree` writes them."""
+
+    nodes: I64Matrix
+    roots: I64  # |4|0|          by register, then of the program: its root node
+    leaves: I64  # |1|1|2|4|...   by node: the leaves below it
+    parts: I64  # |0|0|2|3|...   by node: its children once groups of its own kind are merged into it
+    pending: I64  # |node kind|node kind|...   nodes still to be written, each with the kind of its parent
+
+
 @inline
-def group_word(children, is_or):
-    """A group in a list of nodes: negative, since predicates are not."""
+def encode_group(children, is_or):
+    """Encode a group as a word of a tree: negative, because predicates are not."""
     return np.int32(-1 - (2 * children + is_or))
 
 
 @inline
-def children_of(word):
-    """How many children a group has."""
+def count_children(word):
+    """Return the number of children of an encoded group."""
     return (-1 - word) >> 1
 
 
 @inline
 def is_or(word):
-    """Is a group an OR? Else it is an AND."""
+    """Return 1 if an encoded group is an OR, 0 if it is an AND."""
     return (-1 - word) & 1
 
 
 @inline
-def behind_registers(nodes, roots, n):
-    """The node itself, or the root of the register that it reads."""
-    while nodes[n, KIND] == REGISTER_LEAF:
-        n = roots[nodes[n, CHILD]]
+def resolve_register(work, n):
+    """Return the root of the register that node n reads, or n itself if it reads none."""
+    while work.nodes[n, KIND] == REGISTER_LEAF:
+        n = work.roots[work.nodes[n, CHILD]]
     return n
 
 
 @inline
-def measure(nodes, count, roots, registers, leaves_max, leaves, parts):
-    """Count the leaves below every node, and its children once groups of its own kind are merged into it.
+def count_leaves(work, registers, count, leaves_max):
+    """Count the leaves below every node, and the children of every group; return the leaves of the whole expression.
 
-    No count goes beyond leaves_max + 1. Returns the leaves of the whole expression.
+    Counting stops at `leaves_max` + 1. A region that cannot be read as a tree counts as that many leaves.
     """
+    nodes, roots, leaves, parts = work.nodes, work.roots, work.leaves, work.parts
     over = leaves_max + 1
     for r in range(registers + 1):
         end = roots[r + 1] if r < registers else count
@@ -71,30 +84,31 @@ def measure(nodes, count, roots, registers, leaves_max, leaves, parts):
             elif kind == AND_NODE or kind == OR_NODE:
                 leaves[n] = parts[n] = 0
                 for k in range(nodes[n, CHILD], nodes[n, CHILD] + nodes[n, CHILDREN]):
-                    child = behind_registers(nodes, roots, k)
+                    child = resolve_register(work, k)
                     leaves[n] = min(over, leaves[n] + leaves[child])
                     parts[n] = min(over, parts[n] + (parts[child] if nodes[child, KIND] == kind else 1))
             elif kind != REGISTER_LEAF:
-                leaves[n] = over  # a region that cannot be read as a tree
-    return leaves[behind_registers(nodes, roots, roots[registers])]
+                leaves[n] = over
+    return leaves[resolve_register(work, roots[registers])]
 
 
 @inline
-def write_tree(nodes, root, roots, parts, pending, out, written):
-    """Write the nodes of a tree in preorder; returns the new end. `pending` has room for a pair for every leaf."""
+def write_program(work, root, out, written):
+    """Write the nodes of a program's tree in preorder; return the new end of `out`."""
+    nodes, pending = work.nodes, work.pending
     pending[0], pending[1] = root, NO_PARENT
     count = 1
     while count > 0:
         count -= 1
         parent = pending[2 * count + 1]
-        n = behind_registers(nodes, roots, pending[2 * count])
+        n = resolve_register(work, pending[2 * count])
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == LEAF:
             out[written] = child
             written += 1
             continue
         if kind != parent:
-            out[written] = group_word(parts[n], kind == OR_NODE)
+            out[written] = encode_group(work.parts[n], kind == OR_NODE)
             written += 1
         for k in range(child + nodes[n, CHILDREN] - 1, child - 1, -1):
             pending[2 * count], pending[2 * count + 1] = k, kind
@@ -104,9 +118,9 @@ def write_tree(nodes, root, roots, parts, pending, out, written):
 
 @inline
 def write_conjunction(code, start, end, out, written):
-    """Write the tree of a conjunction of at least one predicate; returns the new end."""
+    """Write the tree of a conjunction of at least one predicate; return the new end of `out`."""
     if end - start > 1:
-        out[written] = group_word(end - start, 0)
+        out[written] = encode_group(end - start, 0)
         written += 1
     for i in range(start, end):
         out[written] = code[i]
@@ -115,13 +129,12 @@ def write_conjunction(code, start, end, out, written):
 
 
 @kernel
-def expand(subscriptions, slots, first, leaves_max, scratch, start, out):
-    """Write the trees of slots[first:]: that of the k-th is out[start[k]:start[k+1]].
+def write_trees(subscriptions, slots, first, leaves_max, work, start, out):
+    """Write the trees of slots[first:], so that the tree of slots[k] is out[start[k]:start[k+1]].
 
-    It is empty for what has no tree: the empty conjunction, what is never true, and what has too many leaves. Returns
-    the first slot whose tree does not fit into `out`.
+    The tree is empty for an empty conjunction, for a subscription that is never true, and for an expression of more
+    than `leaves_max` leaves. Returns the first slot whose tree does not fit into `out`.
     """
-    nodes, roots, leaves, parts, pending = scratch
     kind, code, code_start = subscriptions.kind, subscriptions.code, subscriptions.start
     for k in range(first, slots.size):
         written = start[k]
@@ -133,11 +146,11 @@ def expand(subscriptions, slots, first, leaves_max, scratch, start, out):
                     return k
                 written = write_conjunction(code, begin, end, out, written)
         elif kind[slot] != NEVER:
-            registers, count = grow_tree(code, begin, end, nodes, roots)
-            total = measure(nodes, count, roots, registers, leaves_max, leaves, parts)
+            registers, count = grow_tree(code, begin, end, work.nodes, work.roots)
+            total = count_leaves(work, registers, count, leaves_max)
             if total <= leaves_max:
                 if 2 * total > out.size - written:  # a group has at least two children
                     return k
-                written = write_tree(nodes, roots[registers], roots, parts, pending, out, written)
+                written = write_program(work, work.roots[registers], out, written)
         start[k + 1] = written
     return slots.size

@@ -1,21 +1,24 @@
-"""Which leaves of which expressions does an event satisfy, and how is what they match written?"""
+"""Kernels that find the satisfied leaves of an event by expression, and write the slots of the matched expressions."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.emit import emit_slots
+from tellwhen.kernels.evaluate import code_accepts
 from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.truth import forget_true
 
-INSERTION_MAX = 32
+INSERTION_SORT_MAX = 32
 """Up to this many leaves an insertion sort is faster."""
 
 
 @kernel
 def place_postings(predicate, expression, annotation, free, placed_expression, placed_annotation):
-    """Put every posting into the list of its predicate, in the given order. `free` says where each list begins.
+    """Write every posting to the list of its predicate, in the order of the postings.
 
-    Without annotations, `annotation` is empty.
+    `free` is the begin of each list, and its end afterwards. `annotation` is empty if postings have no annotations.
     """
     for i in range(predicate.size):
         at = free[predicate[i]]
@@ -26,58 +29,67 @@ def place_postings(predicate, expression, annotation, free, placed_expression, p
 
 
 @inline
-def gather_leaves(posted, satisfied, true, last, chain, touched):
-    """List the expressions with a satisfied leaf in `touched`, and chain the leaves of each; returns how many.
+def chain_leaves(postings, snapshot, events, event, scratch):
+    """Find the true predicates, list the expressions with a satisfied leaf in `touched`, and chain their leaves.
 
-    Link k of a chain has an annotation in chain[2 * k] and the link before it in chain[2 * k + 1]. last[x] is the last
-    link of expression x, 0 for none: it is zero before, and must be again after the event.
-    Chains spare a second pass over the postings, and so a second cache miss for each.
+    `scratch` is a `ChainScratch`. Returns the number of true predicates and of listed expressions. Chains spare a
+    second pass over the postings, and so a second cache miss for each.
     """
+    found, touched, last, chain = scratch.leaf.found, scratch.leaf.touched, scratch.last, scratch.chain
+    true = find_satisfied(postings.stabbing, snapshot.predicates, events, event, found)
     count, link = 0, 1
     for k in range(true):
-        p = satisfied[k]
-        for j in range(np.uint64(posted.start[p]), np.uint64(posted.start[p + 1])):
-            x = np.uint32(posted.expression[j])
+        p = found.listed[k]
+        for j in range(np.uint64(postings.start[p]), np.uint64(postings.start[p + 1])):
+            x = np.uint32(postings.expression[j])
             before = last[x]
             touched[np.uint64(count)] = x
             count += before == 0
-            chain[np.uint64(2 * link)] = posted.annotation[j]
+            chain[np.uint64(2 * link)] = postings.annotation[j]
             chain[np.uint64(2 * link + 1)] = before
             last[x] = link
             link += 1
-    return count
+    return true, count
 
 
 @inline
-def ordered_leaves(link, chain, leaves):
-    """Write the annotations of a chain, ascending, given its last link; returns how many."""
-    count = 0
+def sort_chain(link, scratch):
+    """Write the annotations of a chain in ascending order, given the chain's last link; return their number."""
+    chain, annotations, count = scratch.chain, scratch.annotations, 0
     while link != 0:
         annotation = chain[np.uint64(2 * link)]
         link = chain[np.uint64(2 * link + 1)]
         at = count
-        if count < INSERTION_MAX:
-            while at > 0 and leaves[at - 1] > annotation:
-                leaves[at] = leaves[at - 1]
+        if count < INSERTION_SORT_MAX:
+            while at > 0 and annotations[at - 1] > annotation:
+                annotations[at] = annotations[at - 1]
                 at -= 1
-        leaves[at] = annotation
+        annotations[at] = annotation
         count += 1
-    if count > INSERTION_MAX:
-        leaves[:count].sort()
+    if count > INSERTION_SORT_MAX:
+        annotations[:count].sort()
     return count
 
 
 @inline
-def emit_matched(posted, matched, count, snapshot, out, written):
-    """Write the slots of the matched expressions, and of those that every event satisfies, unless they were removed.
+def is_true_by_program(x, postings, snapshot, scratch):
+    """Return whether the code of expression x, which has no tree, accepts the true predicates."""
+    return code_accepts(postings.slot[x], snapshot.subscriptions, scratch.found.truth, scratch.registers)
 
-    Returns the new end, or -1 if they may not fit.
+
+@inline
+def close_event(postings, snapshot, scratch, true, matched, out, written):
+    """Clear the true predicates of an event, and write the slots of its matches that are not removed.
+
+    Matches are the first `matched` expressions in `touched`, and the subscriptions that every event satisfies. Returns
+    the new end of `out`, or -1 if the matches may not fit.
     """
-    if count + posted.always.size > out.slot.size - written:
+    forget_true(scratch.found.truth, scratch.found.listed, true)
+    if matched + postings.always.size > out.slot.size - written:
         return -1
     died, version = snapshot.subscriptions.died, snapshot.version
-    for k in range(count):
-        slot = posted.slot[matched[k]]
+    for k in range(matched):
+        slot = postings.slot[scratch.touched[k]]
         out.slot[written] = slot
         written += died[slot] > version
-    return emit_slots(0, posted.always.size, posted.always, snapshot, out, written)
+    return emit_slots(0, postings.always.size, postings.always, snapshot, out, written)
