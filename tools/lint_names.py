@@ -30,7 +30,6 @@ PENDING = (
     "src/tellwhen/inspect",
     "src/tellwhen/kernels",
     "src/tellwhen/language",
-    "src/tellwhen/papers/a_tree",
     "src/tellwhen/papers/be_tree",
     "src/tellwhen/papers/op_index",
     "src/tellwhen/papers/ranked",

@@ -7,7 +7,7 @@ from docs.drawing.example_trees import EVENT, example
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
 from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, TERMINALS, TRUE, BDDIndex
-from tellwhen.papers.a_tree.bdd.layout import places
+from tellwhen.papers.a_tree.bdd.layout import place_records
 
 TITLE = "A binary decision diagram with a root for every subscription: each node tests a predicate"
 
@@ -28,7 +28,7 @@ def draw() -> str:
 
 def reached_nodes(bdd: BDDIndex, true: set[int]) -> set[int]:
     """The nodes that are true: from the seeds of true predicates upwards, as the kernel goes."""
-    upward, place = bdd.upward, places(bdd.nodes)
+    upward, place = bdd.upward, place_records(bdd.nodes)
     node_at = {int(at): n for n, at in enumerate(place[:-1]) if n >= TERMINALS}
     waiting = [int(seed) for p in true for seed in upward.seeds[upward.seed_start[p] : upward.seed_start[p + 1]]]
     reached = set(waiting)

@@ -12,8 +12,8 @@ from support import verify
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.shared import calls
-from tellwhen.papers.a_tree.bdd import diagram
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS
+from tellwhen.papers.a_tree.bdd.diagram import Capacity
 from tellwhen.testing.engine_checks import matched_pairs
 from tellwhen.workloads import ABEGen
 
@@ -153,17 +153,16 @@ def matched(engine, events):
     return [sorted(slot[a:b].tolist()) for a, b in pairwise(start.tolist())]
 
 
-@pytest.mark.parametrize("capacity", [64, 1 << 14])
-def test_arrays_grow_and_garbage_is_collected(capacity, monkeypatch):
-    monkeypatch.setattr(diagram, "CAPACITY_MIN", capacity)
-    monkeypatch.setattr(diagram, "CACHE_SIZE", 64)
+@pytest.mark.parametrize("nodes", [64, 1 << 14])
+def test_arrays_grow_and_garbage_is_collected(nodes):
     work = ABEGen(total=600)
     store, slots = stored(work, 600)
     events = encoded(work, 50, store)
-    bulk, scan = create("bdd", store), create("scan", store)
+    bulk, grown, fresh, scan = (create(name, store) for name in ("bdd", "bdd", "bdd", "scan"))
+    for engine in (bulk, grown, fresh):
+        engine.capacity = Capacity(nodes, cache=64)
     bulk.insert(slots)
     scan.insert(slots)
-    grown = create("bdd", store)
     for some in np.array_split(slots, 6):
         grown.insert(some)
         grown.verify()
@@ -175,7 +174,6 @@ def test_arrays_grow_and_garbage_is_collected(capacity, monkeypatch):
         engine.delete(gone)
     grown.verify()
     assert grown.stats()["removed"] == 0  # merged
-    fresh = create("bdd", store)
     fresh.insert(store.alive())
     assert grown.stats()["nodes"] == fresh.stats()["nodes"]
     assert matched(grown, events) == matched(bulk, events) == matched(scan, events)

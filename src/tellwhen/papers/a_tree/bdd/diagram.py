@@ -1,7 +1,7 @@
-"""How is the diagram of many expressions built? Expression by expression; arrays grow, and garbage is collected.
+"""Construction of the diagram of many expressions, one expression after the other.
 
-Combining leaves nodes that no root leads to. They stay, since a later expression may have the same part, until the
-arrays are full; then they are dropped. Only if that does not help do the arrays grow.
+Combining leaves nodes that no root leads to. They stay until the arrays are full, because a later expression may have
+the same part; then they are dropped. The arrays grow only if that does not make enough room.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ from tellwhen.papers.a_tree.bdd.arrays import (
     Tables,
     Workspace,
 )
+from tellwhen.papers.a_tree.bdd.kernels.build import build_roots
 from tellwhen.papers.a_tree.bdd.kernels.combine import FRAME_COLUMNS
-from tellwhen.papers.a_tree.bdd.kernels.functions import add_functions
-from tellwhen.papers.a_tree.bdd.kernels.nodes import collect, fill_unique
-
-CACHE_SIZE = 1 << 16
-"""Pairs in the cache of `combine`: what the cache of a processor holds."""
-
-CAPACITY_MIN = 1 << 14
-"""Nodes that there is room for at first."""
+from tellwhen.papers.a_tree.bdd.kernels.nodes import collect_garbage, fill_unique
 
 FREE_SHARE_MIN = 16
-"""With less than 1/16 of the total budget left nothing more is built in: garbage would be collected for ever less."""
+"""Building stops when less than 1/16 of the total budget is free, or garbage collections would find ever less."""
 
 
 class Budget(NamedTuple):
-    """Nodes that one expression may make while it is combined, and nodes that all may have together."""
+    """Limits on nodes: those that building one expression may make, and those of the whole diagram."""
 
     nodes: int
     total: int
+
+
+class Capacity(NamedTuple):
+    """Sizes of the arrays in construction."""
+
+    nodes: int = 1 << 14  # at first
+    cache: int = 1 << 16  # pairs: what the cache of a processor holds
 
 
 class Diagram(NamedTuple):
@@ -58,8 +59,8 @@ EMPTY = Diagram(
 )
 
 
-def extended(before: Diagram, slots: I32, snapshot: Snapshot, budget: Budget) -> Diagram:
-    """The diagram with the expressions of some more slots in it, and without what no root leads to any more.
+def extend_diagram(before: Diagram, slots: I32, snapshot: Snapshot, budget: Budget, capacity: Capacity) -> Diagram:
+    """Return the diagram with the expressions of more slots, and without the nodes that no root leads to.
 
     The last predicate comes first. Predicates are numbered as expressions first name them, so those of one part of an
     expression are mostly neighbours, and those that many expressions share have low numbers: at the bottom, shared
@@ -68,25 +69,26 @@ def extended(before: Diagram, slots: I32, snapshot: Snapshot, budget: Budget) ->
     """
     all_slots = np.concatenate([before.slots, slots])
     roots = np.concatenate([before.roots, np.full(len(slots), FALSE, dtype=np.int32)])
-    mine = roots[len(before.slots) :]
-    work = _workspace(snapshot, slots)
-    nodes = Nodes(*(column.copy() for column in before.nodes))  # a reader has those of before
+    new_roots = roots[len(before.slots) :]
+    work = _allocate_workspace(snapshot, slots)
+    nodes = Nodes(*(column.copy() for column in before.nodes))  # readers hold the arrays of `before`
     count, done = len(nodes.predicate), 0
     while True:
-        count = collect(nodes, count, roots, np.zeros(count, dtype=np.int32))
+        count = collect_garbage(nodes, count, roots, np.zeros(count, dtype=np.int32))
         if done == len(slots):
             break
         if count + max(budget.nodes, budget.total // FREE_SHARE_MIN) > budget.total:
-            mine[done:] = LISTED
+            new_roots[done:] = LISTED
             break
-        nodes = _with_room(nodes, count, budget)
-        tables = _tables(nodes, count)
-        done = add_functions(snapshot.subscriptions, slots, mine, done, nodes, tables, work, budget.nodes)
+        nodes = _grow_nodes(nodes, count, budget, capacity)
+        tables = _make_tables(nodes, count, capacity)
+        done = build_roots(snapshot.subscriptions, slots, new_roots, done, nodes, tables, work, budget.nodes)
         count = int(tables.state[COUNT])
     return Diagram(Nodes(*(column[:count].copy() for column in nodes)), all_slots, roots)
 
 
-def _workspace(snapshot: Snapshot, slots: I32) -> Workspace:
+def _allocate_workspace(snapshot: Snapshot, slots: I32) -> Workspace:
+    """Allocate working arrays for the longest program of the slots."""
     subscriptions = snapshot.subscriptions
     longest = int((subscriptions.start[slots + 1] - subscriptions.start[slots]).max(initial=0)) + 2
     return Workspace(
@@ -98,19 +100,19 @@ def _workspace(snapshot: Snapshot, slots: I32) -> Workspace:
     )
 
 
-def _with_room(nodes: Nodes, count: int, budget: Budget) -> Nodes:
-    """Room for at least as many nodes again, and for those of an expression, but not for more than the budget."""
-    wanted = max(CAPACITY_MIN, 2 * (count + budget.nodes))
-    capacity = min(wanted, budget.total)
-    grown = Nodes(*(np.empty(capacity, dtype=np.int32) for _ in nodes))
+def _grow_nodes(nodes: Nodes, count: int, budget: Budget, capacity: Capacity) -> Nodes:
+    """Copy the first `count` nodes to larger arrays: twice as long, with room for an expression, within the budget."""
+    size = min(max(capacity.nodes, 2 * (count + budget.nodes)), budget.total)
+    grown = Nodes(*(np.empty(size, dtype=np.int32) for _ in nodes))
     for old, new in zip(nodes, grown, strict=True):
         new[:count] = old[:count]
     return grown
 
 
-def _tables(nodes: Nodes, count: int) -> Tables:
+def _make_tables(nodes: Nodes, count: int, capacity: Capacity) -> Tables:
+    """Make an empty cache, and a unique table of the first `count` nodes."""
     state = np.zeros(STATE_WORDS, dtype=np.int64)
     state[COUNT] = count
     unique = np.zeros(1 << (2 * len(nodes.predicate)).bit_length(), dtype=np.int32)
     fill_unique(nodes, unique, count)
-    return Tables(unique, np.zeros((CACHE_SIZE, CACHE_COLUMNS), dtype=np.int32), state)
+    return Tables(unique, np.zeros((capacity.cache, CACHE_COLUMNS), dtype=np.int32), state)

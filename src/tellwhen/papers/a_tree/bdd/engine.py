@@ -1,12 +1,12 @@
 """`bdd`: one binary decision diagram of all expressions (A-Tree, section 2; Campailla et al., ICSE 2001).
 
-Every predicate is a variable. Equal functions, and equal parts of them, are one node. The diagram has a root for every
-function that a subscription has; a subscription is found with the root.
+Every predicate is a variable. Equal functions, and equal parts of functions, are one node. The diagram has a root for
+every function of a subscription; an event that makes the root true satisfies all subscriptions at the root.
 
 Deviations: expressions are in negation normal form, so a predicate and its negation are two variables, and all
-functions are monotone. An event is followed from its true predicates upwards instead of from every root down
-(`kernels/match.py`). A diagram may grow exponentially, so each has a budget; the program of an expression that is over
-it is run on every event.
+functions are monotone. Matching goes from the true predicates of an event upwards instead of from every root down
+(`kernels/match.py`). A diagram may grow exponentially, so each expression has a budget of nodes; the program of an
+expression over budget runs on every event.
 """
 
 from __future__ import annotations
@@ -23,24 +23,30 @@ from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, size
 from tellwhen.engines.shared.stabbing import satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS, BDDIndex, BDDScratch
-from tellwhen.papers.a_tree.bdd.diagram import EMPTY, Budget, Diagram, extended
+from tellwhen.papers.a_tree.bdd.diagram import EMPTY, Budget, Capacity, Diagram, extend_diagram
 from tellwhen.papers.a_tree.bdd.kernels.match import match_diagram
-from tellwhen.papers.a_tree.bdd.layout import diagram_of, index_of
+from tellwhen.papers.a_tree.bdd.layout import lay_out_index, restore_diagram
 from tellwhen.papers.a_tree.bdd.verify import check_index
 
 
 class BDD(BulkEngine):
-    """Keeps the diagram, and extends it when it merges."""
+    """Engine of one diagram, which is extended by every merge."""
 
     name = "bdd"
     summary = "one shared binary decision diagram of all expressions (BDD)"
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
-        "nodes": Option(1_024, 16, 1 << 20, "nodes that building one expression may take; with more it is run instead"),
-        "total": Option(1 << 25, 1 << 10, 1 << 28, "nodes that all expressions may have together; the rest is run"),
+        "nodes": Option(1_024, 16, 1 << 20, "nodes that an expression may make; one over budget runs as a program"),
+        "total": Option(
+            1 << 25,
+            1 << 10,
+            1 << 28,
+            "nodes of the diagram; expressions beyond run as programs",
+        ),
     }
 
     index_kind = BDDIndex
+    capacity = Capacity()
 
     def rebuild(self) -> None:
         self._index = None
@@ -51,10 +57,10 @@ class BDD(BulkEngine):
 
     def _build(self) -> None:
         snapshot = self.source.snapshot()
-        before = EMPTY if self._index is None else _alive(diagram_of(self._index), snapshot)
-        fresh = np.setdiff1d(self._built, before.slots)
-        diagram = extended(before, fresh, snapshot, Budget(self.option["nodes"], self.option["total"]))
-        self._index = index_of(diagram, snapshot)
+        before = EMPTY if self._index is None else _drop_removed(restore_diagram(self._index), snapshot)
+        added = np.setdiff1d(self._built, before.slots)
+        budget = Budget(self.option["nodes"], self.option["total"])
+        self._index = lay_out_index(extend_diagram(before, added, snapshot, budget, self.capacity), snapshot)
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         index, snapshot = self._index, self.source.snapshot()
@@ -96,7 +102,7 @@ class BDD(BulkEngine):
             check_index(self._index, self._built, self.source.snapshot())
 
 
-def _alive(diagram: Diagram, snapshot: Snapshot) -> Diagram:
-    """Without the roots of removed slots; their nodes are garbage now."""
-    is_kept = is_alive(snapshot, diagram.slots)
-    return Diagram(diagram.nodes, diagram.slots[is_kept], diagram.roots[is_kept])
+def _drop_removed(diagram: Diagram, snapshot: Snapshot) -> Diagram:
+    """Drop the roots of removed slots. Nodes without a root are garbage then."""
+    is_live = is_alive(snapshot, diagram.slots)
+    return Diagram(diagram.nodes, diagram.slots[is_live], diagram.roots[is_live])

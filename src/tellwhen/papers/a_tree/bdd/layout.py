@@ -1,4 +1,4 @@
-"""A diagram -> the arrays that are matched: its nodes from below, the slots at its roots, its predicates."""
+"""The index that matching reads: a diagram from below, the slots at its roots, and its predicates."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tellwhen.papers.a_tree.bdd.diagram import Diagram
 from tellwhen.papers.a_tree.bdd.kernels.upward import write_records
 
 
-def index_of(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
-    """The index of a diagram."""
+def lay_out_index(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
+    """Lay out the index of a diagram."""
     nodes, slots, root = diagram
     at_root = root >= TERMINALS
     order = np.argsort(root[at_root], kind="stable")
@@ -21,18 +21,18 @@ def index_of(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
     listed = slots[root == LISTED]
     return BDDIndex(
         nodes,
-        upward_of(nodes, roots, len(snapshot.predicates.domain)),
+        lay_out_upward(nodes, roots, len(snapshot.predicates.domain)),
         roots,
         np.append(first, len(order)),
         slots[at_root][order],
         slots[root == TRUE],
         listed,
-        build_for(snapshot.predicates, snapshot.domains, predicates_of(nodes, listed, snapshot)),
+        build_for(snapshot.predicates, snapshot.domains, list_predicates(nodes, listed, snapshot)),
     )
 
 
-def diagram_of(index: BDDIndex) -> Diagram:
-    """The way back, without the slots that nothing satisfies."""
+def restore_diagram(index: BDDIndex) -> Diagram:
+    """Return the diagram of an index, without the slots that are never true."""
     roots = np.concatenate([index.roots, np.array([TRUE, LISTED], dtype=np.int32)])
     return Diagram(
         index.nodes,
@@ -41,31 +41,32 @@ def diagram_of(index: BDDIndex) -> Diagram:
     )
 
 
-def predicates_of(nodes: Nodes, listed: I32, snapshot: Snapshot) -> I32:
-    """The predicates of all nodes, and of the programs that are run, with repetition."""
+def list_predicates(nodes: Nodes, listed: I32, snapshot: Snapshot) -> I32:
+    """Return the predicates of all nodes and of the programs that are run, with repetition."""
     return np.concatenate([nodes.predicate[TERMINALS:], tested(snapshot, listed)])
 
 
-def upward_of(nodes: Nodes, roots: I32, predicates: int) -> Upward:
-    """The nodes from below. The store has that many predicates."""
+def lay_out_upward(nodes: Nodes, roots: I32, predicates: int) -> Upward:
+    """Write the records of all nodes. `predicates` is their number in the store."""
     predicate, _, high = nodes
-    seed_start = starts(np.bincount(predicate[high == TRUE][1:], minlength=predicates))  # without TRUE itself
-    place = places(nodes)
-    seeds, records = np.empty(seed_start[-1], dtype=np.int32), np.empty(place[-1], dtype=np.int32)
+    seeds_by_predicate = np.bincount(predicate[high == TRUE][1:], minlength=predicates)  # without TRUE itself
+    seed_start = _accumulate(seeds_by_predicate)
+    offset = place_records(nodes)
+    seeds, records = np.empty(seed_start[-1], dtype=np.int32), np.empty(offset[-1], dtype=np.int32)
     number = np.full(len(predicate), -1, dtype=np.int32)
     number[roots] = np.arange(len(roots))
-    write_records(nodes, number, place, seed_start[:-1].copy(), seeds, records)
+    write_records(nodes, number, offset, seed_start[:-1].copy(), seeds, records)
     return Upward(seed_start, seeds, records)
 
 
-def places(nodes: Nodes) -> I64:
-    """Where the record of each node begins, and where the last one ends. FALSE and TRUE have none."""
+def place_records(nodes: Nodes) -> I64:
+    """Return the offset of the record of each node, and the end of the last one. FALSE and TRUE have no record."""
     parents = sum(np.bincount(child, minlength=len(child)) for child in (nodes.low, nodes.high))
     length = RECORD_HEADER + 2 * np.asarray(parents)
     length[:TERMINALS] = 0
-    return starts(length)
+    return _accumulate(length)
 
 
-def starts(lengths: I64) -> I64:
-    """Where lists of these lengths begin, one after the other, and where the last one ends."""
+def _accumulate(lengths: I64) -> I64:
+    """Return the begins of contiguous lists of these lengths, and the end of the last list."""
     return np.concatenate([[0], np.cumsum(lengths)])

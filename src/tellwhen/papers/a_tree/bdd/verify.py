@@ -1,4 +1,4 @@
-"""Is an index of `bdd` whole? Its invariants, checked; for tests."""
+"""Checks of the invariants of an index of `bdd`, for tests."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from tellwhen.papers.a_tree.bdd.arrays import (
     Nodes,
     Upward,
 )
-from tellwhen.papers.a_tree.bdd.layout import diagram_of, predicates_of
+from tellwhen.papers.a_tree.bdd.layout import list_predicates, restore_diagram
 
 FUNCTIONS_MAX, ASSIGNMENTS = 200, 4
-"""Expressions whose roots are compared with their code, and on how many truth values each."""
+"""Expressions whose roots are compared with their code, and random truth values for each."""
 
 
 def check_index(index: BDDIndex, slots: I32, snapshot: Snapshot) -> None:
-    """The diagram is reduced and ordered, it is the same from below, and every slot has its own function."""
+    """Check that the diagram is reduced and ordered, the same from below, and has the function of every slot."""
     check_nodes(index.nodes)
     check_upward(index.nodes, index.roots, index.upward)
     known = np.concatenate([index.slots, index.always, index.listed])
     kind = snapshot.subscriptions.kind[slots]
-    assert np.array_equal(np.sort(known), np.sort(slots[kind != NEVER])), "a slot is missing, or one too many is there"
-    diagram = diagram_of(index)
+    assert np.array_equal(np.sort(known), np.sort(slots[kind != NEVER])), "a slot is not indexed, or one too many is"
+    diagram = restore_diagram(index)
     assert (np.diff(index.roots) > 0).all(), "a function has two roots"
     assert (np.diff(index.slot_start) > 0).all(), "a root has no slots"
     check_reached(index.nodes, diagram.roots)
-    wanted = np.unique(predicates_of(index.nodes, index.listed, snapshot))
-    assert np.array_equal(np.unique(index.stabbing.members), wanted), "other predicates are found than are tested"
+    wanted = np.unique(list_predicates(index.nodes, index.listed, snapshot))
+    assert np.array_equal(np.unique(index.stabbing.members), wanted), "the stabbing index has other predicates"
     check_functions(index.nodes, diagram.slots, diagram.roots, snapshot)
 
 
 def check_nodes(nodes: Nodes) -> None:
-    """No node is superfluous, no two are equal, and predicates descend on every path."""
+    """Check that no node is redundant, no two are equal, and predicates descend on every path."""
     predicate, low, high = nodes
     assert predicate[:TERMINALS].tolist() == [-1, -1]
     below = np.arange(TERMINALS, len(predicate))
     for child in (low[TERMINALS:], high[TERMINALS:]):
-        assert (child < below).all(), "a child comes behind its parent"
+        assert (child < below).all(), "a child comes after its parent"
         is_inner = child >= TERMINALS
         assert (predicate[TERMINALS:] > predicate[child])[is_inner].all(), "the predicates of a path do not descend"
     assert (low != high)[TERMINALS:].all(), "a node decides nothing"
@@ -56,7 +56,7 @@ def check_nodes(nodes: Nodes) -> None:
 
 
 def check_upward(nodes: Nodes, roots: I32, upward: Upward) -> None:
-    """From below there are the same edges as from above, and the same roots."""
+    """Check that the records have the same edges and roots as the nodes."""
     above = np.arange(TERMINALS, len(nodes.predicate)).tolist()
     wanted = {(int(nodes.low[n]), n, -1) for n in above if nodes.low[n] >= TERMINALS}
     wanted |= {(int(nodes.high[n]), n, int(nodes.predicate[n])) for n in above if nodes.high[n] >= TERMINALS}
@@ -80,7 +80,7 @@ def check_upward(nodes: Nodes, roots: I32, upward: Upward) -> None:
 
 
 def check_reached(nodes: Nodes, roots: I32) -> None:
-    """There is no garbage: some root leads to every node."""
+    """Check that a root leads to every node."""
     is_reached = np.zeros(len(nodes.predicate), dtype=bool)
     is_reached[roots[roots >= 0]] = True
     for n in range(len(is_reached) - 1, TERMINALS - 1, -1):
@@ -89,7 +89,7 @@ def check_reached(nodes: Nodes, roots: I32) -> None:
 
 
 def check_functions(nodes: Nodes, slots: I32, roots: I32, snapshot: Snapshot) -> None:
-    """On random truth values, the way down from a root ends where the code of its slots does."""
+    """Check on random truth values that a walk down from a root agrees with the code of its slots."""
     kind, start, code, _ = snapshot.subscriptions
     rng = np.random.default_rng(len(slots))
     words = len(snapshot.predicates.domain) // 64 + 1
@@ -103,10 +103,10 @@ def check_functions(nodes: Nodes, slots: I32, roots: I32, snapshot: Snapshot) ->
                 wanted = all(_is_true(truth, p) for p in code[start[slot] : start[slot + 1]].tolist())
             else:
                 wanted = bool(program_accepts(code, start[slot], truth, registers))
-            assert _ends_at(nodes, root, truth) == (TRUE if wanted else FALSE), f"slot {slot} has another function"
+            assert _walk_down(nodes, root, truth) == (TRUE if wanted else FALSE), f"slot {slot} has another function"
 
 
-def _ends_at(nodes: Nodes, node: int, truth: np.ndarray) -> int:
+def _walk_down(nodes: Nodes, node: int, truth: np.ndarray) -> int:
     while node >= TERMINALS:
         node = int((nodes.high if _is_true(truth, int(nodes.predicate[node])) else nodes.low)[node])
     return node

@@ -59,7 +59,7 @@ def expand_trees(snapshot: Snapshot, slots: I32, leaves_max: int) -> Trees:
 
 
 def _allocate_workspace(tests: int, leaves_max: int) -> ExpansionWorkspace:
-    """Allocate the arrays to expand programs of at most so many tests."""
+    """Allocate working arrays to expand programs with at most `tests` tests."""
     leaves, parts = np.empty((2, 2 * tests + 2), dtype=np.int64)
     return ExpansionWorkspace(
         nodes=np.empty((2 * tests + 2, NODE_COLUMNS), dtype=np.int64),

@@ -1,4 +1,4 @@
-"""`translation`: any expression as conjunctions, in an engine of conjunctions."""
+"""`translation`: expressions in disjunctive normal form, in an engine of conjunctions (A-Tree, section 2)."""
 
 from tellwhen.papers.a_tree.translation.engine import Translation
 

@@ -1,8 +1,11 @@
 """`translation`: the disjunctive normal form of every expression, in an engine of conjunctions (A-Tree, 2 and 6.4).
 
-All engines of conjunctions translate what is no conjunction (`engines/shared/conjunctions.py`). This one adds what the
-paper measures: any of them may be underneath, the budget is an option, and the cost of translating is told apart from
-the cost of the index. The paper puts its Translation on PSTBloom, where an expression becomes up to 256 conjunctions.
+All engines of conjunctions translate other expressions (`engines/shared/conjunctions.py`). This engine adds what the
+paper measures: any engine of conjunctions may be underneath, the budget is an option, and the cost of translating is
+separate from the cost of the index. The paper's Translation is on PSTBloom, and an expression there becomes up to 256
+conjunctions.
+
+Deviation: an expression over budget is in the default engine; the paper's Translation runs out of memory.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from tellwhen.engines.shared.conjunctions import ConjunctionEngine
 from tellwhen.kernels.arrays import I32
 
 BASES = ("pstbloom", "psthash", "betree", "opindex", "kindex", "propagation", "gryphon", "counting")
-"""The engines that conjunctions may go to, by the number of the option `base`."""
+"""Engines that may hold the conjunctions, by the value of the option `base`."""
 
 
 class Translation(Engine):
-    """Gives all work to the engine of conjunctions, and says what of it was translating."""
+    """Engine that delegates to an engine of conjunctions, and measures the share of translating."""
 
     name = "translation"
     summary = "disjunctive normal forms in an engine of conjunctions, PSTBloom by default (Translation)"
@@ -35,7 +38,7 @@ class Translation(Engine):
         "base": Option(
             0, 0, len(BASES) - 1, "engine of conjunctions: " + ", ".join(f"{n} {name}" for n, name in enumerate(BASES))
         ),
-        "conjunctions": Option(256, 1, 4_096, "conjunctions of an expression; with more it is over budget"),
+        "conjunctions": Option(256, 1, 4_096, "conjunctions of an expression, at most; with more it is over budget"),
     }
 
     def __init__(self, source: Source, **given: int) -> None:
@@ -47,11 +50,11 @@ class Translation(Engine):
         self._build_seconds = 0.0
 
     @contextmanager
-    def _building(self) -> Iterator[None]:
-        """Adds up the time that a change takes, without that of translating."""
-        begin, translated = time.perf_counter(), self.inner.translator.seconds
+    def _measure_build(self) -> Iterator[None]:
+        """Add the duration of a change, without the time of translating, to the build seconds."""
+        begin, translate_seconds = time.perf_counter(), self.inner.translator.seconds
         yield
-        self._build_seconds += time.perf_counter() - begin - (self.inner.translator.seconds - translated)
+        self._build_seconds += time.perf_counter() - begin - (self.inner.translator.seconds - translate_seconds)
 
     def __len__(self) -> int:
         return len(self.inner)
@@ -60,23 +63,23 @@ class Translation(Engine):
         return self.inner.takes(slots)
 
     def insert(self, slots: I32) -> None:
-        with self._building():
+        with self._measure_build():
             self.inner.insert(slots)
 
     def delete(self, slots: I32) -> None:
-        with self._building():
+        with self._measure_build():
             self.inner.delete(slots)
 
     def rebuild(self) -> None:
-        with self._building():
+        with self._measure_build():
             self.inner.rebuild()
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
-        with self._building():
+        with self._measure_build():
             self.inner.move(moves)
 
     def adapt(self) -> None:
-        with self._building():
+        with self._measure_build():
             self.inner.adapt()
 
     def reader(self) -> Reader:
@@ -89,19 +92,19 @@ class Translation(Engine):
         self.inner.restore(arrays)
 
     def stats(self) -> dict[str, Any]:
-        """As the paper's table and figures tell them apart: TR1 are the bytes of the index, TR2 those translated."""
-        translated = sum(array.nbytes for array in self.inner.translator.conjunctions)
-        found = self.inner.stats()
-        return found | {
-            "index bytes": found["bytes"] - translated,
-            "translated bytes": translated,
+        """Return sizes and times; the paper's TR1 are the bytes of the index, TR2 the translated bytes."""
+        translated_bytes = sum(array.nbytes for array in self.inner.translator.conjunctions)
+        stats = self.inner.stats()
+        return stats | {
+            "index bytes": stats["bytes"] - translated_bytes,
+            "translated bytes": translated_bytes,
             "build seconds": self._build_seconds,
             "translate seconds": self.inner.translator.seconds,
-            "conjunctions per expression": self._conjunctions() / max(1, len(self)),
+            "conjunctions per expression": self._count_conjunctions() / max(1, len(self)),
         }
 
-    def _conjunctions(self) -> int:
-        """Conjunctions of all subscriptions; one that is a conjunction itself is not translated."""
+    def _count_conjunctions(self) -> int:
+        """Count the conjunctions of all subscriptions; a subscription that is a conjunction has one, not translated."""
         slot = self.inner.translator.conjunctions.slot
         owner = alive(self.source.snapshot(), np.where(slot < 0, -1 - slot, slot))
         return len(owner) + len(self) - len(np.unique(owner))

@@ -1,1 +1,1 @@
-"""The loops of `bdd`."""
+"""Kernels that build a binary decision diagram and match by it."""

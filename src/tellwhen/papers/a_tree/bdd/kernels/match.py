@@ -1,9 +1,9 @@
-"""Match from below: what becomes true is followed upwards, so that nothing is visited that stays false.
+"""The match kernel of `bdd`, from below: true nodes are followed upwards, and no false node is visited.
 
-A node is true if its low child is, or if its high child and its predicate are (expressions are monotone: what is true
-with a false predicate is so with a true one). Without a true predicate no node but TRUE is true.
+A node is true if its low child is true, or if its high child and its predicate are true: expressions are monotone, so
+what is true with a false predicate is also true with the predicate true. Without a true predicate only TRUE is true.
 
-Deviation from A-Tree, section 2, and Campailla et al., who walk down from every root: the answers are the same. The
+Deviation from A-Tree, section 2, and Campailla et al., who walk down from every root: the answers are the same, and the
 work is that of the true nodes and of the edges above them.
 """
 
@@ -22,22 +22,22 @@ from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDI
 
 
 @inline
-def reach(upward, count, scratch):
-    """Find all true nodes, given the true predicates, and list the roots among them.
+def reach_nodes(upward, count, scratch):
+    """Find all true nodes from `count` true predicates, and list the roots among them.
 
-    Returns how many roots and how many nodes are true, and how many parents were looked at.
+    Returns the number of true roots, of true nodes, and of parents that were tested.
     """
     records, is_reached, reached = upward.records, scratch.is_reached, scratch.reached
-    found = roots = followed = 0
+    nodes = roots = tested = 0
     for k in range(count):
         p = scratch.found.listed[k]
         for j in range(upward.seed_start[p], upward.seed_start[p + 1]):
             half = upward.seeds[j] >> 1
             set_true(is_reached, half)
-            reached[found] = half
-            found += 1
+            reached[nodes] = half
+            nodes += 1
     k = 0
-    while k < found:
+    while k < nodes:
         at = np.uint64(reached[k]) << np.uint64(1)
         scratch.roots[roots] = records[at + np.uint64(ROOT)]
         roots += records[at + np.uint64(ROOT)] >= 0
@@ -49,25 +49,25 @@ def reach(upward, count, scratch):
                 half = records[j] >> 1
                 if not is_true(is_reached, half):
                     set_true(is_reached, half)
-                    reached[np.uint64(found)] = half
-                    found += 1
-        followed += np.int64(parents)
+                    reached[np.uint64(nodes)] = half
+                    nodes += 1
+        tested += np.int64(parents)
         k += 1
-    return roots, found, followed
+    return roots, nodes, tested
 
 
 @inline
-def room_needed(index, roots, count):
-    """Slots that an event may match at most: those at true roots, and all that are not in the diagram."""
-    needed = index.always.size + index.listed.size
+def count_candidates(index, roots, count):
+    """Return how many slots an event may match at most: those at true roots, and all that are not in the diagram."""
+    candidates = index.always.size + index.listed.size
     for k in range(count):
-        needed += index.slot_start[roots[k] + 1] - index.slot_start[roots[k]]
-    return needed
+        candidates += index.slot_start[roots[k] + 1] - index.slot_start[roots[k]]
+    return candidates
 
 
 @kernel
 def match_diagram(index, snapshot, scratch, events, out, event):
-    """Exact for all events."""
+    """Match exactly, for events of any kind. effort counts the candidates and the parents that were tested."""
     index, snapshot = unpack(index, BDDIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BDDScratch), borrow(events, Events), borrow(out, Matches)
     subscriptions, version, died = snapshot.subscriptions, snapshot.version, snapshot.subscriptions.died
@@ -75,10 +75,10 @@ def match_diagram(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         true = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
-        roots, found, followed = reach(index.upward, true, scratch)
-        forget_true(scratch.is_reached, scratch.reached, found)
-        needed = room_needed(index, scratch.roots, roots)
-        if needed > out.slot.size - written:
+        roots, nodes, tested = reach_nodes(index.upward, true, scratch)
+        forget_true(scratch.is_reached, scratch.reached, nodes)
+        candidates = count_candidates(index, scratch.roots, roots)
+        if candidates > out.slot.size - written:
             forget_true(truth, satisfied, true)
             return e
         for k in range(roots):
@@ -90,7 +90,7 @@ def match_diagram(index, snapshot, scratch, events, out, event):
             if code_accepts(slot, subscriptions, truth, scratch.registers):
                 written += died[slot] > version
         forget_true(truth, satisfied, true)
-        scratch.effort[0] += needed
-        scratch.effort[1] += followed
+        scratch.effort[0] += candidates
+        scratch.effort[1] += tested
         out.start[e + 1] = written
     return events.single_valued.size

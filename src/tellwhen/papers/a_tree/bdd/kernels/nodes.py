@@ -1,4 +1,4 @@
-"""Which node tests this predicate and goes on with these two? Each is made once: the unique table knows it."""
+"""Kernels of the unique table, which makes every node once, and the garbage collection."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.a_tree.bdd.arrays import COUNT, COUNT_MAX, FALSE, FIRST, RESULT, SECOND, TERMINALS
 
 OVER_BUDGET = -1
-"""In place of a node: there may be no more nodes, or steps."""
+"""Stands for a node that cannot be made within the limits on nodes or steps."""
 
 
 @inline
-def mixed(first, second, third):
-    """A hash of three numbers that are not negative."""
+def mix_hash(first, second, third):
+    """Return a hash of three numbers that are not negative."""
     h = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(29)) ^ np.uint64(second)) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(31)) ^ np.uint64(third)) * np.uint64(0x94D049BB133111EB)
@@ -21,10 +21,10 @@ def mixed(first, second, third):
 
 
 @inline
-def place_of(nodes, unique, predicate, low, high):
-    """Where the node is in the unique table, or the free place where it belongs."""
+def find_place(nodes, unique, predicate, low, high):
+    """Return the place of a node in the unique table, or the empty place where the node belongs."""
     mask = np.uint64(unique.size - 1)
-    at = mixed(predicate, low, high) & mask
+    at = mix_hash(predicate, low, high) & mask
     while True:
         n = unique[at]
         if n == FALSE or (nodes.predicate[n] == predicate and nodes.low[n] == low and nodes.high[n] == high):
@@ -33,11 +33,14 @@ def place_of(nodes, unique, predicate, low, high):
 
 
 @inline
-def node_of(nodes, tables, predicate, low, high):
-    """Find or append the node. One that would not decide anything is its child."""
+def make_node(nodes, tables, predicate, low, high):
+    """Return the node with this predicate and these children; append it if there is none.
+
+    Equal children need no node: the child is returned.
+    """
     if low == high:
         return low
-    at = place_of(nodes, tables.unique, predicate, low, high)
+    at = find_place(nodes, tables.unique, predicate, low, high)
     n = tables.unique[at]
     if n == FALSE:
         n = np.int32(tables.state[COUNT])
@@ -50,13 +53,13 @@ def node_of(nodes, tables, predicate, low, high):
 
 
 @inline
-def drop_from(nodes, tables, first):
-    """Forget the nodes from `first` on, which no other node has as a child.
+def drop_nodes(nodes, tables, first):
+    """Drop the nodes from `first` on, which no other node has as a child.
 
-    They leave the unique table in the opposite order of their coming, so that no search is cut short.
+    They leave the unique table in the reverse order of their arrival, so that no search is cut short.
     """
     for n in range(tables.state[COUNT] - 1, first - 1, -1):
-        tables.unique[place_of(nodes, tables.unique, nodes.predicate[n], nodes.low[n], nodes.high[n])] = FALSE
+        tables.unique[find_place(nodes, tables.unique, nodes.predicate[n], nodes.low[n], nodes.high[n])] = FALSE
     tables.state[COUNT] = first
     cache = tables.cache
     for k in range(cache.shape[0]):
@@ -66,16 +69,16 @@ def drop_from(nodes, tables, first):
 
 @kernel
 def fill_unique(nodes, unique, count):
-    """Enter the first `count` nodes into a table of zeros."""
+    """Enter the first `count` nodes into a unique table of zeros."""
     for n in range(TERMINALS, count):
-        unique[place_of(nodes, unique, nodes.predicate[n], nodes.low[n], nodes.high[n])] = n
+        unique[find_place(nodes, unique, nodes.predicate[n], nodes.low[n], nodes.high[n])] = n
 
 
 @kernel
-def collect(nodes, count, roots, number):
-    """Drop all nodes that no root leads to, and number the others anew, in the same order; returns how many are left.
+def collect_garbage(nodes, count, roots, number):
+    """Drop all nodes that no root leads to, renumber the others in the same order, and return how many are left.
 
-    `roots` gets the new numbers; what is negative stays. `number` is scratch with a zero for every node.
+    `roots` gets the new numbers; negative entries stay. `number` is scratch with a zero for every node.
     """
     for k in range(roots.size):
         if roots[k] >= 0:
@@ -83,16 +86,16 @@ def collect(nodes, count, roots, number):
     for n in range(count - 1, TERMINALS - 1, -1):  # parents before their children
         if number[n]:
             number[nodes.low[n]] = number[nodes.high[n]] = 1
-    kept = TERMINALS
+    left = TERMINALS
     for n in range(TERMINALS):
         number[n] = n
     for n in range(TERMINALS, count):
         if number[n]:
-            nodes.predicate[kept] = nodes.predicate[n]
-            nodes.low[kept], nodes.high[kept] = number[nodes.low[n]], number[nodes.high[n]]
-            number[n] = kept
-            kept += 1
+            nodes.predicate[left] = nodes.predicate[n]
+            nodes.low[left], nodes.high[left] = number[nodes.low[n]], number[nodes.high[n]]
+            number[n] = left
+            left += 1
     for k in range(roots.size):
         if roots[k] >= 0:
             roots[k] = number[roots[k]]
-    return kept
+    return left

@@ -1,4 +1,4 @@
-"""Which nodes stand above this one? The diagram from below, written as records."""
+"""Kernels that write the diagram from below, as a record of the parents of each node."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, TERM
 
 @inline
 def add_parent(records, at, parent, needs):
-    """Write the next parent of the node whose record begins at `at`."""
+    """Append a parent to the record that begins at `at`."""
     end = at + RECORD_HEADER + 2 * records[at + PARENTS]
     records[end], records[end + 1] = parent, needs
     records[at + PARENTS] += 1
 
 
 @kernel
-def write_records(nodes, root, place, next_seed, seeds, records):
-    """Write the records of all nodes to their places; root[n] is the number of the root that node n is, or -1.
+def write_records(nodes, root, offset, next_seed, seeds, records):
+    """Write the records of all nodes to their offsets, and the seeds of every predicate.
 
-    Children come before their parents, so the record of a child has begun. Where the next seed of each predicate goes
-    is in `next_seed`.
+    root[n] is the index of node n among the roots, or -1; next_seed[p] is where the next seed of predicate p goes.
+    Children come before their parents, so the record of a child has begun when a parent is added to it.
     """
     for n in range(TERMINALS, nodes.predicate.size):
-        p, low, high, at = nodes.predicate[n], nodes.low[n], nodes.high[n], place[n]
+        p, low, high, at = nodes.predicate[n], nodes.low[n], nodes.high[n], offset[n]
         records[at + ROOT], records[at + PARENTS] = root[n], 0
         if low >= TERMINALS:
-            add_parent(records, place[low], at, -1)
+            add_parent(records, offset[low], at, -1)
         if high >= TERMINALS:
-            add_parent(records, place[high], at, p)
+            add_parent(records, offset[high], at, p)
         elif high == TRUE:
             seeds[next_seed[p]] = at
             next_seed[p] += 1

@@ -17,7 +17,7 @@ def open_root(word, children, numbers):
 
 @inline
 def number_node(word, level, children, numbers):
-    """Number the next node of a tree.
+    """Assign a number to the next node of a tree.
 
     `level` is the deepest level that the node may be on, children[level] the number of children there, numbers[level]
     how many of them are numbered. Returns the node's level, and the deepest level of the node after it.

@@ -1,4 +1,4 @@
-"""Which node of the diagram is this expression? Its AND/OR tree is combined from the leaves up."""
+"""Kernels that build the node of an expression: its AND/OR tree is combined from the leaves up."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from tellwhen.engines.shared.kernels.tree import (
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.a_tree.bdd.arrays import COUNT, COUNT_MAX, FALSE, LISTED, STEPS, TRUE
-from tellwhen.papers.a_tree.bdd.kernels.combine import combine, tested_by
-from tellwhen.papers.a_tree.bdd.kernels.nodes import OVER_BUDGET, drop_from, node_of
+from tellwhen.papers.a_tree.bdd.kernels.combine import combine, read_predicate
+from tellwhen.papers.a_tree.bdd.kernels.nodes import OVER_BUDGET, drop_nodes, make_node
 
 STEPS_PER_NODE = 16
 """Steps of `combine` for each node that an expression may make."""
 
 
 @inline
-def order_parts(nodes, parts, count):
-    """Those that are tested last come first: what is combined with them then stands above, and is not walked again."""
+def sort_parts(nodes, parts, count):
+    """Sort parts by predicate, the lowest first.
+
+    The diagram tests the highest predicate first, so the parts that are combined later stand above the result so far,
+    and its nodes are not walked again.
+    """
     for k in range(1, count):
         part = parts[k]
-        tested = tested_by(nodes, part)
-        while k > 0 and tested_by(nodes, parts[k - 1]) > tested:
+        predicate = read_predicate(nodes, part)
+        while k > 0 and read_predicate(nodes, parts[k - 1]) > predicate:
             parts[k] = parts[k - 1]
             k -= 1
         parts[k] = part
@@ -38,31 +42,31 @@ def order_parts(nodes, parts, count):
 
 @inline
 def join_parts(is_and, count, nodes, tables, work):
-    """The AND, or the OR, of the first `count` parts; OVER_BUDGET if one is that."""
+    """Return the node of the AND, or the OR, of the first `count` parts; OVER_BUDGET if a part is over budget."""
     parts = work.parts
     for k in range(count):
         if parts[k] == OVER_BUDGET:
             return np.int32(OVER_BUDGET)
-    order_parts(nodes, parts, count)
-    found = np.int32(TRUE if is_and else FALSE)
+    sort_parts(nodes, parts, count)
+    result = np.int32(TRUE if is_and else FALSE)
     for k in range(count):
-        found = combine(is_and, parts[k], found, nodes, tables, work.frames)
-        if found == OVER_BUDGET:
+        result = combine(is_and, parts[k], result, nodes, tables, work.frames)
+        if result == OVER_BUDGET:
             break
-    return found
+    return result
 
 
 @inline
-def function_of_conjunction(code, start, end, nodes, tables, work):
-    """The node of an AND of predicates."""
+def build_conjunction(code, start, end, nodes, tables, work):
+    """Return the node of an AND of predicates."""
     for k in range(end - start):
-        work.parts[k] = node_of(nodes, tables, code[start + k], FALSE, TRUE)
+        work.parts[k] = make_node(nodes, tables, code[start + k], FALSE, TRUE)
     return join_parts(True, end - start, nodes, tables, work)
 
 
 @inline
-def function_of_program(code, start, end, nodes, tables, work):
-    """The node of a program. The trees of registers come before the tree that uses them."""
+def build_program(code, start, end, nodes, tables, work):
+    """Return the node of a program. The trees of registers come before the tree that reads them."""
     tree, function = work.tree, work.function
     registers, count = grow_tree(code, start, end, tree, work.register_roots)
     last = count
@@ -72,7 +76,7 @@ def function_of_program(code, start, end, nodes, tables, work):
         for n in range(last - 1, first - 1, -1):  # children before their parents
             kind, child = tree[n, KIND], tree[n, CHILD]
             if kind == LEAF:
-                function[n] = node_of(nodes, tables, child, FALSE, TRUE)
+                function[n] = make_node(nodes, tables, child, FALSE, TRUE)
             elif kind == REGISTER_LEAF:
                 function[n] = function[work.register_roots[child]]
             elif kind == UNREADABLE:
@@ -87,8 +91,8 @@ def function_of_program(code, start, end, nodes, tables, work):
 
 
 @kernel
-def add_functions(subscriptions, slots, roots, done, nodes, tables, work, nodes_max):
-    """Write the root of every slot from `done` on; returns the first that is left, because the nodes may not fit.
+def build_roots(subscriptions, slots, roots, done, nodes, tables, work, nodes_max):
+    """Write the root of every slot from `done` on; return the first slot left, because its nodes may not fit.
 
     An expression that makes more than `nodes_max` nodes is LISTED, and its nodes are dropped.
     """
@@ -103,10 +107,10 @@ def add_functions(subscriptions, slots, roots, done, nodes, tables, work, nodes_
         if kind[slot] == NEVER:
             roots[k] = FALSE
         elif kind[slot] == CONJUNCTION:
-            roots[k] = function_of_conjunction(code, start, end, nodes, tables, work)
+            roots[k] = build_conjunction(code, start, end, nodes, tables, work)
         else:
-            roots[k] = function_of_program(code, start, end, nodes, tables, work)
+            roots[k] = build_program(code, start, end, nodes, tables, work)
         if roots[k] == OVER_BUDGET:
-            drop_from(nodes, tables, before)
+            drop_nodes(nodes, tables, before)
             roots[k] = LISTED
     return slots.size
