@@ -37,12 +37,7 @@ class BDD(BulkEngine):
     supports = frozenset({"expressions"})
     options: ClassVar[Mapping[str, Option]] = {
         "nodes": Option(1_024, 16, 1 << 20, "nodes that an expression may make; one over budget runs as a program"),
-        "total": Option(
-            1 << 25,
-            1 << 10,
-            1 << 28,
-            "nodes of the diagram; expressions beyond run as programs",
-        ),
+        "total": Option(1 << 25, 1 << 10, 1 << 28, "nodes of the diagram; expressions beyond run as programs"),
     }
 
     index_kind = BDDIndex
