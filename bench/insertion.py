@@ -15,9 +15,9 @@ from rich.table import Table
 
 from bench.loading import stored
 from bench.measure import timed
-from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import ADJUSTED
-from tellwhen.engines.atree.layout import Switches, laid_out
+from tellwhen.engines.atree.layout import Switches, lay_out_index
 from tellwhen.engines.shared.selectivity import chances
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.workloads import ABEGen
@@ -35,10 +35,10 @@ def main() -> None:
 
 
 def _table(snapshot: Snapshot, slots: np.ndarray) -> Table:
-    grown, roots, seconds = _planted(snapshot, slots)
+    forest, roots, seconds = _planted(snapshot, slots)
     chance = chances(snapshot.predicates, None)
     switches = Switches(zero_suppression=True, on_demand=True, random_access=False, in_one_tree=False)
-    last = timed(lambda: laid_out(grown, snapshot, slots, roots, chance, switches))
+    last = timed(lambda: lay_out_index(forest, snapshot, slots, roots, chance, switches))
     first, second = sum(seconds[: TENTHS // 2]), sum(seconds[TENTHS // 2 :])
     table = Table("what", "seconds", title=f"{len(slots):,} expressions of ABE-Gen, CPU time of one core")
     for number, tenth in enumerate(seconds, start=1):
@@ -49,14 +49,14 @@ def _table(snapshot: Snapshot, slots: np.ndarray) -> Table:
     return table
 
 
-def _planted(snapshot: Snapshot, slots: np.ndarray) -> tuple[Grown, np.ndarray, list[float]]:
+def _planted(snapshot: Snapshot, slots: np.ndarray) -> tuple[ForestBuilder, np.ndarray, list[float]]:
     """The graph of these expressions, their nodes, and how long each tenth took."""
-    grown, roots, seconds = Grown(ADJUSTED, is_binary=False), [], []
+    forest, roots, seconds = ForestBuilder(ADJUSTED, is_binary=False), [], []
     for tenth in np.array_split(slots, TENTHS):
         begin = time.process_time()
-        roots.append(grown.add(snapshot, tenth))
+        roots.append(forest.add(snapshot, tenth))
         seconds.append(time.process_time() - begin)
-    return grown, np.concatenate(roots), seconds
+    return forest, np.concatenate(roots), seconds
 
 
 if __name__ == "__main__":

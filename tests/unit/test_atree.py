@@ -13,7 +13,7 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
 from tellwhen.engines import create
 from tellwhen.engines.atree.arrays import ATOMS, CHILD, EDGES, FIRST_CHILD, KIND, LEVEL, NEXT_CHILD, NODES, NONE, USES
-from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import ADJUSTED, ALWAYS, APART, EQUAL_PARTS, IMPOSSIBLE, REORGANIZED
 from tellwhen.engines.atree.verify import check_forest
 from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
@@ -29,7 +29,7 @@ class Garden:
 
     def __init__(self, *texts, sharing=ADJUSTED, binary=False):
         self.store = Store()
-        self.grown = Grown(sharing, binary)
+        self.builder = ForestBuilder(sharing, binary)
         self.slots = np.zeros(0, dtype=np.int32)
         self.roots = np.zeros(0, dtype=np.int32)
         for text in texts:
@@ -40,7 +40,7 @@ class Garden:
         first = len(self.store)
         self.store.append(self.store.compile([parse(text.replace("P", "p").replace("@", " = 1"))]))
         slots = np.arange(first, len(self.store), dtype=np.int32)
-        roots = self.grown.add(self.store.snapshot(), slots)
+        roots = self.builder.add(self.store.snapshot(), slots)
         self.slots, self.roots = np.concatenate([self.slots, slots]), np.concatenate([self.roots, roots])
         self.check()
         return int(roots[0])
@@ -48,15 +48,15 @@ class Garden:
     def remove(self, number):
         """Take away the expression that was added as number `number`."""
         at = int(np.flatnonzero(self.slots == number)[0])
-        self.grown.remove(self.roots[at : at + 1])
+        self.builder.remove(self.roots[at : at + 1])
         self.slots, self.roots = np.delete(self.slots, at), np.delete(self.roots, at)
         self.check()
 
     def check(self):
-        check_forest(self.grown, self.slots, self.roots, self.store.snapshot())
+        check_forest(self.builder, self.slots, self.roots, self.store.snapshot())
 
     def children(self, n):
-        forest, found = self.grown.forest, []
+        forest, found = self.builder.forest, []
         edge = int(forest.nodes[n, FIRST_CHILD])
         while edge != NONE:
             found.append(int(forest.edges[edge, CHILD]))
@@ -65,7 +65,7 @@ class Garden:
 
     def name(self, n):
         """A predicate as P3, and all else with its children: (P1|P2) or (P1&P2)."""
-        forest = self.grown.forest
+        forest = self.builder.forest
         if forest.nodes[n, KIND] == LEAF:
             domain = self.store.snapshot().predicates.domain[forest.nodes[n, ATOMS]]
             return self.store.attributes.domains[domain].attribute.upper()
@@ -73,12 +73,12 @@ class Garden:
         return "(" + ("&" if forest.nodes[n, KIND] == AND_NODE else "|").join(names) + ")"
 
     def level(self, n):
-        return int(self.grown.forest.nodes[n, LEVEL])
+        return int(self.builder.forest.nodes[n, LEVEL])
 
     @property
     def size(self):
         """Nodes and edges."""
-        return tuple(int(self.grown.forest.counters[column]) for column in (NODES, EDGES))
+        return tuple(int(self.builder.forest.counters[column]) for column in (NODES, EDGES))
 
 
 FIRST = "(P1@ OR P2@ OR P3@) AND P4@ AND (P5@ OR P6@)"
@@ -98,7 +98,7 @@ def test_figure_4_two_expressions_share_a_part():
 def test_the_same_expression_in_another_order_is_the_same_node():
     garden = Garden(FIRST, "P4@ AND (P3@ OR P2@ OR P1@) AND (P6@ OR P5@)")
     assert len(set(garden.roots.tolist())) == 1
-    assert garden.grown.forest.nodes[garden.roots[0], USES] == 2
+    assert garden.builder.forest.nodes[garden.roots[0], USES] == 2
 
 
 def test_section_4_2_2_an_expression_reuses_a_part_of_another():
@@ -177,10 +177,10 @@ def test_identity_is_structure_and_not_arithmetic():
 
 def test_equal_hashes_are_told_apart(monkeypatch):
     garden = Garden()
-    forest = garden.grown.forest
-    garden.grown._set(equal=np.full(1, NONE, dtype=np.int32), pair=np.full(1, NONE, dtype=np.int32))
+    forest = garden.builder.forest
+    garden.builder._set(equal=np.full(1, NONE, dtype=np.int32), pair=np.full(1, NONE, dtype=np.int32))
     assert len(forest.equal) > 1
-    monkeypatch.setattr(garden.grown, "_make_room", lambda more: None)
+    monkeypatch.setattr(garden.builder, "_make_room", lambda more: None)
     triples = [(i, j, k) for i in range(5) for j in range(i) for k in range(j)]
     texts = [f" {operator} ".join(f"P{i}@" for i in triple) for triple in triples for operator in ("AND", "OR")]
     assert len({garden.add(text) for text in texts}) == len(texts)
@@ -289,28 +289,28 @@ def test_the_order_of_insertion_changes_no_answer_and_hardly_the_size():
 def test_insert_all_and_delete_all_in_any_order_leaves_nothing():
     store, slots = loading.stored(ABEGen(total=400), 400)
     for sharing, binary in ((ADJUSTED, False), (REORGANIZED, False), (APART, False), (EQUAL_PARTS, True)):
-        grown = Grown(sharing, binary)
-        roots = grown.add(store.snapshot(), slots)
-        check_forest(grown, slots, roots, store.snapshot())
+        builder = ForestBuilder(sharing, binary)
+        roots = builder.add(store.snapshot(), slots)
+        check_forest(builder, slots, roots, store.snapshot())
         order = list(range(len(slots)))
         random.Random(sharing).shuffle(order)
         for first in range(0, len(order), 80):
-            grown.remove(roots[order[first : first + 80]])
+            builder.remove(roots[order[first : first + 80]])
             left = order[first + 80 :]
-            check_forest(grown, slots[left], roots[left], store.snapshot())
-        assert grown.forest.counters[NODES] == grown.forest.counters[EDGES] == 0
+            check_forest(builder, slots[left], roots[left], store.snapshot())
+        assert builder.forest.counters[NODES] == builder.forest.counters[EDGES] == 0
 
 
 def test_subscriptions_come_and_go_without_building_again():
     store, slots = loading.stored(ABEGen(total=1_000), 1_000)
     engine = create("atree", store)
     engine.insert(slots[:600])
-    grown = engine._grown
+    builder = engine._forest
     engine.insert(slots[600:])
     store.remove(slots[:300])
     engine.delete(slots[:300])
     engine.verify()
-    assert engine._grown is grown
+    assert engine._forest is builder
     assert len(engine) == 700
 
 

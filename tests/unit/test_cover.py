@@ -1,6 +1,7 @@
 """The engine `cover`: trees, terms, covers, buckets, guards and chunks, and all of it against `scan`."""
 
 import random
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,11 +13,14 @@ from support import first_seeds
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
+from tellwhen.engines.cover import engine as cover_engine
 from tellwhen.engines.cover import reader
 from tellwhen.engines.cover.arrays import ALTERNATIVES, CHUNK_HEADER, COLUMNS, GAP_FLAG, REST_END
 from tellwhen.engines.cover.buckets import build_buckets
+from tellwhen.engines.cover.build import build_index
+from tellwhen.engines.cover.build_arrays import PredicateFacts
 from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
-from tellwhen.engines.cover.terms import choose_covers, drop_clauses, find_requirements, sort_parts, split_terms
+from tellwhen.engines.cover.terms import choose_covers, find_requirements, sort_parts, split_terms
 from tellwhen.engines.shared.spaces import spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.language.parser import parse
@@ -118,18 +122,18 @@ def test_the_gaps_between_integers_and_strings_are_in_no_bucket():
     found, known, _ = buckets_of(62, *(f"x = {v}" for v in range(48)))
     assert known.total == 97
     assert found.bucket.tolist()[1:5] == [2, GAP_FLAG + 3, 3, GAP_FLAG + 4]
-    assert found.many[0] <= 62
+    assert found.counts[0] <= 62
     found, known, _ = buckets_of(62, *(f"x = 'w{v}'" for v in range(50)))
     assert known.total == 101
     assert found.bucket.tolist()[:4] == [GAP_FLAG + 1, 1, GAP_FLAG + 2, 2]
-    assert found.many[0] == 51
+    assert found.counts[0] == 51
     assert found.bucket[-1] == GAP_FLAG + 50
 
 
 def test_many_values_share_buckets():
     found, known, _ = buckets_of(62, *(f"x < {v}.5" for v in range(500)))
     assert known.total == 501
-    assert found.many[0] == 62
+    assert found.counts[0] == 62
     assert np.bincount(found.bucket).min() >= 8
 
 
@@ -148,11 +152,13 @@ def test_what_is_asked_is_whole_only_if_it_is_all_and_exact():
     ranges = read_ranges(whole.literals, known)
     is_exact = np.ones(len(every), dtype=bool)
     is_exact[[p for p in every if whole.literals.low[whole.literals.start[p]] == 198]] = False  # b = 99
-    found, is_whole = find_requirements(whole, ranges, is_exact, 6)
+    facts = PredicateFacts(ranges, np.zeros(len(every)), is_exact, np.zeros(len(every), dtype=np.uint64), is_exact)
+    requirements = find_requirements(whole, facts, 6)
+    found, is_whole = requirements.all, requirements.is_whole
     # Two on one attribute need the program; so does a clause of more than predicates, or that buckets do not tell.
     assert is_whole.tolist() == [True, True, False, False, True, False, False]
     assert np.diff(found.start).tolist() == [2, 3, 1, 0, 5, 1, 1]
-    assert np.diff(drop_clauses(found, 6).start).tolist() == [2, 1, 1, 0, 0, 1, 1]
+    assert np.diff(requirements.plain.start).tolist() == [2, 1, 1, 0, 0, 1, 1]
     assert sorted(found.column[found.start[4] : found.start[5]].tolist()) == [6, 6, 14, 14, 16]
 
 
@@ -172,7 +178,7 @@ def random_clauses(rng):
 @pytest.mark.parametrize("seed", range(3))
 def test_clauses_in_chunks_say_what_scan_says(together, seed, monkeypatch):
     """Direct and negated ones in one column, and events with one value, several, intervals, or none."""
-    monkeypatch.setattr("tellwhen.engines.cover.layout.TOGETHER_MIN", together)
+    monkeypatch.setattr(cover_engine, "build_index", partial(build_index, shared_chunk_min=together))
     rng = random.Random(seed)
     rules = {i: random_clauses(rng) for i in range(900)}
     cover, scan = tw.Index("cover").add_many(rules), tw.Index("scan").add_many(rules)

@@ -26,7 +26,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.csr import gather
-from tellwhen.engines.cover.arrays import Lists
+from tellwhen.engines.cover.build_arrays import PredicateLists
 from tellwhen.engines.cover.ranges import estimate_mass
 from tellwhen.engines.cover.terms import choose_covers
 from tellwhen.engines.shared.spaces import spaces
@@ -101,7 +101,7 @@ class Found(NamedTuple):
 
     stage: I64
     point: I64
-    covers: Lists  # empty for those that any event may satisfy, or none
+    covers: PredicateLists  # empty for those that any event may satisfy, or none
 
 
 class Stages(NamedTuple):
@@ -136,7 +136,7 @@ class Stages(NamedTuple):
         literals = extract.literals
         covers, _ = choose_covers(extract, self.prices(literals))
         predicate = covers.predicate[: covers.start[-1]]
-        some, domain, low, high, is_one = _stretches(Lists(covers.start, predicate), literals)
+        some, domain, low, high, is_one = _stretches(PredicateLists(covers.start, predicate), literals)
         at = self._taking(domain, low, high)
         stage = np.full(len(extract.kind), EVERYWHERE)
         point = np.zeros(len(stage), dtype=np.int64)
@@ -146,7 +146,7 @@ class Stages(NamedTuple):
         point[some] = low
         never = extract.kind == NEVER
         stage[never], point[never] = 0, LOWEST
-        return Found(stage, point, Lists(covers.start, predicate))
+        return Found(stage, point, PredicateLists(covers.start, predicate))
 
     def domains(self, stage: I64) -> I64:
         """The domain of each stage; -1 for EVERYWHERE."""
@@ -172,7 +172,7 @@ def _hulls(literals: Predicates) -> tuple[I64, I64]:
     return literals.low[literals.start[:-1]], literals.high[literals.start[1:] - 1]
 
 
-def _stretches(lists: Lists, literals: Predicates) -> tuple[I64, I32, I64, I64, NDArray[np.bool_]]:
+def _stretches(lists: PredicateLists, literals: Predicates) -> tuple[I64, I32, I64, I64, NDArray[np.bool_]]:
     """Of every list that is not empty: its number, the domain of its first predicate, the first and the last point of
     all on that domain, and whether all are on it."""
     start, predicate = lists
@@ -256,7 +256,7 @@ def _candidates(sample: Extract, shares: Shares) -> Iterator[tuple[I64, F64]]:
     slots, domains, stretches = [np.repeat(which, np.diff(start))], [literals.domain[predicate]], [hull[predicate]]
     if (sample.kind == PROGRAM).any():
         for lists in choose_covers(sample, hull):
-            found = Lists(lists.start, lists.predicate[: lists.start[-1]])
+            found = PredicateLists(lists.start, lists.predicate[: lists.start[-1]])
             some, domain, low, high, is_one = _stretches(found, literals)
             mine = is_one & ~is_conjunction[some]
             slots.append(some[mine])

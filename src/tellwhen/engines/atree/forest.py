@@ -1,4 +1,4 @@
-"""A forest that grows and shrinks, expression by expression."""
+"""The forest while it grows and shrinks, expression by expression."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tellwhen.engines.shared.kernels import tree
 from tellwhen.kernels.arrays import I32, Snapshot
 
 ROOM_MIN = 1_024
-"""Nodes, edges and atoms that a new forest has room for."""
+"""A new forest has room for 1,024 nodes, edges and atoms."""
 
 WASTE_MIN = 4_096
-"""The atoms of removed nodes stay where they are until there are more than 4,096 of them and they are over half."""
+"""Compact a forest once more than 4,096 of its atoms, and more than half, belong to removed nodes."""
 
 
-class Grown:
-    """A forest and how its expressions share nodes."""
+class ForestBuilder:
+    """Adds expressions to a forest and removes them; `sharing` says which nodes expressions share."""
 
     def __init__(self, sharing: int, is_binary: bool) -> None:
         self.sharing, self.is_binary = sharing, is_binary
@@ -53,12 +53,12 @@ class Grown:
         self.packed = Packed(self.forest)
 
     def add(self, snapshot: Snapshot, slots: I32) -> I32:
-        """The nodes of these subscriptions, each used once more."""
+        """Add the expressions of some slots; return their nodes, or ALWAYS or IMPOSSIBLE."""
         subscriptions = snapshot.subscriptions
-        self._set(leaf=_extended(self.forest.leaf, len(snapshot.predicates.domain), NONE))
+        self._set(leaf=_extend(self.forest.leaf, len(snapshot.predicates.domain), NONE))
         lengths = subscriptions.start[slots + 1] - subscriptions.start[slots]
         longest = int(lengths.max(initial=0))
-        growth = Packed(_growth(longest))
+        growth = Packed(_make_growth(longest))
         packed = Packed(subscriptions)
         roots = np.empty(len(slots), dtype=np.int32)
         done = 0
@@ -78,14 +78,14 @@ class Grown:
                 return roots
 
     def remove(self, roots: I32) -> None:
-        """One use less of each of these nodes."""
+        """Remove one use of each of these nodes."""
         while not uproot(self.packed.addresses, roots):
-            self._set(edges=_extended(self.forest.edges, 2 * len(self.forest.edges)))
+            self._set(edges=_extend(self.forest.edges, 2 * len(self.forest.edges)))
             roots = roots[:0]
 
     @property
     def is_wasteful(self) -> bool:
-        """Are most atoms those of nodes that are gone?"""
+        """Whether most atoms belong to removed nodes."""
         waste = int(self.forest.counters[WASTE])
         return waste > max(WASTE_MIN, int(self.forest.counters[ATOM_END]) // 2)
 
@@ -94,22 +94,22 @@ class Grown:
         self.packed = Packed(self.forest)
 
     def _make_room(self, more: int) -> None:
-        """Make room for `more` nodes, edges and atoms; what is too small at least doubles."""
+        """Make room for `more` nodes, edges and atoms; an array that is too small at least doubles."""
         forest, counters = self.forest, self.forest.counters
-        nodes = _room(len(forest.nodes), int(counters[NODE_END]) + more)
+        nodes = _grow_length(len(forest.nodes), int(counters[NODE_END]) + more)
         if nodes > len(forest.nodes):
             self._set(
-                nodes=_extended(forest.nodes, nodes),
-                dead=_extended(forest.dead, nodes),
-                waiting=_extended(forest.waiting, nodes, 0),
-                queue=_extended(forest.queue, nodes),
+                nodes=_extend(forest.nodes, nodes),
+                dead=_extend(forest.dead, nodes),
+                waiting=_extend(forest.waiting, nodes, 0),
+                queue=_extend(forest.queue, nodes),
             )
-        edges = _room(len(forest.edges), int(counters[EDGE_END]) + more)
+        edges = _grow_length(len(forest.edges), int(counters[EDGE_END]) + more)
         if edges > len(forest.edges):
-            self._set(edges=_extended(forest.edges, edges))
-        atoms = _room(len(forest.atoms), int(counters[ATOM_END]) + more)
+            self._set(edges=_extend(forest.edges, edges))
+        atoms = _grow_length(len(forest.atoms), int(counters[ATOM_END]) + more)
         if atoms > len(forest.atoms):
-            self._set(atoms=_extended(forest.atoms, atoms))
+            self._set(atoms=_extend(forest.atoms, atoms))
         if len(self.forest.equal) < nodes:
             heads = 1 << (nodes - 1).bit_length()
             self._set(equal=np.full(heads, NONE, dtype=np.int32), pair=np.full(heads, NONE, dtype=np.int32))
@@ -117,12 +117,12 @@ class Grown:
                 chain_all(self.packed.addresses)
 
 
-def _room(now: int, needed: int) -> int:
+def _grow_length(now: int, needed: int) -> int:
     return now if needed <= now else max(needed, 2 * now)
 
 
-def _extended(array: np.ndarray, length: int, fill: int | None = None) -> np.ndarray:
-    """A copy with room for more; the new part is filled, or may hold anything."""
+def _extend(array: np.ndarray, length: int, fill: int | None = None) -> np.ndarray:
+    """Return a longer copy; the new part is filled with `fill`, or uninitialised."""
     grown = np.empty((max(length, len(array)), *array.shape[1:]), dtype=array.dtype)
     grown[: len(array)] = array
     if fill is not None:
@@ -130,8 +130,8 @@ def _extended(array: np.ndarray, length: int, fill: int | None = None) -> np.nda
     return grown
 
 
-def _growth(longest: int) -> Growth:
-    """Working arrays for expressions of at most `longest` words of code."""
+def _make_growth(longest: int) -> Growth:
+    """Make the working arrays for expressions of at most `longest` words of code."""
     most = 2 * longest + 2
     return Growth(
         tree=np.empty((most, tree.NODE_COLUMNS), dtype=np.int32),

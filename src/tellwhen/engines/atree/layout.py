@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.engines.atree.arrays import (
     ATOMS,
@@ -19,13 +18,15 @@ from tellwhen.engines.atree.arrays import (
     SLOTS,
     ATreeIndex,
 )
-from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.build_arrays import Flags, Found, InnerNodes, Propagation, Reach, Records
+from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.layout import (
     COST_RATIO,
     OFTEN,
     choose_access,
-    find_asked,
-    find_chances,
+    compute_chances,
+    count_links,
+    find_reached_nodes,
     sort_others,
     write_links,
     write_slots,
@@ -33,9 +34,7 @@ from tellwhen.engines.atree.kernels.layout import (
 from tellwhen.engines.atree.kernels.plant import ALWAYS
 from tellwhen.engines.shared.kernels.tree import LEAF, OR_NODE
 from tellwhen.engines.shared.stabbing import build_for
-from tellwhen.kernels.arrays import F64, I32, I64, U64, Snapshot
-
-Flags = NDArray[np.bool_]
+from tellwhen.kernels.arrays import F64, I32, I64, U64, I32Matrix, Snapshot
 
 
 class Switches(NamedTuple):
@@ -47,92 +46,98 @@ class Switches(NamedTuple):
     in_one_tree: bool
 
 
-class _Inner(NamedTuple):
-    """The inner nodes, level by level."""
-
-    order: I32  # nodes of the forest
-    number: I32  # by node of the forest: its number among them
-    chance: F64
-    access: I32  # by AND: the child that leads to it
-
-
-def laid_out(grown: Grown, snapshot: Snapshot, slots: I32, roots: I32, chances: F64, switches: Switches) -> ATreeIndex:
-    """The index of a forest: roots[k] is the node of slots[k], chances[p] how probable predicate p is."""
-    nodes = grown.forest.nodes[: grown.forest.counters[NODE_END]]
+def lay_out_index(
+    forest: ForestBuilder, snapshot: Snapshot, slots: I32, roots: I32, chances: F64, switches: Switches
+) -> ATreeIndex:
+    """Lay out the index of a forest: roots[k] is the node of slots[k], chances[p] the probability of predicate p."""
+    nodes = forest.forest.nodes[: forest.forest.counters[NODE_END]]
     kind, predicates = nodes[:, KIND], len(snapshot.predicates.domain)
-    inner = _inner(grown, nodes, chances, switches)
+    inner = _number_inner_nodes(forest, nodes, chances, switches)
     is_node = roots >= 0
     source = np.where(kind == LEAF, nodes[:, ATOMS], predicates + inner.number)[roots[is_node]]
-    is_found, is_stabbed = _found(grown, inner, source, chances, switches)
-    leaves = nodes[kind == LEAF, ATOMS]
+    found = _find_reached(forest, inner, source, chances, switches)
+    records = _write_records(forest, inner, source, slots[is_node], chances, found, switches)
     is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
-
-    sizes = np.zeros((predicates + len(inner.order), RECORD), dtype=np.int64)
-    sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
-    record_start, words = np.zeros(len(sizes) + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    given = grown.packed.addresses, inner.order, inner.number, inner.access, (is_found, is_stabbed), chances
-    modes = switches.on_demand, not switches.zero_suppression
-    write_links(*given, *modes, sizes, record_start, words)
-    np.cumsum(RECORD + sizes[:, OTHERS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS], out=record_start[1:])
-    words = np.zeros(record_start[-1], dtype=np.int32)
-    write_links(*given, *modes, sizes, record_start, words)
-    write_slots(source, slots[is_node], sizes, record_start, words)
     is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
-    sort_others(record_start, words, is_or, chances, inner.chance, is_read)
+    sort_others(records, is_or, chances, inner.chance, is_read)
 
+    leaves = nodes[kind == LEAF, ATOMS]
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
     if not switches.zero_suppression:
-        by_domain_start, by_domain = _grouped(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
-    levels = nodes[inner.order, LEVEL]
+        by_domain_start, by_domain = _group(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
+    levels, sizes = nodes[inner.order, LEVEL], records.sizes[:predicates]
     return ATreeIndex(
-        build_for(snapshot.predicates, snapshot.domains, leaves[is_stabbed[leaves]], switches.in_one_tree),
-        record_start,
-        words,
+        build_for(snapshot.predicates, snapshot.domains, leaves[found.is_stabbed[leaves]], switches.in_one_tree),
+        records.start,
+        records.words,
         slots[roots == ALWAYS],
         np.searchsorted(levels, np.arange(2, levels.max(initial=1) + 2)),
         is_or,
-        _bits(sizes[:predicates, SLOTS] + sizes[:predicates, LINKS] > 0),
+        _pack_bits(sizes[:, SLOTS] + sizes[:, LINKS] > 0),
         is_read,
         by_domain_start,
         by_domain,
     )
 
 
-def _inner(grown: Grown, nodes: np.ndarray, leaf_chance: F64, switches: Switches) -> _Inner:
+def _number_inner_nodes(forest: ForestBuilder, nodes: I32Matrix, leaf_chance: F64, switches: Switches) -> InnerNodes:
     inner = np.flatnonzero((nodes[:, KIND] >= 0) & (nodes[:, KIND] != LEAF))
     order = inner[np.argsort(nodes[inner, LEVEL], kind="stable")].astype(np.int32)
     number = np.zeros(len(nodes), dtype=np.int32)
     number[order] = np.arange(len(order))
-    chance, access = np.empty(len(order)), np.empty(len(order), dtype=np.int32)
+    numbered = InnerNodes(order, number, np.empty(len(order)), np.empty(len(order), dtype=np.int32))
     draw = np.random.default_rng(0).random(len(order) if switches.random_access else 0)
-    find_chances(grown.packed.addresses, order, number, leaf_chance, chance)
-    choose_access(grown.packed.addresses, order, number, leaf_chance, chance, draw, access)
-    return _Inner(order, number, chance, access)
+    compute_chances(forest.packed.addresses, numbered, leaf_chance)
+    choose_access(forest.packed.addresses, numbered, leaf_chance, draw)
+    return numbered
 
 
-def _found(grown: Grown, inner: _Inner, source: I64, leaf_chance: F64, switches: Switches) -> tuple[Flags, Flags]:
-    """By inner node: is it found, or only asked? By predicate: is it found by stabbing, or only tested?"""
-    order, number, chance, access = inner
-    is_found, leaf_found = np.zeros(len(order), dtype=np.bool_), np.zeros(len(leaf_chance), dtype=np.bool_)
+def _find_reached(forest: ForestBuilder, inner: InnerNodes, source: I64, leaf_chance: F64, switches: Switches) -> Found:
+    """Decide which nodes are found by links and by stabbing, and which are only asked."""
+    nodes, predicates = len(inner.order), len(leaf_chance)
     if not (switches.zero_suppression and switches.on_demand):
-        return ~is_found, ~leaf_found
-    is_found[source[source >= len(leaf_found)] - len(leaf_found)] = True
-    leaf_found[source[source < len(leaf_found)]] = True
-    asks, leaf_asks = np.zeros(len(order)), np.zeros(len(leaf_found))
-    given = grown.packed.addresses, order, number, leaf_chance, chance, access
-    find_asked(*given, is_found, leaf_found, asks, leaf_asks)
-    return is_found, leaf_found | (leaf_chance <= np.maximum(OFTEN, COST_RATIO * leaf_asks))
+        return Found(np.ones(nodes, dtype=np.bool_), np.ones(predicates, dtype=np.bool_))
+    reach = Reach(
+        np.zeros(nodes, dtype=np.bool_), np.zeros(predicates, dtype=np.bool_), np.zeros(nodes), np.zeros(predicates)
+    )
+    reach.is_found[source[source >= predicates] - predicates] = True
+    reach.is_leaf_found[source[source < predicates]] = True
+    find_reached_nodes(forest.packed.addresses, inner, leaf_chance, reach)
+    is_rare = leaf_chance <= np.maximum(OFTEN, COST_RATIO * reach.leaf_asks)
+    return Found(reach.is_found, reach.is_leaf_found | is_rare)
 
 
-def _bits(flags: Flags) -> U64:
-    """A bit for each."""
+def _write_records(
+    forest: ForestBuilder,
+    inner: InnerNodes,
+    source: I64,
+    slots: I32,
+    leaf_chance: F64,
+    found: Found,
+    switches: Switches,
+) -> Records:
+    """Write the records of all predicates and inner nodes; slots[k] belongs to record source[k]."""
+    propagation = Propagation(switches.on_demand, not switches.zero_suppression)
+    sizes = np.zeros((len(leaf_chance) + len(inner.order), RECORD), dtype=np.int64)
+    sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
+    count_links(forest.packed.addresses, inner, leaf_chance, found, propagation, sizes)
+    lengths = RECORD + sizes[:, OTHERS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS]
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    records = Records(sizes, start, np.zeros(start[-1], dtype=np.int32))
+    write_links(forest.packed.addresses, inner, leaf_chance, found, propagation, records)
+    write_slots(source, slots, records)
+    return records
+
+
+def _pack_bits(flags: Flags) -> U64:
+    """Pack the flags into bits of 64-bit words."""
     padded = np.zeros(64 * (len(flags) // 64 + 1), dtype=np.bool_)
     padded[: len(flags)] = flags
     return np.packbits(padded, bitorder="little").view(np.uint64)
 
 
-def _grouped(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:
-    """The values of every owner, as lists."""
+def _group(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:
+    """Return the values of every owner, as lists."""
     start = np.zeros(owners + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=owners), out=start[1:])
     return start, value[np.argsort(owner, kind="stable")]

@@ -1,4 +1,4 @@
-"""Matching with an index of `atree`."""
+"""Readers of an index of `atree`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tellwhen.engines.shared.calls import Call, CallReader, Packed, sizes_of
 from tellwhen.engines.shared.stabbing import satisfied_sizes
 
 
-def reader(
+def make_reader(
     packed: Packed, snapshot: Packed, counted: Counted | None = None, is_three_valued: bool = False
 ) -> CallReader:
-    """A reader of an index; of one that propagates false results too, if it is three-valued."""
+    """Return a reader of an index. An index that propagates false results too is three-valued."""
     index: ATreeIndex = packed.arrays
     inner, levels = len(index.is_or), len(index.level_start)
     sizes = sizes_of(

@@ -1,4 +1,4 @@
-"""Is a forest, and what was laid out of it, as it has to be?"""
+"""Check the invariants of a forest, and of the index that is laid out from it."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from tellwhen.engines.atree.arrays import (
     ATreeIndex,
     Forest,
 )
-from tellwhen.engines.atree.forest import Grown
+from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS
 from tellwhen.engines.shared.kernels.tree import LEAF
 from tellwhen.kernels.arrays import I32, NEVER, Snapshot
 from tellwhen.kernels.truth import is_true
 
 
-def check_forest(grown: Grown, slots: I32, roots: I32, snapshot: Snapshot) -> None:
-    """Raises AssertionError if it is not."""
-    forest = grown.forest
+def check_forest(builder: ForestBuilder, slots: I32, roots: I32, snapshot: Snapshot) -> None:
+    """Raise AssertionError if a node, an edge or a level of the forest is wrong."""
+    forest = builder.forest
     nodes = forest.nodes[: forest.counters[NODE_END]]
     alive = np.flatnonzero(nodes[:, KIND] != FREE).tolist()
     assert len(alive) == forest.counters[NODES], "nodes are miscounted"
@@ -75,7 +75,7 @@ def check_forest(grown: Grown, slots: I32, roots: I32, snapshot: Snapshot) -> No
         assert nodes[n, LEVEL] == 1 + max(nodes[child, LEVEL] for child in children), f"node {n} has the wrong level"
         assert len(atoms[n]) >= 2
         assert atoms[n] == sorted(set(atoms[n]))
-        if grown.sharing >= EQUAL_PARTS:
+        if builder.sharing >= EQUAL_PARTS:
             identity = (int(nodes[n, KIND]), *atoms[n])
             assert identity not in seen, "two nodes are equal"
             seen.add(identity)
@@ -112,7 +112,7 @@ def _parents(forest: Forest, n: int) -> list[int]:
 
 
 def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
-    """Raises AssertionError if a slot is not in it once, or a node could be looked at before what it depends on."""
+    """Raise AssertionError if a slot is missing or repeated, or a node could be evaluated before its children."""
     inner = len(index.is_or)
     predicates = len(index.record_start) - 1 - inner
     indexed = index.always.tolist()

@@ -12,8 +12,8 @@ import numpy as np
 
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.atree.arrays import ATreeIndex
-from tellwhen.engines.atree.build import build as build_graph
-from tellwhen.engines.atree.reader import reader as graph_reader
+from tellwhen.engines.atree.build import build_index as build_graph
+from tellwhen.engines.atree.reader import make_reader as make_graph_reader
 from tellwhen.engines.base import Reader
 from tellwhen.engines.cover.build import build_index as build_cover
 from tellwhen.engines.cover.reader import make_readers
@@ -57,7 +57,7 @@ class IndexTimer:
         return build_graph(self._snapshot.arrays, slots, self._marginals)
 
     def _make_graph_reader(self, graph: ATreeIndex) -> Reader:
-        return graph_reader(Packed(graph), self._snapshot)
+        return make_graph_reader(Packed(graph), self._snapshot)
 
     def _compute_speedup(self, one: Reader, other: Reader) -> float:
         """How many times as fast the other one is."""

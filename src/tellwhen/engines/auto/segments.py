@@ -17,7 +17,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.containers.named import flatten, part, unflatten
 from tellwhen.engines.atree.arrays import ATreeIndex
-from tellwhen.engines.atree.reader import reader
+from tellwhen.engines.atree.reader import make_reader
 from tellwhen.engines.base import Counted, Reader
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.build import build_index
@@ -117,7 +117,7 @@ def make_segment_readers(segments: Sequence[Segment], snapshot: Packed, counted:
     """A reader of each, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
     of_covers = iter(make_readers(covers, snapshot, counted) if covers else [])
-    return [reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]
+    return [make_reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]
 
 
 def count_groups_to_merge(sizes: list[int], fresh: int) -> int:

@@ -12,7 +12,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.live_slots import alive
 from tellwhen.containers.batches import Marginals, between
 from tellwhen.containers.memory import give_back
-from tellwhen.engines.atree.build import build as build_graph
+from tellwhen.engines.atree.build import build_index as build_graph
 from tellwhen.engines.auto.bands import cut_bands
 from tellwhen.engines.auto.guessed_events import guess_events
 from tellwhen.engines.auto.index_choice import TIMED_EVENTS, IndexTimer

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix, keeps
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I64Matrix, keeps
 
 RANGE, LIST, REGISTER, ASSIGN = range(4)
 """Kinds of instruction: test a range of spaces, test a list of ranges, test a register, set a register."""
@@ -157,51 +154,3 @@ class BatchScratch(NamedTuple):
     def effort(self) -> I64:
         """What was done for the events."""
         return self.cover.effort
-
-
-# while building
-
-
-class Ranges(NamedTuple):
-    """The predicates in terms of spaces. A negated one is true if its domain is there, and no range is touched."""
-
-    domain: I32
-    negated: U8
-    start: I64  # |0|1|3|     ranges of p are start[p]:start[p+1]
-    first: I32  # ascending
-    last: I32
-
-
-class Lists(NamedTuple):
-    """A list of predicates for every term."""
-
-    start: I64
-    predicate: I32
-
-
-class CutScratch(NamedTuple):
-    """Working arrays of `cut_chunks`; the first three are zero for every column."""
-
-    counts: I64
-    weight: F64
-    chosen: NDArray[np.bool_]
-    touched: I32
-    left: I32
-
-
-class TermColumns(NamedTuple):
-    """By term: the predicates that it asks for, with their columns (`kernels/requirements.py`)."""
-
-    start: I64
-    column: I32
-    predicate: I32
-
-
-class Cut(NamedTuple):
-    """Chunks before they have bitmaps."""
-
-    order: I32  # the terms of all postings
-    chunks: I64Matrix  # [chunks, CUT_WORDS] (`kernels/chunks.py`)
-    columns: I32  # of all chunks
-    span: int  # of the columns of a group
-    buckets: I32  # by domain: how many it has

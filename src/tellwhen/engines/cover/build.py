@@ -7,26 +7,27 @@ from collections.abc import Iterable
 import numpy as np
 
 from tellwhen.compile.dictionary import Moved
-from tellwhen.compile.extract import extract as extracted
+from tellwhen.compile.extract import extract
 from tellwhen.containers.batches import Marginals
-from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MIN, CoverIndex, Postings
-from tellwhen.engines.cover.buckets import build_buckets
+from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MIN, Chunks, CoverIndex, Postings
+from tellwhen.engines.cover.buckets import Buckets, build_buckets
+from tellwhen.engines.cover.build_arrays import ChunkLayout, PredicateFacts, PredicateLists, SpaceMass, TermColumns
 from tellwhen.engines.cover.kernels.bitmaps import write_masks
 from tellwhen.engines.cover.kernels.guards import write_guards
 from tellwhen.engines.cover.kernels.places import price_predicates
-from tellwhen.engines.cover.layout import Requirements, lay_out_chunks, move_clause_terms, write_all_programs
-from tellwhen.engines.cover.places import build_access, find_implied, place_terms, regroup_terms
+from tellwhen.engines.cover.layout import SHARED_CHUNK_MIN, lay_out_chunks, move_clause_terms, write_all_programs
+from tellwhen.engines.cover.places import build_access, place_terms, regroup_terms
 from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
 from tellwhen.engines.cover.terms import (
     choose_covers,
-    drop_clauses,
+    drop_implied,
     drop_settled_tests,
     find_requirements,
     sort_parts,
     split_terms,
 )
-from tellwhen.engines.shared.spaces import spaces
-from tellwhen.kernels.arrays import I32, Snapshot
+from tellwhen.engines.shared.spaces import Spaces, spaces
+from tellwhen.kernels.arrays import I32, U64, Predicates, Snapshot
 
 
 def build_index(
@@ -35,53 +36,67 @@ def build_index(
     marginals: Marginals | None,
     chunk_min: int = CHUNK_MIN,
     buckets_max: int = BUCKETS_MAX,
+    shared_chunk_min: int = SHARED_CHUNK_MIN,
 ) -> CoverIndex:
-    """The index of these slots."""
+    """Build the index of some slots, for events with these marginals if they are known."""
     domains = snapshot.domains
-    owner, extract = split_terms(extracted(snapshot, slots))
-    predicates = extract.literals
-    every = np.arange(len(predicates.domain), dtype=np.int32)
-    known = spaces(predicates, every, domains)
-    ranges = read_ranges(predicates, known)
-    mass = estimate_mass(known, extract, marginals)
-    prices, is_apart = np.empty(len(every)), np.empty(len(every), dtype=np.bool_)
-    price_predicates(ranges, known.cut_start, mass, prices, is_apart)
-    covers, guards = choose_covers(extract, prices)
-    extract = sort_parts(extract, prices, covers, guards)
-    keys, terms = place_terms(covers, ranges, is_apart, known.cut_start, extract.kind)
-    known_true = find_implied(covers, ranges, is_apart)
-    buckets = build_buckets(known, mass, buckets_max)
-    masks, is_exact = np.empty(len(every), dtype=np.uint64), np.empty(len(every), dtype=np.bool_)
-    write_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
-    span = 2 * domains
-    found, is_whole = find_requirements(extract, ranges, is_exact, span)
-    conjunct = drop_clauses(found, span)
-    wanted = Requirements(found, conjunct, is_whole, masks, span)
-    keys, terms = move_clause_terms(keys, terms, covers, prices, wanted, buckets, known_true)
-    keys, terms = regroup_terms(keys, terms, conjunct, ranges, known, mass, known_true)
-    access, cluster_start = build_access(keys, domains)
-    terms, clusters, chunks, is_rest, is_decided = lay_out_chunks(
-        wanted.without(known_true), prices, ranges.negated, buckets, cluster_start, terms, chunk_min
+    owner, terms = split_terms(extract(snapshot, slots))
+    cuts = spaces(terms.literals, np.arange(len(terms.literals.domain), dtype=np.int32), domains)
+    known = SpaceMass(cuts.cut_start, estimate_mass(cuts, terms, marginals))
+    buckets = build_buckets(cuts, known.mass, buckets_max)
+    facts = describe_predicates(terms.literals, cuts, known, buckets)
+    covers, guards = choose_covers(terms, facts.price)
+    terms = sort_parts(terms, facts.price, covers, guards)
+    requirements = find_requirements(terms, facts, span=2 * domains)
+
+    postings = place_terms(covers, facts, known.cut_start, terms.kind)
+    postings = move_clause_terms(postings, covers, facts.price, requirements, shared_chunk_min)
+    postings = regroup_terms(postings, requirements.plain, facts, known)
+    access, cluster_start = build_access(postings.key, domains)
+    layout = lay_out_chunks(
+        drop_implied(requirements, postings.implied), facts, buckets.counts, cluster_start, postings.term, chunk_min
     )
-    short = drop_settled_tests(extract, conjunct, is_exact, known_true)
-    program, words = write_all_programs(extract, short, ranges, prices, terms, is_rest, is_decided)
-    guard = np.empty(int(is_rest.sum()), dtype=np.uint64)
-    write_guards(terms[is_rest], conjunct, guards, ranges, guard)
-    slot = slots[owner[terms]]
-    several = np.bincount(owner[terms], minlength=1)[owner[terms]] > 1
+    open_terms = drop_settled_tests(terms, requirements.plain, facts.is_exact, postings.implied)
+    program, words = write_all_programs(terms, open_terms, facts, layout)
+    guard = build_guards(layout, requirements.plain, guards, facts)
+    posted = owner[layout.terms]
     return CoverIndex(
-        known.cut_start,
-        known.cuts,
+        cuts.cut_start,
+        cuts.cuts,
         access,
-        clusters,
-        chunks,
-        Postings(np.where(several, -1 - slot, slot).astype(np.int32), program, guard),
+        layout.clusters,
+        Chunks(layout.words, layout.bits, buckets.bucket),
+        Postings(encode_slots(slots[posted], posted), program, guard),
         words,
     )
 
 
+def describe_predicates(predicates: Predicates, cuts: Spaces, known: SpaceMass, buckets: Buckets) -> PredicateFacts:
+    """Compute the ranges, the price and the buckets of every predicate."""
+    count = len(predicates.domain)
+    ranges = read_ranges(predicates, cuts)
+    price, is_apart = np.empty(count), np.empty(count, dtype=np.bool_)
+    price_predicates(ranges, known, price, is_apart)
+    masks, is_exact = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.bool_)
+    write_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
+    return PredicateFacts(ranges, price, is_apart, masks, is_exact)
+
+
+def build_guards(layout: ChunkLayout, conjunct: TermColumns, covers: PredicateLists, facts: PredicateFacts) -> U64:
+    """Build the guards of the postings in no chunk."""
+    guard = np.empty(int(layout.is_single.sum()), dtype=np.uint64)
+    write_guards(layout.terms[layout.is_single], conjunct, covers, facts.ranges, guard)
+    return guard
+
+
+def encode_slots(slot: I32, owner: I32) -> I32:
+    """Return the slots of all postings, as -1 - slot where the subscription has several postings."""
+    has_several = np.bincount(owner, minlength=1)[owner] > 1
+    return np.where(has_several, -1 - slot, slot).astype(np.int32)
+
+
 def relabel_index(index: CoverIndex, moves: Iterable[tuple[int, Moved]]) -> CoverIndex:
-    """The same index after some domains were relabelled."""
+    """Return the same index after some domains were relabelled."""
     cuts = index.cuts.copy()
     for domain, relabelled in moves:
         if domain < len(index.cut_start) - 1:

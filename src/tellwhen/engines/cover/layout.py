@@ -1,11 +1,8 @@
-"""Clusters -> chunks and programs: how are the terms of a cluster laid out?"""
+"""Clusters -> chunks and programs: the layout of the terms of each cluster."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.compile.extract import Extract
 from tellwhen.engines.cover.arrays import (
@@ -17,185 +14,187 @@ from tellwhen.engines.cover.arrays import (
     GUARD,
     REST,
     REST_END,
-    Chunks,
-    Cut,
-    CutScratch,
-    Lists,
-    Ranges,
-    TermColumns,
 )
-from tellwhen.engines.cover.buckets import Buckets
-from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, write_bitmap_starts, write_chunks
-from tellwhen.engines.cover.kernels.chunks import (
-    ALTERNATIVES_MAX,
-    COLUMNS_MAX,
+from tellwhen.engines.cover.build_arrays import (
+    CURSOR_WORDS,
     CUT_BEGIN,
     CUT_CLUSTER,
+    CUT_COLUMN,
     CUT_COLUMNS,
     CUT_END,
     CUT_PLAIN,
     CUT_WORDS,
-    cut_chunks,
+    BitmapScratch,
+    ChunkLayout,
+    Cut,
+    CutScratch,
+    Flags,
+    KeyedPostings,
+    PredicateFacts,
+    PredicateLists,
+    ProgramWords,
+    Ranges,
+    Requirements,
 )
-from tellwhen.engines.cover.kernels.places import ALWAYS
+from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, write_bitmap_starts, write_chunks
+from tellwhen.engines.cover.kernels.chunks import ALTERNATIVES_MAX, COLUMNS_MAX, cut_chunks
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
 from tellwhen.engines.cover.kernels.requirements import GROUPS_MAX
-from tellwhen.engines.cover.terms import drop_implied
-from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
-
-Flags = NDArray[np.bool_]
+from tellwhen.engines.cover.places import move_to_always
+from tellwhen.kernels.arrays import F64, I32, I64, I64Matrix
 
 FREQUENT_SHARE = 0.01
-"""A term that is a candidate of more than this share of the events is better tested together with others, on all."""
+"""A term that is a candidate of more than 1 % of the events is better tested on all events, together with others."""
 
 SHARED_CHUNK_MIN = 256
 """The fewest terms with the same columns that are worth testing together on every event."""
 
 
-class Requirements(NamedTuple):
-    """What terms ask for, and in which buckets it may be true."""
+def cut_clusters(requirements: Requirements, prices: F64, cluster_start: I64, terms: I32, members_min: int) -> Cut:
+    """Cut clusters into chunks of at least `members_min` terms.
 
-    all: TermColumns
-    plain: TermColumns  # without clauses
-    is_whole: Flags  # by term: is that all there is to it, and do buckets tell it exactly?
-    masks: U64  # by predicate: a bit for every bucket that it may be true of
-    span: int  # of the columns of a group
-
-    @property
-    def has_clauses(self) -> Flags:
-        """By term: does it ask for clauses?"""
-        return np.diff(self.all.start) > np.diff(self.plain.start)
-
-    def without(self, known_true: I32) -> Requirements:
-        """Without the predicates that are true of every event that finds the term."""
-        return self._replace(
-            all=drop_implied(self.all, known_true, self.span), plain=drop_implied(self.plain, known_true, self.span)
-        )
-
-
-def cut_clusters(asked: Requirements, prices: F64, buckets: Buckets, cluster_start: I64, terms: I32, least: int) -> Cut:
-    """Cut clusters into chunks of at least `least` terms."""
-    known = (GROUPS_MAX + 1) * asked.span
-    most = len(terms) // least + len(terms) // CHUNK_MEMBERS + 1
-    order, chunks = np.empty_like(terms), np.empty((most, CUT_WORDS), dtype=np.int64)
-    columns = np.empty(most * (COLUMNS_MAX + ALTERNATIVES_MAX), dtype=np.int32)
-    scratch = CutScratch(
-        np.zeros(known, dtype=np.int64),
-        np.zeros(known),
-        np.zeros(known, dtype=np.bool_),
-        np.empty(known, dtype=np.int32),
+    The terms of cluster c are terms[cluster_start[c]:cluster_start[c+1]].
+    """
+    columns = _count_columns(requirements)
+    chunks = len(terms) // members_min + len(terms) // CHUNK_MEMBERS + 1
+    cut = Cut(
         np.empty_like(terms),
+        np.empty((chunks, CUT_WORDS), dtype=np.int64),
+        np.empty(chunks * (COLUMNS_MAX + ALTERNATIVES_MAX), dtype=np.int32),
     )
-    all_, plain, is_whole, _, span = asked
-    made, put = cut_chunks(
-        cluster_start, terms, all_, plain, is_whole, prices, span, least, scratch, order, chunks, columns
+    scratch = CutScratch(
+        counts=np.zeros(columns, dtype=np.int64),
+        weight=np.zeros(columns),
+        is_chosen=np.zeros(columns, dtype=np.bool_),
+        touched=np.empty(columns, dtype=np.int32),
+        waiting=np.empty_like(terms),
+        cursor=np.zeros(CURSOR_WORDS, dtype=np.int64),
     )
-    return Cut(order, chunks[:made], columns[:put], span, buckets.many)
+    made = cut_chunks(cluster_start, terms, requirements, prices, members_min, scratch, cut)
+    chunk_columns = cut.chunks[:made, CUT_COLUMN] + cut.chunks[:made, CUT_COLUMNS]
+    return cut._replace(chunks=cut.chunks[:made], columns=cut.columns[: chunk_columns.max(initial=0)])
 
 
 def move_clause_terms(
-    keys: I64, terms: I32, covers: Lists, prices: F64, asked: Requirements, buckets: Buckets, known_true: I32
-) -> tuple[I64, I32]:
+    postings: KeyedPostings,
+    covers: PredicateLists,
+    prices: F64,
+    requirements: Requirements,
+    shared_chunk_min: int = SHARED_CHUNK_MIN,
+) -> KeyedPostings:
     """Move terms with clauses on few domains to the cluster that every event opens, where they are tested together.
 
     In dense data a clause is true of many events, so a term that waits for it is a candidate of many events, in several
-    clusters. Testing it on every event costs less, because 512 terms are tested at a time. Returns the keys and terms
-    of all postings; changes `known_true`.
+    clusters. Testing it on every event costs less, because 512 terms are tested at a time.
     """
-    owner = np.repeat(np.arange(len(known_true)), np.diff(covers.start))
-    often = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], len(known_true))
-    some = np.flatnonzero(asked.has_clauses & (often > FREQUENT_SHARE)).astype(np.int32)
-    if len(some) < SHARED_CHUNK_MIN:
-        return keys, terms
-    order, chunks, *_ = cut_clusters(asked, prices, buckets, np.array([0, len(some)]), some, SHARED_CHUNK_MIN)
-    is_together = np.zeros(len(known_true), dtype=np.bool_)
-    for begin, end, *_, is_plain in chunks.tolist():
+    count = len(postings.implied)
+    owner = np.repeat(np.arange(count), np.diff(covers.start))
+    share = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], count)
+    frequent = np.flatnonzero(requirements.has_clauses & (share > FREQUENT_SHARE)).astype(np.int32)
+    if len(frequent) < shared_chunk_min:
+        return postings
+    cut = cut_clusters(requirements, prices, np.array([0, len(frequent)]), frequent, shared_chunk_min)
+    is_moved = np.zeros(count, dtype=np.bool_)
+    for begin, end, *_, is_plain in cut.chunks.tolist():
         if not is_plain:
-            is_together[order[begin:end]] = True
-    known_true[is_together] = -1
-    moved = np.flatnonzero(is_together).astype(np.int32)
-    stays = ~is_together[terms]
-    keys = np.concatenate([np.full(len(moved), ALWAYS), keys[stays]])
-    by_key = np.argsort(keys, kind="stable")
-    return keys[by_key], np.concatenate([moved, terms[stays]])[by_key]
+            is_moved[cut.terms[begin:end]] = True
+    return move_to_always(postings, is_moved)
 
 
 def lay_out_chunks(
-    asked: Requirements, prices: F64, negated: U8, buckets: Buckets, cluster_start: I64, terms: I32, chunk_min: int
-) -> tuple[I32, I64Matrix, Chunks, Flags, Flags]:
-    """The terms of all postings in their new order, the clusters, their chunks, which postings are in none, and which
-    are in one whose bitmaps decide them."""
-    made = cut_clusters(asked, prices, buckets, cluster_start, terms, chunk_min)
-    order, chunks = made.order, made.chunks
-    members = chunks[:, CUT_END] - chunks[:, CUT_BEGIN]
-    is_decided = np.zeros(len(order), dtype=np.bool_)
-    inside = np.repeat(chunks[:, CUT_BEGIN] - np.cumsum(members) + members, members) + np.arange(members.sum())
-    is_told = np.repeat(chunks[:, CUT_PLAIN] == 0, members) | ~asked.has_clauses[order[inside]]
-    is_decided[inside] = asked.is_whole[order[inside]] & is_told
-
-    bitmap_start = np.empty(len(chunks) + 1, dtype=np.int64)
-    write_bitmap_starts(made, bitmap_start)
+    requirements: Requirements, facts: PredicateFacts, buckets: I32, cluster_start: I64, terms: I32, chunk_min: int
+) -> ChunkLayout:
+    """Cut all clusters into chunks, and fill their bitmaps; buckets[d] is the number of buckets of domain d."""
+    cut = cut_clusters(requirements, facts.price, cluster_start, terms, chunk_min)
+    is_decided = _find_decided(cut, requirements)
+    bitmap_start = np.empty(len(cut.chunks) + 1, dtype=np.int64)
+    write_bitmap_starts(cut, requirements.span, buckets, bitmap_start)
     bits = np.empty(bitmap_start[-1], dtype=np.uint64)
-    known = (GROUPS_MAX + 1) * asked.span
-    scratch = np.empty(known, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64)
-    fill_bitmaps(made, bitmap_start, asked.all, asked.plain, is_decided, asked.masks, scratch, bits)
-    offset = np.empty(len(chunks) + 1, dtype=np.int64)
-    words = np.empty(CHUNK_HEADER * len(chunks) + int(chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
-    is_mixed = np.zeros(known, dtype=np.bool_)
-    write_chunks(made, bitmap_start, asked.all, asked.plain.start, negated, is_mixed, words, offset)
+    columns = _count_columns(requirements)
+    starts = BitmapScratch(np.empty(columns, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64))
+    fill_bitmaps(cut, requirements, facts.buckets, buckets, is_decided, bitmap_start, starts, bits)
+    offset = np.empty(len(cut.chunks) + 1, dtype=np.int64)
+    words = np.empty(CHUNK_HEADER * len(cut.chunks) + int(cut.chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
+    is_mixed = np.zeros(columns, dtype=np.bool_)
+    write_chunks(cut, requirements, facts.ranges.negated, buckets, bitmap_start, is_mixed, words, offset)
+    clusters, is_single = _lay_out_clusters(cut, cluster_start, offset)
+    return ChunkLayout(cut.terms, clusters, words, bits, is_single, is_decided)
 
+
+def _count_columns(requirements: Requirements) -> int:
+    """Return the number of columns of all groups."""
+    return (GROUPS_MAX + 1) * requirements.span
+
+
+def _find_decided(cut: Cut, requirements: Requirements) -> Flags:
+    """By posting: is it in a chunk whose bitmaps decide it?"""
+    begin = cut.chunks[:, CUT_BEGIN]
+    members = cut.chunks[:, CUT_END] - begin
+    inside = np.repeat(begin - np.cumsum(members) + members, members) + np.arange(members.sum())
+    term = cut.terms[inside]
+    has_bitmaps = np.repeat(cut.chunks[:, CUT_PLAIN] == 0, members) | ~requirements.has_clauses[term]
+    is_decided = np.zeros(len(cut.terms), dtype=np.bool_)
+    is_decided[inside] = requirements.is_whole[term] & has_bitmaps
+    return is_decided
+
+
+def _lay_out_clusters(cut: Cut, cluster_start: I64, offset: I64) -> tuple[I64Matrix, Flags]:
+    """Return the table of clusters, and by posting whether it is in no chunk; offset[c] is where chunk c begins."""
     clusters = np.zeros((len(cluster_start) - 1, CLUSTER_COLUMNS), dtype=np.int64)
-    first = np.searchsorted(chunks[:, CUT_CLUSTER], np.arange(len(clusters) + 1))
+    first = np.searchsorted(cut.chunks[:, CUT_CLUSTER], np.arange(len(clusters) + 1))
     clusters[:, CHUNK], clusters[:, CHUNKS_END] = offset[first[:-1]], offset[first[1:]]
-    inside = np.bincount(chunks[:, CUT_CLUSTER], members, len(clusters)).astype(np.int64)
+    members = cut.chunks[:, CUT_END] - cut.chunks[:, CUT_BEGIN]
+    inside = np.bincount(cut.chunks[:, CUT_CLUSTER], members, len(clusters)).astype(np.int64)
     clusters[:, REST], clusters[:, REST_END] = cluster_start[:-1] + inside, cluster_start[1:]
     rest = clusters[:, REST_END] - clusters[:, REST]
     clusters[:, GUARD] = np.cumsum(rest) - rest
-    is_rest = np.repeat(np.tile([False, True], len(clusters)), np.stack([inside, rest], axis=1).reshape(-1))
-    return order, clusters, Chunks(words, bits, buckets.bucket), is_rest, is_decided
+    is_single = np.repeat(np.tile([False, True], len(clusters)), np.stack([inside, rest], axis=1).reshape(-1))
+    return clusters, is_single
 
 
 def write_all_programs(
-    extract: Extract, short: Extract, ranges: Ranges, prices: F64, terms: I32, is_rest: Flags, is_decided: Flags
+    terms: Extract, open_terms: Extract, facts: PredicateFacts, layout: ChunkLayout
 ) -> tuple[I64, I32]:
-    """By posting: where its program begins, -1 if it needs none; and the words of all programs.
+    """Return where the program of every posting begins, -1 if it needs none, and the words of all programs.
 
-    In a chunk it is the `short` one, which has only the tests that bitmaps leave open.
+    A posting in a chunk runs its program in `open_terms`, which has only the tests that bitmaps leave open.
     """
-    in_chunk = ~is_rest & ~is_decided
-    shared, lists = write_shared_lists(ranges)
-    whole, whole_words = write_some_programs(extract, ranges, prices, terms[is_rest], shared, len(lists))
-    base = len(lists) + len(whole_words)
-    rest, rest_words = write_some_programs(short, ranges, prices, terms[in_chunk], shared, base)
-    program = np.where(is_rest, len(lists) + whole[terms], np.where(in_chunk, base + rest[terms], -1))
-    return program, np.concatenate([lists, whole_words, rest_words])
+    is_open = ~layout.is_single & ~layout.is_decided
+    shared, lists = write_shared_lists(facts.ranges)
+    begin, single_words = write_term_programs(terms, facts, layout.terms[layout.is_single], shared, len(lists))
+    base = len(lists) + len(single_words)
+    open_begin, open_words = write_term_programs(open_terms, facts, layout.terms[is_open], shared, base)
+    begin, open_begin = begin[layout.terms], open_begin[layout.terms]
+    program = np.where(layout.is_single, len(lists) + begin, np.where(is_open, base + open_begin, -1))
+    return program, np.concatenate([lists, single_words, open_words])
 
 
 def write_shared_lists(ranges: Ranges) -> tuple[I64, I32]:
-    """By predicate: where its list begins, -1 if it is not shared; and the words of all shared lists."""
-    many = np.diff(ranges.start)
-    lengths = np.where(many > NEAR_MAX, 2 * many, 0)
-    shared = np.where(many > NEAR_MAX, np.cumsum(lengths) - lengths, -1)
+    """Return where the shared list of every predicate begins, -1 for none, and the words of all shared lists."""
+    ranges_of = np.diff(ranges.start)
+    lengths = np.where(ranges_of > NEAR_MAX, 2 * ranges_of, 0)
+    shared = np.where(ranges_of > NEAR_MAX, np.cumsum(lengths) - lengths, -1)
     words = np.empty(int(lengths.sum()), dtype=np.int32)
     write_lists(ranges, shared, words)
     return shared, words
 
 
-def write_some_programs(
-    extract: Extract, ranges: Ranges, prices: F64, owners: I32, shared: I64, base: int
+def write_term_programs(
+    terms: Extract, facts: PredicateFacts, postings: I32, shared: I64, base: int
 ) -> tuple[I64, I32]:
-    """Where the program of each term begins, -1 for one that none of `owners` is, and the words, in their order.
+    """Write the programs of the terms of some postings, in this order, once each.
 
-    The words will begin at `base` in the index.
+    Return where the program of every term begins, -1 for none, and the words. The words will begin at `base` in the
+    index.
     """
-    each = np.empty(len(extract.kind), dtype=np.int64)
-    measure_programs(extract.kind, extract.start, extract.code, ranges, each)
-    named, first = np.unique(owners, return_index=True)
+    length = np.empty(len(terms.kind), dtype=np.int64)
+    measure_programs(terms, facts.ranges, length)
+    named, first = np.unique(postings, return_index=True)
     order = named[np.argsort(first)]
-    lengths = each[order]
-    program = np.full(len(each), -1, dtype=np.int64)
+    lengths = length[order]
+    program = np.full(len(length), -1, dtype=np.int64)
     program[order] = np.cumsum(lengths) - lengths
-    words = np.empty(int(lengths.sum()), dtype=np.int32)
-    if not write_programs(extract.kind, extract.start, extract.code, ranges, prices, shared, base, program, words):
-        raise AssertionError("a test with two jumps")
-    return program, words
+    out = ProgramWords(np.empty(int(lengths.sum()), dtype=np.int32), base, shared)
+    if not write_programs(terms, facts.ranges, facts.price, program, out):
+        raise AssertionError("a compiled test has two jumps")
+    return program, out.words

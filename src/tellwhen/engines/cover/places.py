@@ -1,65 +1,101 @@
-"""Terms -> clusters: on which nodes does each term wait, and how does an event find them?"""
+"""Terms -> clusters: the nodes that each term waits on, and the table in which an event finds them."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tellwhen.engines.cover.arrays import VARIANT_COLUMNS, Access, Lists, Ranges, TermColumns
+from tellwhen.engines.cover.arrays import VARIANT_COLUMNS, Access
+from tellwhen.engines.cover.build_arrays import (
+    Flags,
+    KeyedPostings,
+    KeyTable,
+    NodeCandidates,
+    NodeChoice,
+    PredicateFacts,
+    PredicateLists,
+    Ranges,
+    SpaceMass,
+    TermColumns,
+)
 from tellwhen.engines.cover.kernels.places import ALWAYS, NODE_BITS, VARIANT_BITS, write_keys
-from tellwhen.engines.cover.kernels.regroup import regroup
-from tellwhen.engines.shared.spaces import Spaces
-from tellwhen.kernels.arrays import F64, I32, I64, NEVER, U8
+from tellwhen.engines.cover.kernels.regroup import choose_nodes, count_candidates, find_movable_terms
+from tellwhen.kernels.arrays import I32, I64, NEVER, U8
+
+TABLE_SIZE_MIN, TABLE_SIZE_MAX = 1 << 10, 1 << 23
+"""The least and the greatest size of the hash table that counts the terms of every node."""
 
 
-def place_terms(covers: Lists, ranges: Ranges, is_apart: np.ndarray, cut_start: I64, kind: U8) -> tuple[I64, I32]:
-    """The keys of all postings, ascending, and the subscription of each."""
+def place_terms(covers: PredicateLists, facts: PredicateFacts, cut_start: I64, kind: U8) -> KeyedPostings:
+    """Place every term on the nodes of its cover."""
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    count = write_keys(covers, ranges, is_apart, cut_start, *nothing)
+    count = write_keys(covers, facts.ranges, facts.is_apart, cut_start, *nothing)
     keys, owners = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int32)
-    write_keys(covers, ranges, is_apart, cut_start, keys, owners)
+    write_keys(covers, facts.ranges, facts.is_apart, cut_start, keys, owners)
     order = np.argsort(keys, kind="stable")
     order = order[kind[owners[order]] != NEVER]
-    return keys[order], owners[order]
+    return KeyedPostings(keys[order], owners[order], find_implied(covers, facts))
 
 
-def find_implied(covers: Lists, ranges: Ranges, is_apart: NDArray[np.bool_]) -> I32:
-    """By term: a predicate that is true whenever the term is found; -1 if there is none.
+def find_implied(covers: PredicateLists, facts: PredicateFacts) -> I32:
+    """Return for every term a predicate that is true of all events that find it, or -1.
 
-    That is so if it is the whole cover, and waits on nodes of exactly its own spaces.
+    Such a predicate is the whole cover, and waits on nodes of exactly its own spaces.
     """
+    ranges = facts.ranges
     wide = np.repeat(np.arange(len(ranges.domain)), np.diff(ranges.start))[ranges.first != ranges.last]
-    is_exact = (ranges.negated == 0) & (is_apart | (np.diff(ranges.start) == 1))
+    is_exact = (ranges.negated == 0) & (facts.is_apart | (np.diff(ranges.start) == 1))
     is_exact[wide] = False
-    found = np.full(len(covers.start) - 1, -1, dtype=np.int32)
+    implied = np.full(len(covers.start) - 1, -1, dtype=np.int32)
     alone = np.flatnonzero(np.diff(covers.start) == 1)
     predicate = covers.predicate[covers.start[alone]]
-    found[alone] = np.where(is_exact[predicate], predicate, -1)
-    return found
+    implied[alone] = np.where(is_exact[predicate], predicate, -1)
+    return implied
+
+
+def move_to_always(postings: KeyedPostings, is_moved: Flags) -> KeyedPostings:
+    """Move some terms to the cluster that every event opens."""
+    moved, stays = np.flatnonzero(is_moved).astype(np.int32), ~is_moved[postings.term]
+    keys = np.concatenate([np.full(len(moved), ALWAYS), postings.key[stays]])  # ALWAYS is the least key
+    terms = np.concatenate([moved, postings.term[stays]])
+    return KeyedPostings(keys, terms, np.where(is_moved, -1, postings.implied))
 
 
 def regroup_terms(
-    keys: I64, terms: I32, conjunct: TermColumns, ranges: Ranges, known: Spaces, mass: F64, known_true: I32
-) -> tuple[I64, I32]:
-    """Move terms of small clusters together; returns the keys and terms of all postings. Changes `known_true`."""
-    size = 1 << max(10, int(8 * len(known_true)).bit_length())
-    table, counts = np.zeros((2, min(size, 1 << 23)), dtype=np.int64)
-    chosen_key, chosen_predicate = np.empty((2, len(known_true)), dtype=np.int64)
-    regroup(keys, terms, conjunct, ranges, known.cut_start, mass, table, counts, chosen_key, chosen_predicate)
-    stays = chosen_key[terms] < 0
-    moved = np.flatnonzero(chosen_key >= 0)
-    variant = chosen_key[moved] >> NODE_BITS & ((1 << VARIANT_BITS) - 1)
-    first = ranges.start[chosen_predicate[moved]]
-    is_point = (variant == 0) & (ranges.first[first] == ranges.last[first])
-    known_true[moved] = np.where(is_point, chosen_predicate[moved], -1)
-    keys = np.concatenate([keys[stays], chosen_key[moved]])
-    terms = np.concatenate([terms[stays], moved.astype(np.int32)])
+    postings: KeyedPostings, conjunct: TermColumns, facts: PredicateFacts, spaces: SpaceMass
+) -> KeyedPostings:
+    """Move the terms of small clusters to nodes that they share with others."""
+    ranges, terms = facts.ranges, len(postings.implied)
+    is_movable = np.zeros(terms, dtype=np.bool_)
+    find_movable_terms(postings, conjunct, is_movable)
+    size = min(TABLE_SIZE_MAX, max(TABLE_SIZE_MIN, 1 << int(8 * terms).bit_length()))
+    table = KeyTable(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    longest = int(np.diff(conjunct.start).max(initial=0))
+    levels = int(np.diff(spaces.cut_start).max(initial=0)).bit_length() + 2
+    room = 2 * longest * levels
+    candidates = NodeCandidates(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room, dtype=np.int64))
+    choice = NodeChoice(*np.full((2, terms), -1, dtype=np.int64))
+    count_candidates(postings, conjunct, is_movable, ranges, spaces, candidates, table)
+    choose_nodes(postings, conjunct, is_movable, ranges, spaces, candidates, table, choice)
+
+    is_moved = choice.key >= 0
+    moved, stays = np.flatnonzero(is_moved), ~is_moved[postings.term]
+    keys = np.concatenate([postings.key[stays], choice.key[moved]])
     order = np.argsort(keys, kind="stable")
-    return keys[order], terms[order]
+    implied = postings.implied.copy()
+    implied[moved] = _find_implied_by_node(choice.key[moved], choice.predicate[moved], ranges)
+    return KeyedPostings(keys[order], np.concatenate([postings.term[stays], moved.astype(np.int32)])[order], implied)
+
+
+def _find_implied_by_node(key: I64, predicate: I64, ranges: Ranges) -> I64:
+    """Return the predicates that are true of all values on the node around them, and -1 for the others."""
+    variant = key >> NODE_BITS & ((1 << VARIANT_BITS) - 1)
+    first = ranges.start[predicate]
+    is_point = (variant == 0) & (ranges.first[first] == ranges.last[first])
+    return np.where(is_point, predicate, -1)
 
 
 def build_access(keys: I64, domains: int) -> tuple[Access, I64]:
-    """How an event finds the clusters of ascending keys, and where the postings of each cluster begin."""
+    """Build the cluster directory of ascending keys; return it, and the offset of each cluster's postings."""
     key, first = np.unique(keys, return_index=True)
     has_always = int(len(key) > 0 and key[0] == ALWAYS)
     # Cluster 0 is that of ALWAYS, with or without postings.

@@ -1,4 +1,4 @@
-"""The predicates in terms of spaces, and how many events to expect in each space."""
+"""The predicates as ranges of spaces, and the share of the events that is expected in each space."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
-from tellwhen.engines.cover.arrays import Ranges
+from tellwhen.engines.cover.build_arrays import Ranges
 from tellwhen.engines.cover.kernels.places import write_ranges
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import F64, I64, Predicates
 
 LEAST_SHARE = 1e-9
-"""The share of the events that is assumed for a space in which none was seen."""
+"""The share of the events that is assumed in a space without known events."""
 
 
 def read_ranges(predicates: Predicates, known: Spaces) -> Ranges:
-    """The predicates as ranges of spaces."""
+    """Convert the intervals of predicates to ranges of spaces."""
     start = np.zeros(len(predicates.domain) + 1, dtype=np.int64)
     empty = np.zeros(0, dtype=np.int32)
     count = write_ranges(predicates, known.first, known.last, known.cut_start, start, empty, empty)
@@ -26,10 +26,9 @@ def read_ranges(predicates: Predicates, known: Spaces) -> Ranges:
 
 
 def estimate_mass(known: Spaces, extract: Extract, marginals: Marginals | None) -> F64:
-    """The cumulative share of the events that is expected in the spaces: mass[b] - mass[a] in spaces a to b - 1.
+    """Estimate the cumulative share of the events in the spaces: mass[b] - mass[a] is that in spaces a to b - 1.
 
-    Without a profile, a domain that few ask for is assumed to be one that few events carry, and its spaces to be
-    equally likely.
+    Without marginals, a domain in few predicates is assumed to be in few events, and its spaces to be equally likely.
     """
     domains = len(known.cut_start) - 1
     many = np.diff(known.cut_start) + 1
@@ -48,7 +47,7 @@ def estimate_mass(known: Spaces, extract: Extract, marginals: Marginals | None) 
 
 
 def locate_points(known: Spaces, domain: I64, point: I64) -> I64:
-    """The space of each point; points of one domain are ascending neighbours."""
+    """Return the space of each point. The points of one domain are neighbours."""
     found = np.empty(len(point), dtype=np.int64)
     begin = np.searchsorted(domain, np.arange(len(known.cut_start)))
     for d in np.flatnonzero(np.diff(begin)):

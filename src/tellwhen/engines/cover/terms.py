@@ -1,113 +1,105 @@
-"""Subscriptions -> terms, each with its cover and with the predicates that must be true in any case."""
+"""Subscriptions -> terms, each with its cover, its guard and the predicates that it requires."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.compile.extract import Extract
-from tellwhen.engines.cover.arrays import Lists, Ranges, TermColumns
+from tellwhen.engines.cover.build_arrays import (
+    CoverSearch,
+    Flags,
+    PartOrder,
+    PredicateFacts,
+    PredicateLists,
+    Requirements,
+    TermCode,
+    TermColumns,
+)
 from tellwhen.engines.cover.kernels.covers import write_covers
 from tellwhen.engines.cover.kernels.requirements import write_requirements
 from tellwhen.engines.cover.kernels.terms import write_open_tests, write_sorted_parts, write_terms
 from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
-from tellwhen.kernels.arrays import F64, I32, PROGRAM
+from tellwhen.kernels.arrays import F64, I32, PROGRAM, I64Matrix
 
 
-def split_terms(extract: Extract) -> tuple[I32, Extract]:
-    """By term the subscription that it belongs to; and all terms, in the form of subscriptions."""
-    literals, kind, start, code, registers = extract
-    longest = _count_longest(extract)
-    most = len(kind) + int(np.diff(start)[kind == PROGRAM].sum()) // 3
-    owner, term_kind = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint8)
-    term_start, term_code = np.zeros(most + 1, dtype=np.int64), np.empty(len(code), dtype=np.int32)
-    nodes = np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64)
-    count = write_terms(kind, start, code, nodes, owner, term_kind, term_start, term_code)
-    terms = Extract(literals, term_kind[:count], term_start[: count + 1], term_code[: term_start[count]], registers)
-    return owner[:count], terms
+def split_terms(subscriptions: Extract) -> tuple[I32, Extract]:
+    """Return the subscription of every term, and all terms in the form of subscriptions."""
+    tests = int(np.diff(subscriptions.start)[subscriptions.kind == PROGRAM].sum()) // 3
+    room = len(subscriptions.kind) + tests
+    terms = TermCode(
+        np.empty(room, dtype=np.int32),
+        np.empty(room, dtype=np.uint8),
+        np.zeros(room + 1, dtype=np.int64),
+        np.empty(len(subscriptions.code), dtype=np.int32),
+    )
+    count = write_terms(subscriptions, _make_nodes(subscriptions), terms)
+    start, code = terms.start[: count + 1], terms.code[: terms.start[count]]
+    return terms.owner[:count], subscriptions._replace(kind=terms.kind[:count], start=start, code=code)
 
 
-def choose_covers(extract: Extract, prices: F64) -> tuple[Lists, Lists]:
-    """The cover and the guard of every term."""
-    count = len(extract.kind)
-    longest = _count_longest(extract)
+def choose_covers(terms: Extract, prices: F64) -> tuple[PredicateLists, PredicateLists]:
+    """Return the cover and the guard of every term, for prices by predicate."""
+    count, nodes = len(terms.kind), _make_nodes(terms)
     covers, guards = (
-        Lists(np.zeros(count + 1, dtype=np.int64), np.empty(len(extract.code), dtype=np.int32)) for _ in range(2)
+        PredicateLists(np.zeros(count + 1, dtype=np.int64), np.empty(len(terms.code), dtype=np.int32)) for _ in range(2)
     )
-    write_covers(
-        extract,
-        prices,
-        np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64),
-        np.empty(longest + 1, dtype=np.int64),
-        np.empty(2 * longest + 2),
-        np.empty(2 * longest + 2, dtype=np.bool_),
-        np.zeros(len(prices), dtype=np.bool_),
-        covers,
-        guards,
+    search = CoverSearch(
+        nodes,
+        roots=np.empty(len(nodes) // 2, dtype=np.int64),
+        price=np.empty(len(nodes)),
+        is_chosen=np.empty(len(nodes), dtype=np.bool_),
+        is_banned=np.zeros(len(prices), dtype=np.bool_),
     )
+    write_covers(terms, prices, search, covers, guards)
     return covers, guards
 
 
-def sort_parts(extract: Extract, prices: F64, covers: Lists, guards: Lists) -> Extract:
-    """The same terms, their parts in the order in which they are best tested."""
-    longest = _count_longest(extract)
-    code = np.empty_like(extract.code)
-    write_sorted_parts(
-        extract.kind,
-        extract.start,
-        extract.code,
-        prices,
-        covers,
-        guards,
-        np.zeros(len(prices)),
-        np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64),
-        np.empty(longest + 1, dtype=np.int64),
-        np.empty(longest + 1),
-        code,
-    )
-    return extract._replace(code=code)
+def sort_parts(terms: Extract, prices: F64, covers: PredicateLists, guards: PredicateLists) -> Extract:
+    """Return the same terms with the parts of every AND in the order in which they are best tested."""
+    nodes = _make_nodes(terms)
+    parts = len(nodes) // 2
+    order = PartOrder(nodes, np.empty(parts, dtype=np.int64), np.empty(parts), penalty=np.zeros(len(prices)))
+    code = np.empty_like(terms.code)
+    write_sorted_parts(terms, prices, covers, guards, order, code)
+    return terms._replace(code=code)
 
 
-def find_requirements(
-    extract: Extract, ranges: Ranges, is_exact: NDArray[np.bool_], span: int
-) -> tuple[TermColumns, NDArray[np.bool_]]:
-    """What must be true for each term; and by term whether that is all of it, and buckets tell it exactly."""
-    count = len(extract.kind)
-    found = TermColumns(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(extract.code)), dtype=np.int32))
-    nodes = np.empty((2 * _count_longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
+def find_requirements(terms: Extract, facts: PredicateFacts, span: int) -> Requirements:
+    """Find the predicates and clauses that must be true for each term; `span` is the number of columns of a group."""
+    count = len(terms.kind)
+    columns = TermColumns(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(terms.code)), dtype=np.int32))
     is_whole = np.empty(count, dtype=np.bool_)
-    write_requirements(extract.kind, extract.start, extract.code, span, ranges, is_exact, nodes, found, is_whole)
-    return found, is_whole
+    write_requirements(terms, facts, span, _make_nodes(terms), columns, is_whole)
+    plain = _select(columns, columns.column[: columns.start[-1]] < span)
+    return Requirements(columns, plain, is_whole, span)
 
 
-def drop_clauses(found: TermColumns, span: int) -> TermColumns:
-    """Without clauses."""
-    return _select(found, found.column[: found.start[-1]] < span)
+def drop_implied(requirements: Requirements, implied: I32) -> Requirements:
+    """Drop the predicates that are true of every event that finds the term, but not those of clauses."""
+
+    def drop(columns: TermColumns) -> TermColumns:
+        count = columns.start[-1]
+        owner = np.repeat(np.arange(len(implied)), np.diff(columns.start))
+        is_implied = columns.predicate[:count] == implied[owner]
+        return _select(columns, ~is_implied | (columns.column[:count] >= requirements.span))
+
+    return requirements._replace(all=drop(requirements.all), plain=drop(requirements.plain))
 
 
-def _select(found: TermColumns, is_kept: NDArray[np.bool_]) -> TermColumns:
-    upto = np.concatenate([[0], np.cumsum(is_kept)])
-    count = found.start[-1]
-    return TermColumns(upto[found.start], found.column[:count][is_kept], found.predicate[:count][is_kept])
+def drop_settled_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:
+    """Return the terms without the tests that the bitmaps of a chunk settle."""
+    out = terms._replace(start=np.zeros_like(terms.start), code=np.empty_like(terms.code))
+    write_open_tests(terms, conjunct, is_exact, implied, _make_nodes(terms), out)
+    return out
 
 
-def drop_settled_tests(
-    extract: Extract, conjunct: TermColumns, is_exact: NDArray[np.bool_], known_true: I32
-) -> Extract:
-    """The terms without what bitmaps settle."""
-    start, code = np.zeros_like(extract.start), np.empty_like(extract.code)
-    nodes = np.empty((2 * _count_longest(extract) + 2, NODE_COLUMNS), dtype=np.int64)
-    write_open_tests(extract.kind, extract.start, extract.code, conjunct, is_exact, known_true, nodes, start, code)
-    return extract._replace(start=start, code=code)
+def _select(columns: TermColumns, is_selected: Flags) -> TermColumns:
+    upto = np.concatenate([[0], np.cumsum(is_selected)])
+    count = columns.start[-1]
+    return TermColumns(upto[columns.start], columns.column[:count][is_selected], columns.predicate[:count][is_selected])
 
 
-def drop_implied(found: TermColumns, known_true: I32, span: int) -> TermColumns:
-    """Without the predicates that are true of every event that finds the term; those of clauses stay."""
-    count = found.start[-1]
-    owner = np.repeat(np.arange(len(known_true)), np.diff(found.start))
-    return _select(found, (found.predicate[:count] != known_true[owner]) | (found.column[:count] >= span))
-
-
-def _count_longest(extract: Extract) -> int:
-    """Tests of the longest program."""
-    return int(np.diff(extract.start)[extract.kind == PROGRAM].max(initial=0)) // 3
+def _make_nodes(terms: Extract) -> I64Matrix:
+    """Return room for the tree of the longest program: two nodes for every test."""
+    longest = int(np.diff(terms.start)[terms.kind == PROGRAM].max(initial=0)) // 3
+    return np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64)

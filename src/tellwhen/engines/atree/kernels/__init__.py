@@ -1,1 +1,1 @@
-"""The hot loops."""
+"""The loops of `atree`."""

@@ -1,4 +1,4 @@
-"""Lay out a forest for matching: which nodes are found, which child leads to an AND, and what is tested there?"""
+"""Lay out a forest: decide which nodes are found, which child leads to an AND, and what is tested at an AND."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import set_true
 
 OFTEN, COST_RATIO = 0.6, 8.0
-"""A predicate is tested where a node asks for it, instead of being found on every event that satisfies it, if most
-events do (it is a complement), and it is asked for less than an eighth as often."""
+"""A predicate that more than 60 % of the events satisfy, mostly a complement, is tested only where a node asks for it,
+if nodes ask for it less than an eighth as often. Every other predicate is found by stabbing."""
 
 
 @inline
-def chance_of(nodes, n, leaf_chance, number, chance):
-    """How probable it is that a node is true."""
-    return leaf_chance[nodes[n, ATOMS]] if nodes[n, KIND] == LEAF else chance[number[n]]
+def get_chance(nodes, n, inner, leaf_chance):
+    """Return the probability that a node is true."""
+    return leaf_chance[nodes[n, ATOMS]] if nodes[n, KIND] == LEAF else inner.chance[inner.number[n]]
 
 
 @kernel
-def find_chances(forest, order, number, leaf_chance, chance):
-    """By inner node: how probable it is, if all children are independent. `order` has the nodes level by level."""
+def compute_chances(forest, inner, leaf_chance):
+    """Compute the probability of every inner node in inner.chance, as if all children were independent."""
     forest = unpack(forest, Forest)
-    nodes, edges = forest.nodes, forest.edges
+    nodes, edges, order = forest.nodes, forest.edges, inner.order
     for i in range(order.size):
         is_and = nodes[order[i], KIND] == AND_NODE
         product = 1.0
         edge = np.int64(nodes[order[i], FIRST_CHILD])
         while edge != NONE:
-            own = chance_of(nodes, edges[edge, CHILD], leaf_chance, number, chance)
-            product *= own if is_and else 1.0 - own
+            chance = get_chance(nodes, edges[edge, CHILD], inner, leaf_chance)
+            product *= chance if is_and else 1.0 - chance
             edge = np.int64(edges[edge, NEXT_CHILD])
-        chance[i] = product if is_and else 1.0 - product
+        inner.chance[i] = product if is_and else 1.0 - product
 
 
 @kernel
-def choose_access(forest, order, number, leaf_chance, chance, draw, access):
-    """By AND node: the child that leads to it, the least probable one or, where `draw` is not empty, a random one."""
+def choose_access(forest, inner, leaf_chance, draw):
+    """Choose the child that leads to each AND: the least probable one or, where `draw` is not empty, a random one."""
     forest = unpack(forest, Forest)
-    nodes, edges = forest.nodes, forest.edges
+    nodes, edges, order, access = forest.nodes, forest.edges, inner.order, inner.access
     for i in range(order.size):
         access[i] = NONE
         if nodes[order[i], KIND] != AND_NODE:
             continue
-        count, best = 0, np.inf
+        count, least = 0, np.inf
         edge = np.int64(nodes[order[i], FIRST_CHILD])
         while edge != NONE:
-            own = chance_of(nodes, edges[edge, CHILD], leaf_chance, number, chance)
-            if own < best:
-                best, access[i] = own, edges[edge, CHILD]
+            chance = get_chance(nodes, edges[edge, CHILD], inner, leaf_chance)
+            if chance < least:
+                least, access[i] = chance, edges[edge, CHILD]
             count += 1
             edge = np.int64(edges[edge, NEXT_CHILD])
         if draw.size > 0:
@@ -77,119 +77,153 @@ def choose_access(forest, order, number, leaf_chance, chance, draw, access):
 
 
 @kernel
-def find_asked(forest, order, number, leaf_chance, chance, access, is_found, leaf_found, asks, leaf_asks):
-    """Which nodes must be found, from the highest level down? Those that are subscriptions, as `is_found` and
-    `leaf_found` say before; the access child of an AND that is found, and all children of an OR that is. The others are
-    only asked, how often is estimated in `asks` and `leaf_asks`, zero before."""
+def find_reached_nodes(forest, inner, leaf_chance, reach):
+    """Mark the nodes that must be found, from the highest level down, and estimate how often the others are asked.
+
+    Before, `reach` marks the nodes that are subscriptions. An AND that is found marks its access child, and an OR that
+    is found all of its children. The other children are only asked.
+    """
     forest = unpack(forest, Forest)
-    nodes, edges = forest.nodes, forest.edges
+    nodes, edges, order = forest.nodes, forest.edges, inner.order
     for i in range(order.size - 1, -1, -1):
-        rate = asks[i]
-        if is_found[i] and access[i] != NONE:
-            rate = chance_of(nodes, access[i], leaf_chance, number, chance)
+        rate, access = reach.asks[i], inner.access[i]
+        if reach.is_found[i] and access != NONE:
+            rate = get_chance(nodes, access, inner, leaf_chance)
         edge = np.int64(nodes[order[i], FIRST_CHILD])
         while edge != NONE:
             child = edges[edge, CHILD]
             is_leaf = nodes[child, KIND] == LEAF
-            if is_found[i] and (access[i] == NONE or access[i] == child):
+            if reach.is_found[i] and (access == NONE or access == child):
                 if is_leaf:
-                    leaf_found[nodes[child, ATOMS]] = True
+                    reach.is_leaf_found[nodes[child, ATOMS]] = True
                 else:
-                    is_found[number[child]] = True
+                    reach.is_found[inner.number[child]] = True
             elif is_leaf:
-                leaf_asks[nodes[child, ATOMS]] += rate
+                reach.leaf_asks[nodes[child, ATOMS]] += rate
             else:
-                asks[number[child]] += rate
+                reach.asks[inner.number[child]] += rate
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
 @inline
-def guard_of(nodes, edges, n, access, leaf_chance, is_stabbed):
-    """The least probable predicate among the children of an AND but its access child; NONE without any."""
-    best, guard = np.inf, np.int64(NONE)
+def choose_guard(i, forest, inner, leaf_chance, found, propagation):
+    """Return the least probable predicate among the children of a found AND but its access child, or NONE."""
+    nodes, edges, n = forest.nodes, forest.edges, inner.order[i]
+    least, guard = np.inf, np.int64(NONE)
+    is_guarded = propagation.on_demand and not propagation.keeps_all
+    if not (is_guarded and found.is_found[i] and nodes[n, KIND] == AND_NODE):
+        return guard
     edge = np.int64(nodes[n, FIRST_CHILD])
     while edge != NONE:
         child = edges[edge, CHILD]
-        if child != access and nodes[child, KIND] == LEAF:
+        if child != inner.access[i] and nodes[child, KIND] == LEAF:
             p = np.int64(nodes[child, ATOMS])
-            if is_stabbed[p] and leaf_chance[p] < best:
-                best, guard = leaf_chance[p], p
+            if found.is_stabbed[p] and leaf_chance[p] < least:
+                least, guard = leaf_chance[p], p
         edge = np.int64(edges[edge, NEXT_CHILD])
     return guard
 
 
 @inline
-def put_word(words, record, column, skipped, word):
-    """Write the next word of a part of a record, if it is not only being counted."""
-    if words.size > 0:
-        words[record + RECORD + skipped + words[record + column]] = word
-        words[record + column] += 1
+def get_source(child, forest, inner, predicates):
+    """Return the number of a node's record: its predicate, or `predicates` + its number among the inner nodes."""
+    if forest.nodes[child, KIND] == LEAF:
+        return np.int64(forest.nodes[child, ATOMS])
+    return predicates + np.int64(inner.number[child])
+
+
+@inline
+def is_linked(i, child, forest, inner, found, propagation):
+    """Return whether a link leads from a child to inner node i."""
+    if not found.is_found[i]:
+        return False
+    is_and = forest.nodes[inner.order[i], KIND] == AND_NODE
+    return not (is_and and propagation.on_demand) or child == inner.access[i]
+
+
+@inline
+def is_other(i, child, guard, has_link, forest, inner, found, propagation):
+    """Return whether inner node i looks its child up when it is evaluated."""
+    if propagation.keeps_all or not found.is_found[i]:
+        return True
+    is_guard = forest.nodes[child, KIND] == LEAF and np.int64(forest.nodes[child, ATOMS]) == guard
+    is_settled = propagation.on_demand and (has_link or is_guard)
+    return forest.nodes[inner.order[i], KIND] == AND_NODE and not is_settled
 
 
 @kernel
-def write_links(forest, order, number, access, found, leaf_chance, on_demand, keeps_all, sizes, record_start, words):
-    """Write the links and others of all records.
-
-    `found` is (is_found, is_stabbed): by inner node, and by predicate. sizes[source] counts others, slots and links;
-    the first call, without any words, counts the first and the last. Without `on_demand` all children of an AND lead to
-    it, and all are others; with `keeps_all` those of an OR are others too.
-    """
+def count_links(forest, inner, leaf_chance, found, propagation, sizes):
+    """Count the others and the links of all records."""
     forest = unpack(forest, Forest)
-    nodes, edges = forest.nodes, forest.edges
-    is_found, is_stabbed = found
-    predicates = sizes.shape[0] - order.size
-    for i in range(order.size):
-        n = order[i]
-        is_and, own = nodes[n, KIND] == AND_NODE, predicates + i
-        guard = np.int64(NONE)
-        if is_found[i] and is_and and on_demand and not keeps_all:
-            guard = guard_of(nodes, edges, n, access[i], leaf_chance, is_stabbed)
-        edge = np.int64(nodes[n, FIRST_CHILD])
+    nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
+    for i in range(inner.order.size):
+        guard = choose_guard(i, forest, inner, leaf_chance, found, propagation)
+        edge = np.int64(nodes[inner.order[i], FIRST_CHILD])
         while edge != NONE:
             child = edges[edge, CHILD]
-            is_leaf = nodes[child, KIND] == LEAF
-            p = np.int64(nodes[child, ATOMS])
-            source = p if is_leaf else predicates + np.int64(number[child])
-            is_linked = is_found[i] and (not (is_and and on_demand) or child == access[i])
-            if is_linked:
-                if words.size > 0:
-                    record = record_start[source]
-                    at = (
-                        record
-                        + RECORD
-                        + sizes[source, OTHERS]
-                        + sizes[source, SLOTS]
-                        + LINK_WORDS * words[record + LINKS]
-                    )
-                    words[at + TARGET], words[at + GUARD] = i, guard
-                    words[record + LINKS] += 1
-                else:
-                    sizes[source, LINKS] += 1
-            is_settled = on_demand and (is_linked or (is_leaf and p == guard))
-            if keeps_all or not is_found[i] or (is_and and not is_settled):
-                if words.size > 0:
-                    if is_leaf:
-                        word = p if is_stabbed[p] else p + predicates
-                    else:
-                        other = np.int64(number[child])
-                        word = ~other if is_found[other] else ~(other + order.size)
-                    put_word(words, record_start[own], OTHERS, 0, word)
-                else:
-                    sizes[own, OTHERS] += 1
+            has_link = is_linked(i, child, forest, inner, found, propagation)
+            sizes[get_source(child, forest, inner, predicates), LINKS] += has_link
+            sizes[predicates + i, OTHERS] += is_other(i, child, guard, has_link, forest, inner, found, propagation)
+            edge = np.int64(edges[edge, NEXT_CHILD])
+
+
+@inline
+def put_link(source, target, guard, records):
+    """Write the next link of a record."""
+    words, sizes = records.words, records.sizes
+    record = records.start[source]
+    links = record + RECORD + sizes[source, OTHERS] + sizes[source, SLOTS]
+    at = links + LINK_WORDS * words[record + LINKS]
+    words[at + TARGET], words[at + GUARD] = target, guard
+    words[record + LINKS] += 1
+
+
+@inline
+def encode_other(child, forest, inner, found, predicates):
+    """Return the word that names a child among the others of a node (`kernels/match.py`)."""
+    if forest.nodes[child, KIND] == LEAF:
+        p = np.int64(forest.nodes[child, ATOMS])
+        return p if found.is_stabbed[p] else p + predicates
+    number = np.int64(inner.number[child])
+    return ~number if found.is_found[number] else ~(number + inner.order.size)
+
+
+@inline
+def put_word(words, record, column, offset, word):
+    """Write the next word of the part of a record that begins `offset` words behind its header."""
+    words[record + RECORD + offset + words[record + column]] = word
+    words[record + column] += 1
+
+
+@kernel
+def write_links(forest, inner, leaf_chance, found, propagation, records):
+    """Write the links and others of all records, which are zero before."""
+    forest = unpack(forest, Forest)
+    nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
+    for i in range(inner.order.size):
+        guard = choose_guard(i, forest, inner, leaf_chance, found, propagation)
+        edge = np.int64(nodes[inner.order[i], FIRST_CHILD])
+        while edge != NONE:
+            child = edges[edge, CHILD]
+            has_link = is_linked(i, child, forest, inner, found, propagation)
+            if has_link:
+                put_link(get_source(child, forest, inner, predicates), i, guard, records)
+            if is_other(i, child, guard, has_link, forest, inner, found, propagation):
+                word = encode_other(child, forest, inner, found, predicates)
+                put_word(records.words, records.start[predicates + i], OTHERS, 0, word)
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
 @kernel
-def write_slots(source, slots, sizes, record_start, words):
+def write_slots(source, slots, records):
     """Write the slots into the records of their sources."""
     for k in range(source.size):
-        record = record_start[source[k]]
-        put_word(words, record, SLOTS, sizes[source[k], OTHERS], slots[k])
+        put_word(records.words, records.start[source[k]], SLOTS, records.sizes[source[k], OTHERS], slots[k])
 
 
 @inline
-def price_of(other, predicates, inner, leaf_chance, chance):
-    """What is cheap to test and rarely true comes first."""
+def price_other(other, predicates, inner, leaf_chance, chance):
+    """Return a price that is low for a node that is cheap to test and rarely true."""
     if other >= predicates:
         return 1.0 + leaf_chance[other - predicates]
     if other >= 0:
@@ -198,23 +232,28 @@ def price_of(other, predicates, inner, leaf_chance, chance):
 
 
 @kernel
-def sort_others(record_start, words, is_or, leaf_chance, chance, is_read):
-    """Put the others of every inner node into the order in which they are best tested: those of an OR that is asked the
-    most probable first. And note in `is_read`, zero before, which of them are inner nodes that are found."""
+def sort_others(records, is_or, leaf_chance, chance, is_read):
+    """Sort the others of every inner node into the order in which they are best tested.
+
+    Those of an OR that is asked are sorted with the most probable first. Sets the bits in `is_read`, zero before, of
+    the found inner nodes that are others of some node.
+    """
+    words = records.words
     inner, predicates = chance.size, leaf_chance.size
     for i in range(inner):
-        record = record_start[predicates + i]
+        record = records.start[predicates + i]
         first = record + RECORD
-        for k in range(first, first + words[record + OTHERS]):
+        end = first + words[record + OTHERS]
+        for k in range(first, end):
             if words[k] < 0 and ~words[k] < inner:
                 set_true(is_read, ~words[k])
-        for k in range(first + 1, first + words[record + OTHERS]):
-            one, at = words[k], k
-            own = price_of(one, predicates, inner, leaf_chance, chance)
+        for k in range(first + 1, end):
+            word, at = words[k], k
+            price = price_other(word, predicates, inner, leaf_chance, chance)
             while at > first:
-                before = price_of(words[at - 1], predicates, inner, leaf_chance, chance)
-                if (before >= own) if is_or[i] else (before <= own):
+                before = price_other(words[at - 1], predicates, inner, leaf_chance, chance)
+                if (before >= price) if is_or[i] else (before <= price):
                     break
                 words[at] = words[at - 1]
                 at -= 1
-            words[at] = one
+            words[at] = word

@@ -2,13 +2,15 @@
 
 Only true results are propagated, and to an AND only by its access child. Three things go beyond the paper:
 
-- Predicates are all known before any node is looked at, so an AND with one that is false (its guard) is not queued.
-- What an AND asks for need not be found: if nothing else needs a part, it is evaluated where an AND asks for it. So are
-  predicates that most events satisfy.
+- All predicates are known before any node is evaluated, so an AND is not queued if one of its predicates, the guard, is
+  false.
+- A part that only ANDs need is not found, but evaluated where an AND asks for it. So are predicates that most events
+  satisfy.
 - Inner nodes are numbered level by level, so one bitmap holds the queues of all levels, each node once.
 
-The *others* of a node are what must be true beside what has led to it. Where there are P predicates and N inner nodes,
-p is a predicate, P + p one that is not stabbed, ~n an inner node that is found, and ~(N + n) one that is only asked.
+The *others* of a node are its children beside those that lead to it. With P predicates and N inner nodes, the word p is
+a predicate, P + p a predicate that is not stabbed, ~n an inner node that is found, and ~(N + n) one that is only
+asked.
 """
 
 from __future__ import annotations
@@ -42,12 +44,12 @@ FALSE, TRUE, UNKNOWN = 0, 1, 2
 """Results. The signature of an event, plus the result, is the signature of a node whose result is known."""
 
 AHEAD = 8
-"""Prefetch distance, in nodes; twice as far for where their records begin."""
+"""Prefetch distance for records, in nodes; that for `record_start` is twice as far."""
 
 
 @inline
 def propagate(record, index, scratch):
-    """Queue what a true node makes worth a look."""
+    """Queue the nodes that the links of a true node lead to, except those whose guard is false."""
     words = index.words
     first = record + RECORD + words[record + OTHERS] + words[record + SLOTS]
     for link in range(np.uint64(first), np.uint64(first + LINK_WORDS * words[record + LINKS]), np.uint64(LINK_WORDS)):
@@ -66,8 +68,8 @@ def emit_record(record, index, snapshot, out, written):
 
 
 @inline
-def known_value(other, index, snapshot, events, end, scratch, clock):
-    """Is one of the others of a node true? UNKNOWN for a node that is asked for the first time."""
+def read_value(other, index, snapshot, events, end, scratch, clock):
+    """Return the value of one of a node's others; UNKNOWN for an asked node that the event has not evaluated yet."""
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     if other >= predicates:
@@ -75,15 +77,15 @@ def known_value(other, index, snapshot, events, end, scratch, clock):
     if other >= 0:
         return np.int64(is_true(scratch.found.truth, other))
     node = ~other
-    if node < inner:  # found, and of a lower level: it was looked at by now, if it is true
+    if node < inner:  # found, and on a lower level: its result is known if it is true
         return np.int64(scratch.signature[node] == clock + TRUE)
     result = scratch.signature[node - inner] - clock
     return result if result >= 0 else np.int64(UNKNOWN)
 
 
 @inline
-def ask(node, index, snapshot, events, end, scratch, clock):
-    """Find the value of a node that is only asked, with an explicit stack."""
+def evaluate_asked(node, index, snapshot, events, end, scratch, clock):
+    """Evaluate a node that is only asked, with an explicit stack; return whether the node is true."""
     words, stack, next_other = index.words, scratch.asked, scratch.next_other
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
@@ -95,8 +97,8 @@ def ask(node, index, snapshot, events, end, scratch, clock):
         at, result = next_other[depth - 1], np.int64(UNKNOWN)
         while at < words[record + OTHERS]:
             other = np.int64(words[record + RECORD + at])
-            result = known_value(other, index, snapshot, events, end, scratch, clock)
-            if result == UNKNOWN:  # it goes on with the same one, when that is known
+            result = read_value(other, index, snapshot, events, end, scratch, clock)
+            if result == UNKNOWN:  # continue with the same node once its result is known
                 next_other[depth - 1] = at
                 stack[depth], next_other[depth] = ~other - inner, 0
                 depth += 1
@@ -112,22 +114,22 @@ def ask(node, index, snapshot, events, end, scratch, clock):
 
 @inline
 def are_true(record, index, snapshot, events, end, scratch, clock):
-    """Are all others of a node true?"""
+    """Return whether all others of a node are true."""
     words, inner = index.words, index.is_or.size
     first = record + RECORD
     for k in range(first, first + words[record + OTHERS]):
         other = np.int64(words[k])
-        result = known_value(other, index, snapshot, events, end, scratch, clock)
+        result = read_value(other, index, snapshot, events, end, scratch, clock)
         if result == FALSE:
             return False
-        if result == UNKNOWN and not ask(~other - inner, index, snapshot, events, end, scratch, clock):
+        if result == UNKNOWN and not evaluate_asked(~other - inner, index, snapshot, events, end, scratch, clock):
             return False
     return True
 
 
 @inline
 def take_level(first, end, scratch):
-    """List the nodes first:end that are queued, ascending, and empty their queue; returns how many they are."""
+    """List the queued nodes among first:end, ascending, and empty their queue; return how many."""
     groups, marks, queue = scratch.groups, scratch.marks, scratch.queue
     count = np.int64(0)
     one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
@@ -153,8 +155,8 @@ def take_level(first, end, scratch):
 
 
 @inline
-def keep_leading(leads, satisfied, count, leading):
-    """List those of the satisfied predicates that lead somewhere; returns how many. Most are only asked for."""
+def list_leading(leads, satisfied, count, leading):
+    """List the satisfied predicates whose record has slots or links; return how many."""
     many = 0
     for k in range(np.uint64(count)):
         leading[np.uint64(many)] = satisfied[k]
@@ -164,7 +166,7 @@ def keep_leading(leads, satisfied, count, leading):
 
 @kernel
 def match_tree(index, snapshot, scratch, events, out, event):
-    """Exact for all events. effort[0] counts the subscriptions whose node is looked at."""
+    """Match exactly, whatever values events have. effort[0] counts the subscriptions whose node is evaluated."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
     truth, satisfied = scratch.found.truth, scratch.found.listed
@@ -177,7 +179,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
         count = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
         open_event(events, e, scratch.found.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
-        many = keep_leading(index.leads, satisfied, count, leading)
+        many = list_leading(index.leads, satisfied, count, leading)
         for k in range(many):
             if k + 2 * AHEAD < many:
                 prefetch(record_start, np.int64(leading[k + 2 * AHEAD]))

@@ -1,4 +1,4 @@
-"""Nodes and edges of a forest: make them, find them by what they are, take them away."""
+"""The nodes and edges of a forest: make, find and remove them."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inline
-def mixed(word, value):
-    """A hash of a hash and one more number. The order counts, so sums and products that are equal do not collide."""
+def mix_hash(word, value):
+    """Combine a hash with one more number. The order counts, so equal sums and products do not collide."""
     word = (word ^ np.uint64(value)) * MULTIPLIER
     return word ^ (word >> np.uint64(29))
 
 
 @inline
-def hash_of(kind, members, first, count):
-    """Of an operator and atoms, which are ascending; a non-negative int32."""
+def hash_atoms(kind, members, first, count):
+    """Return the hash of an operator and ascending atoms, a non-negative int32."""
     word = np.uint64(kind + 1)
     for i in range(first, first + count):
-        word = mixed(word, members[i])
+        word = mix_hash(word, members[i])
     return np.int64(word >> np.uint64(33))
 
 
 @inline
-def pair_hash(kind, last, before):
-    """Of an operator and the two last atoms."""
-    return np.int64(mixed(mixed(np.uint64(kind + 1), last), before) >> np.uint64(33))
+def hash_pair(kind, last, before):
+    """Return the hash of an operator and the two last atoms."""
+    return np.int64(mix_hash(mix_hash(np.uint64(kind + 1), last), before) >> np.uint64(33))
 
 
 @inline
 def find_equal(forest, kind, members, count):
-    """The node of an operator and atoms, or NONE. Its structure decides, not its hash."""
-    hashed = hash_of(kind, members, 0, count)
+    """Return the node with this operator and these atoms, or NONE. Atoms are compared, not only hashes."""
+    hashed = hash_atoms(kind, members, 0, count)
     n = np.int64(forest.equal[hashed & (forest.equal.size - 1)])
     while n != NONE:
         row = forest.nodes[n]
@@ -81,8 +81,8 @@ def find_equal(forest, kind, members, count):
 
 
 @inline
-def take(counters, free, end, used, rows, next_free):
-    """A free row, or a new one behind the last. `free`, `end` and `used` name its counters, `next_free` a column."""
+def take_row(counters, free, end, used, rows, next_free):
+    """Take a free row, or a new one behind the last; `free`, `end` and `used` name counters, `next_free` a column."""
     row = counters[free]
     if row != NONE:
         counters[free] = rows[row, next_free]
@@ -94,10 +94,10 @@ def take(counters, free, end, used, rows, next_free):
 
 
 @inline
-def new_node(forest, kind):
-    """A node without atoms, edges and uses."""
+def make_node(forest, kind):
+    """Make a node without atoms, edges and uses."""
     nodes = forest.nodes
-    n = take(forest.counters, FREE_NODE, NODE_END, NODES, nodes, NEXT_EQUAL)
+    n = take_row(forest.counters, FREE_NODE, NODE_END, NODES, nodes, NEXT_EQUAL)
     nodes[n, KIND], nodes[n, USES], nodes[n, LEVEL] = kind, 0, 1
     nodes[n, ATOM_COUNT], nodes[n, PARENT_COUNT] = 0, 0
     nodes[n, FIRST_CHILD] = nodes[n, FIRST_PARENT] = NONE
@@ -106,11 +106,11 @@ def new_node(forest, kind):
 
 
 @inline
-def leaf_of(forest, predicate):
-    """The l-node of a predicate, made if necessary."""
+def get_leaf(forest, predicate):
+    """Return the l-node of a predicate; make it if necessary."""
     n = np.int64(forest.leaf[predicate])
     if n == NONE:
-        n = new_node(forest, LEAF)
+        n = make_node(forest, LEAF)
         forest.nodes[n, ATOMS] = predicate
         forest.leaf[predicate] = n
     return n
@@ -123,7 +123,7 @@ def chain(forest, n):
     last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
     at = nodes[n, HASH] & (forest.equal.size - 1)
     nodes[n, NEXT_EQUAL], forest.equal[at] = forest.equal[at], n
-    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
+    at = hash_pair(nodes[n, KIND], atoms[last], atoms[last - 1]) & (forest.pair.size - 1)
     head = np.int64(forest.pair[at])
     if head != NONE:
         nodes[head, BEFORE_PAIR] = n
@@ -132,7 +132,7 @@ def chain(forest, n):
 
 @inline
 def unchain_equal(forest, n):
-    """Take a node out of the chain of its hash, if it is in it. The chain is short."""
+    """Remove a node from the chain of its hash, if it is there. The chain is short."""
     heads, nodes = forest.equal, forest.nodes
     at = nodes[n, HASH] & (heads.size - 1)
     before, current = np.int64(NONE), np.int64(heads[at])
@@ -147,11 +147,13 @@ def unchain_equal(forest, n):
 
 @inline
 def unchain_pair(forest, n):
-    """Take a node out of the chain of its two last atoms, if it is in it. The chain may be long: any number of nodes
-    may have the same two."""
+    """Remove a node from the chain of its two last atoms, if it is there.
+
+    The chain may be long, because any number of nodes may have the same two last atoms.
+    """
     heads, nodes, atoms = forest.pair, forest.nodes, forest.atoms
     last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
-    at = pair_hash(nodes[n, KIND], atoms[last], atoms[last - 1]) & (heads.size - 1)
+    at = hash_pair(nodes[n, KIND], atoms[last], atoms[last - 1]) & (heads.size - 1)
     before, after = np.int64(nodes[n, BEFORE_PAIR]), np.int64(nodes[n, NEXT_PAIR])
     if before != NONE:
         nodes[before, NEXT_PAIR] = after
@@ -163,9 +165,9 @@ def unchain_pair(forest, n):
 
 @inline
 def add_edge(forest, child, parent):
-    """Make one node the child of another."""
+    """Make one node a child of another."""
     nodes, edges = forest.nodes, forest.edges
-    edge = take(forest.counters, FREE_EDGE, EDGE_END, EDGES, edges, NEXT_CHILD)
+    edge = take_row(forest.counters, FREE_EDGE, EDGE_END, EDGES, edges, NEXT_CHILD)
     after = np.int64(nodes[child, FIRST_PARENT])
     edges[edge, CHILD], edges[edge, PARENT] = child, parent
     edges[edge, NEXT_CHILD], edges[edge, NEXT_PARENT] = nodes[parent, FIRST_CHILD], after
@@ -178,7 +180,7 @@ def add_edge(forest, child, parent):
 
 @inline
 def drop_edge(forest, edge, before):
-    """Take away an edge; `before` is the edge before it among those of its parent, or NONE."""
+    """Remove an edge; `before` is the edge in front of it among those of its parent, or NONE."""
     counters, nodes, edges = forest.counters, forest.nodes, forest.edges
     child, parent = edges[edge, CHILD], edges[edge, PARENT]
     after = edges[edge, NEXT_CHILD]
@@ -201,16 +203,16 @@ def drop_edge(forest, edge, before):
 
 @kernel
 def create(forest, kind, members, count, children, child_count, is_shared):
-    """A node with these atoms and children. A shared one is found by what it is from now on."""
+    """Create a node with these atoms and children. A shared node is found by its atoms from now on."""
     nodes, counters = forest.nodes, forest.counters
-    n = new_node(forest, kind)
+    n = make_node(forest, kind)
     first = counters[ATOM_END]
     for i in range(count):
         forest.atoms[first + i] = members[i]
         nodes[members[i], USES] += 1
     counters[ATOM_END] += count
     nodes[n, ATOMS], nodes[n, ATOM_COUNT] = first, count
-    nodes[n, HASH] = hash_of(kind, members, 0, count)
+    nodes[n, HASH] = hash_atoms(kind, members, 0, count)
     level = np.int64(0)
     for i in range(child_count):
         add_edge(forest, children[i], n)
@@ -223,7 +225,7 @@ def create(forest, kind, members, count, children, child_count, is_shared):
 
 @inline
 def free_node(forest, n):
-    """Give a node without edges back."""
+    """Free a node without edges."""
     nodes, counters = forest.nodes, forest.counters
     if nodes[n, KIND] == LEAF:
         forest.leaf[nodes[n, ATOMS]] = NONE
@@ -239,7 +241,7 @@ def free_node(forest, n):
 
 @kernel
 def correct_levels(forest, n):
-    """Find the level of a node again, and of all above it that this changes."""
+    """Correct the level of a node, and of all nodes above it."""
     nodes, edges, queue, waiting = forest.nodes, forest.edges, forest.queue, forest.waiting
     queue[0], waiting[n] = n, 1
     count = 1

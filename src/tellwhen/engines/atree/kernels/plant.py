@@ -1,4 +1,4 @@
-"""Add expressions to a forest (Algorithm 4), and take them away again (Algorithm 5)."""
+"""Add expressions to a forest (Algorithm 4), and remove them (Algorithm 5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tellwhen.engines.atree.kernels.nodes import (
     drop_edge,
     find_equal,
     free_node,
-    leaf_of,
+    get_leaf,
 )
 from tellwhen.engines.atree.kernels.reuse import reorganize, self_adjust
 from tellwhen.engines.shared.kernels import tree as program
@@ -41,19 +41,19 @@ from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 APART, EQUAL_PARTS, REORGANIZED, ADJUSTED = range(4)
-"""How much is shared: nothing but predicates; equal parts; also parts of ANDs and ORs that are there already; and parts
-that come later."""
+"""Levels of sharing, each including the one before it: predicates; equal parts; parts of ANDs and ORs that exist
+already; and parts that are added later."""
 
 ALWAYS, IMPOSSIBLE = -2, -3
-"""In place of the node of a subscription that is always, or never, true."""
+"""In place of the node of a subscription that is always true, or never."""
 
 SORTED_BY_INSERTION = 32
-"""Up to this many atoms are sorted by insertion."""
+"""Up to 32 atoms are sorted by insertion."""
 
 
 @kernel
 def sort_members(members, count):
-    """Sort the atoms, and leave out those that come again; returns how many are left."""
+    """Sort the atoms and remove duplicates; return how many are left."""
     if count > SORTED_BY_INSERTION:
         members[:count].sort()
     else:
@@ -72,8 +72,8 @@ def sort_members(members, count):
 
 
 @inline
-def node_of(forest, kind, growth, count, sharing):
-    """The node of an operator and the atoms growth.members[:count], ascending; made if necessary."""
+def get_node(forest, kind, growth, count, sharing):
+    """Return the node of an operator and the ascending atoms growth.members[:count]; make it if necessary."""
     members, children = growth.members, growth.children
     if sharing >= EQUAL_PARTS:
         n = find_equal(forest, kind, members, count)
@@ -93,13 +93,13 @@ def node_of(forest, kind, growth, count, sharing):
 
 @kernel
 def join(forest, kind, growth, count, sharing, is_binary):
-    """The node that joins the atoms growth.members[:count] by an operator: P AND P is P."""
+    """Join the atoms growth.members[:count] by an operator; return the node. P AND P is P."""
     members = growth.members
     count = sort_members(members, count)
     if count == 1:
         return np.int64(members[0])
     if not is_binary:
-        return node_of(forest, kind, growth, count, sharing)
+        return get_node(forest, kind, growth, count, sharing)
     rest = growth.children  # two at a time, from the first on
     for i in range(count):
         rest[i] = members[i]
@@ -107,13 +107,13 @@ def join(forest, kind, growth, count, sharing, is_binary):
     for i in range(1, count):
         if rest[i] != n:
             members[0], members[1] = min(n, np.int64(rest[i])), max(n, np.int64(rest[i]))
-            n = pair_of(forest, kind, members, sharing)
+            n = get_pair(forest, kind, members, sharing)
     return n
 
 
 @inline
-def pair_of(forest, kind, members, sharing):
-    """The node of an operator and two atoms."""
+def get_pair(forest, kind, members, sharing):
+    """Return the node of an operator and two atoms; make it if necessary."""
     n = find_equal(forest, kind, members, 2) if sharing >= EQUAL_PARTS else np.int64(NONE)
     if n == NONE:
         n = create(forest, kind, members, 2, members, 2, sharing >= EQUAL_PARTS)
@@ -122,7 +122,7 @@ def pair_of(forest, kind, members, sharing):
 
 @kernel
 def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
-    """The root of a program's tree. Children come behind their parent, so each tree is read from its end."""
+    """Add a program, and return its root. Children come behind their parent, so each tree is read from its end."""
     code, start, end = subscriptions.code, subscriptions.start[slot], subscriptions.start[slot + 1]
     tree, node, members = growth.tree, growth.node, growth.members
     registers, rows = grow_tree(code, start, end, tree, growth.roots)
@@ -132,7 +132,7 @@ def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
             kind, first = np.int64(tree[row, program.KIND]), np.int64(tree[row, program.CHILD])
             count = np.int64(tree[row, program.CHILDREN])
             if kind == LEAF:
-                node[row] = leaf_of(forest, first)
+                node[row] = get_leaf(forest, first)
             elif kind == REGISTER_LEAF:
                 node[row] = node[growth.roots[first]]
             else:
@@ -144,7 +144,7 @@ def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
 
 @inline
 def has_room(forest, tests):
-    """Is there room for an expression with this many tests? Its tree has fewer than two nodes per test."""
+    """Return whether there is room for an expression of `tests` tests, whose tree has fewer than two nodes per test."""
     counters, most = forest.counters, 2 * tests + 2
     return (
         counters[NODE_END] + most <= forest.nodes.shape[0]
@@ -155,7 +155,7 @@ def has_room(forest, tests):
 
 @kernel
 def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots):
-    """Add the expressions of slots[first:]: roots[k] is the node of slots[k]. Returns the first one without room."""
+    """Add the expressions of slots[first:], with roots[k] as the node of slots[k]; return the first k without room."""
     forest, growth = unpack(forest, Forest), unpack(growth, Growth)
     subscriptions = unpack(subscriptions, Subscriptions)
     for k in range(first, slots.size):
@@ -168,7 +168,7 @@ def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots
             roots[k] = IMPOSSIBLE
         elif kind == CONJUNCTION:
             for i in range(tests):
-                growth.members[i] = leaf_of(forest, np.int64(subscriptions.code[begin + i]))
+                growth.members[i] = get_leaf(forest, np.int64(subscriptions.code[begin + i]))
             roots[k] = join(forest, AND_NODE, growth, tests, sharing, is_binary) if tests > 0 else ALWAYS
         else:
             roots[k] = plant_tree(forest, subscriptions, slot, growth, sharing, is_binary)
@@ -179,7 +179,7 @@ def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots
 
 @inline
 def release(forest, n):
-    """One use less; a node without any is dead."""
+    """Take away one use of a node; a node without uses is dead."""
     forest.nodes[n, USES] -= 1
     if forest.nodes[n, USES] == 0:
         forest.dead[forest.counters[DEAD]] = n
@@ -188,7 +188,7 @@ def release(forest, n):
 
 @inline
 def adopt(forest, n, parent):
-    """Make the children of node n children of `parent` in its place."""
+    """Make the children of node n children of `parent` in place of n."""
     nodes, edges = forest.nodes, forest.edges
     before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
     while edges[edge, CHILD] != n:
@@ -208,7 +208,7 @@ def adopt(forest, n, parent):
 
 @kernel
 def remove(forest, n):
-    """Take a dead node away: its parents adopt its children. Nothing has it as an atom any more."""
+    """Remove a dead node, whose parents adopt its children. No node has it as an atom any more."""
     nodes, edges = forest.nodes, forest.edges
     while nodes[n, FIRST_PARENT] != NONE:
         adopt(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
@@ -222,8 +222,10 @@ def remove(forest, n):
 
 @kernel
 def uproot(forest, roots):
-    """Take away one use of each root, and remove what nothing uses any more. Returns False if there was no room for new
-    edges; then it is called again, without roots."""
+    """Take away one use of each root, and remove the nodes that nothing uses any more.
+
+    Return False if there is no room for new edges; then call again, without roots.
+    """
     forest = unpack(forest, Forest)
     counters, nodes = forest.counters, forest.nodes
     for root in roots:
@@ -245,7 +247,7 @@ def uproot(forest, roots):
 
 @kernel
 def chain_all(forest):
-    """Put all shared nodes into their chains, which are empty."""
+    """Put all inner nodes into their chains, which are empty."""
     forest = unpack(forest, Forest)
     for n in range(forest.counters[NODE_END]):
         if forest.nodes[n, KIND] >= 0 and forest.nodes[n, KIND] != LEAF:

@@ -1,8 +1,8 @@
-"""Which nodes can a new one reuse as its children (Algorithm 2), and which can reuse it (Algorithm 3)?
+"""Reuse nodes: existing nodes become children of a new one (Algorithm 2), and a new one of existing ones (Algorithm 3).
 
-One node may be a child of another if both have the same operator, and its atoms are some of the other's. Atoms may be
-in several children: what is ANDed or ORed twice does not change. (XOR, of which this is not true, is expressed by AND
-and OR before it comes here.)
+A node may be a child of another if both have the same operator, and its atoms are a subset of the other's. An atom may
+be in several children, since an operand that is ANDed or ORed twice changes nothing. (This is not true of XOR, which is
+expressed by AND and OR before.)
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ from tellwhen.engines.atree.arrays import (
     PARENT,
     PARENT_COUNT,
 )
-from tellwhen.engines.atree.kernels.nodes import add_edge, correct_levels, drop_edge, pair_hash
+from tellwhen.engines.atree.kernels.nodes import add_edge, correct_levels, drop_edge, hash_pair
 from tellwhen.kernels.jit import inline, kernel
 
 PAIR_DISTANCE = 24
-"""Two atoms that are this far apart among those of a new node are not looked up together: a long list is not compared
-with itself."""
+"""Only pairs of atoms at most 24 places apart are looked up: all pairs of a long list would take quadratic time."""
 
 CHAIN_MAX, CANDIDATES_MAX = 16, 64
-"""The most nodes of one chain, and the most candidates, that are looked at. Both this and CLIMB_MAX bound the work for
-parts that very many expressions share; what is not found is merely not reused."""
+"""The most nodes of a chain that are compared, and the most candidates. These limits and CLIMB_MAX bound the work for
+parts that very many expressions share; a node beyond the limits is merely not reused."""
 
 CLIMB_MAX = 64
-"""The most nodes above a new one that are asked whether they can reuse it."""
+"""The most nodes above the atoms of a new node that are tried for reusing it."""
 
 
 @inline
-def position(members, first, count, atom):
-    """Where an atom is among ascending ones, or NONE."""
+def find_position(members, first, count, atom):
+    """Return the position of an atom among ascending ones, or NONE."""
     low, high = first, first + count
     while low < high:
         middle = (low + high) >> 1
@@ -53,7 +52,7 @@ def position(members, first, count, atom):
 
 @inline
 def is_within(inner, inner_first, inner_count, outer, outer_first, outer_count):
-    """Are all of some ascending atoms among others?"""
+    """Return whether a list of ascending atoms is a subset of another one."""
     i, o = inner_first, outer_first
     while i < inner_first + inner_count:
         while o < outer_first + outer_count and outer[o] < inner[i]:
@@ -67,13 +66,16 @@ def is_within(inner, inner_first, inner_count, outer, outer_first, outer_count):
 
 @kernel
 def find_candidates(forest, kind, growth, count):
-    """List the nodes whose atoms are some of growth.members[:count]; returns how many. They are found by their two last
-    atoms, which are the rarest: predicates are numbered as they come, so that common ones come first."""
+    """List the nodes whose atoms are a subset of growth.members[:count]; return how many.
+
+    Nodes are found by their two last atoms, which are the rarest: predicates are numbered in the order of arrival, so
+    that common ones come first.
+    """
     nodes, members, candidates = forest.nodes, growth.members, growth.candidates
     found = 0
     for i in range(1, count):
         for j in range(max(0, i - PAIR_DISTANCE), i):
-            n = np.int64(forest.pair[pair_hash(kind, members[i], members[j]) & (forest.pair.size - 1)])
+            n = np.int64(forest.pair[hash_pair(kind, members[i], members[j]) & (forest.pair.size - 1)])
             looked_at = 0
             while n != NONE and looked_at < CHAIN_MAX and found < CANDIDATES_MAX:
                 first, many = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
@@ -92,19 +94,18 @@ def find_candidates(forest, kind, growth, count):
 
 
 @inline
-def uncovered(forest, n, growth, count):
-    """How many atoms of a candidate are in no child yet."""
+def count_uncovered(forest, n, growth, count):
+    """Return how many atoms of a candidate are in no child yet."""
     first = forest.nodes[n, ATOMS]
     found = 0
     for i in range(first, first + forest.nodes[n, ATOM_COUNT]):
-        found += growth.is_covered[position(growth.members, 0, count, forest.atoms[i])] == 0
+        found += growth.is_covered[find_position(growth.members, 0, count, forest.atoms[i])] == 0
     return found
 
 
 @kernel
 def reorganize(forest, kind, growth, count):
-    """Choose children for the atoms growth.members[:count], as many atoms at a time as possible (Algorithm 2, a greedy
-    set cover); returns how many."""
+    """Choose children for the atoms growth.members[:count] by a greedy set cover (Algorithm 2); return how many."""
     members, children, is_covered = growth.members, growth.children, growth.is_covered
     candidates = find_candidates(forest, kind, growth, count) if count > 2 else 0
     for i in range(count):
@@ -113,7 +114,7 @@ def reorganize(forest, kind, growth, count):
     while candidates > 0:
         best, most = np.int64(NONE), 1  # with a single new atom, nothing is saved
         for c in range(candidates):
-            new = uncovered(forest, growth.candidates[c], growth, count)
+            new = count_uncovered(forest, growth.candidates[c], growth, count)
             if new > most:
                 best, most = np.int64(growth.candidates[c]), new
         if best == NONE:
@@ -122,7 +123,7 @@ def reorganize(forest, kind, growth, count):
         made += 1
         first = forest.nodes[best, ATOMS]
         for i in range(first, first + forest.nodes[best, ATOM_COUNT]):
-            is_covered[position(members, 0, count, forest.atoms[i])] = 1
+            is_covered[find_position(members, 0, count, forest.atoms[i])] = 1
     for i in range(count):
         if is_covered[i] == 0:
             children[made] = members[i]
@@ -132,19 +133,19 @@ def reorganize(forest, kind, growth, count):
 
 @inline
 def is_part(forest, child, parent, n):
-    """Is a child of `parent` an atom of node n; or no atom of the parent, but made of atoms of n?"""
+    """Return whether a child of `parent` is an atom of node n, or is no atom of the parent and has only atoms of n."""
     nodes, atoms = forest.nodes, forest.atoms
     first, count = np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
-    if position(atoms, first, count, child) != NONE:
+    if find_position(atoms, first, count, child) != NONE:
         return True
-    if position(atoms, np.int64(nodes[parent, ATOMS]), np.int64(nodes[parent, ATOM_COUNT]), child) != NONE:
+    if find_position(atoms, np.int64(nodes[parent, ATOMS]), np.int64(nodes[parent, ATOM_COUNT]), child) != NONE:
         return False
     return is_within(atoms, np.int64(nodes[child, ATOMS]), np.int64(nodes[child, ATOM_COUNT]), atoms, first, count)
 
 
 @kernel
 def reuse(forest, n, parent):
-    """Make node n a child of `parent`, in place of all children that are part of it, if these are at least two."""
+    """Make node n a child of `parent` in place of all children that are part of n, if these are at least two."""
     nodes, edges = forest.nodes, forest.edges
     replaced = 0
     edge = np.int64(nodes[parent, FIRST_CHILD])
@@ -169,8 +170,10 @@ def reuse(forest, n, parent):
 
 @kernel
 def self_adjust(forest, n, growth):
-    """Let the nodes that have all atoms of a new node, and more, reuse it (Algorithm 3). They are above each of its
-    atoms, so they are looked for above the one with the fewest parents."""
+    """Make a new node a child of the nodes that have all of its atoms, and more (Algorithm 3).
+
+    Such nodes are above each of the atoms, so only those above the atom with the fewest parents are tried.
+    """
     nodes, edges, stack = forest.nodes, forest.edges, growth.candidates
     kind, first, count = nodes[n, KIND], np.int64(nodes[n, ATOMS]), np.int64(nodes[n, ATOM_COUNT])
     rarest = np.int64(forest.atoms[first])

@@ -1,4 +1,4 @@
-"""Match with all three truth values (Algorithm 6 and Table 2): without zero suppression, to measure what it saves.
+"""Match with three truth values (Algorithm 6 and Table 2), without zero suppression, to measure what that saves.
 
 A predicate is undefined if the event lacks its attribute. True and false results are propagated alike.
 """
@@ -21,8 +21,8 @@ UNDEFINED = 2
 
 
 @inline
-def value_of(child, domain, scratch, clock):
-    """The value of a predicate, or of ~ an inner node."""
+def read_value(child, domain, scratch, clock):
+    """Return the value of a predicate, or of ~ an inner node."""
     if child < 0:
         result = scratch.signature[~child] - clock
         return result if result >= 0 else np.int64(UNDEFINED)
@@ -33,20 +33,20 @@ def value_of(child, domain, scratch, clock):
 
 @inline
 def evaluate(record, decisive, index, domain, scratch, clock):
-    """Table 2: a child that is false decides an AND, one that is true an OR; else one that is undefined."""
-    found = np.int64(1 - decisive)
+    """Evaluate a node by Table 2: a false child decides an AND, a true child an OR, and else an undefined child."""
+    result = np.int64(1 - decisive)
     for k in range(record + RECORD, record + RECORD + index.words[record + OTHERS]):
-        value = value_of(np.int64(index.words[k]), domain, scratch, clock)
+        value = read_value(np.int64(index.words[k]), domain, scratch, clock)
         if value == decisive:
             return value
         if value == UNDEFINED:
-            found = value
-    return found
+            result = value
+    return result
 
 
 @kernel
 def match_three_valued(index, snapshot, scratch, events, out, event):
-    """Exact for all events."""
+    """Match exactly, whatever values events have."""
     index, snapshot = unpack(index, ATreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ATreeScratch), borrow(events, Events), borrow(out, Matches)
     truth, satisfied = scratch.found.truth, scratch.found.listed

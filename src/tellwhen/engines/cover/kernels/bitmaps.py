@@ -1,9 +1,11 @@
-"""Chunks -> bitmaps: which members may an event with this value, or without one, still satisfy?
+"""Fill the bitmaps of chunks, which say what members an event with some value, or without one, may still satisfy.
 
-A chunk has a bitmap of the members whose program must be run, and for every column one for events without the domain,
-and one for each bucket of its values. In a column that must be true, a 1 is a member that the event may still satisfy.
-In a column of a clause, a 1 is a member whose clause is true; before the first column of a clause is a bitmap of the
-members that have no such clause.
+A chunk has a bitmap of the members whose program must be run. Every column has a bitmap for events without the domain,
+and one for each bucket of the domain's values. In a column that must be true, a 1 is a member that the event may still
+satisfy. In a column of a clause, a 1 is a member whose clause is true. In front of the first column of a clause is a
+bitmap of the members without that clause.
+
+    |run program|column: absent, bucket 0, 1, ...|column ...|no clause 1|column: absent, 0, 1, ...|...
 """
 
 from __future__ import annotations
@@ -21,92 +23,113 @@ from tellwhen.engines.cover.arrays import (
     MEMBERS,
     POSTING,
 )
-from tellwhen.engines.cover.kernels.chunks import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
+from tellwhen.engines.cover.build_arrays import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
 from tellwhen.kernels.bits import bitmap_words
 from tellwhen.kernels.jit import inline, kernel
 
 
 @inline
-def read_bounds(chunks, c):
-    """Of chunk c: its first term and where its terms end, its first column and how many it has."""
-    return chunks[c, CUT_BEGIN], chunks[c, CUT_END], chunks[c, CUT_COLUMN], chunks[c, CUT_COLUMNS]
+def read_bounds(cut, c):
+    """Return where the terms of chunk c begin and end, and where its columns do."""
+    chunk = cut.chunks[c]
+    return chunk[CUT_BEGIN], chunk[CUT_END], chunk[CUT_COLUMN], chunk[CUT_COLUMN] + chunk[CUT_COLUMNS]
 
 
 @inline
-def count_group_bitmaps(columns, k, first, span):
-    """Bitmaps before those of column k: one if it is the first of a clause."""
+def is_first_of_clause(columns, k, first, span):
+    """Return whether column k is the first one of a clause, in a chunk whose columns begin at `first`."""
     group = columns[k] // span
-    return 1 if group > 0 and (k == first or columns[k - 1] // span != group) else 0
+    return group > 0 and (k == first or columns[k - 1] // span != group)
+
+
+@inline
+def count_buckets(column, span, buckets):
+    """Return the number of buckets of a column's domain."""
+    return np.int64(buckets[(column % span) >> 1])
 
 
 @kernel
-def write_bitmap_starts(cut, bitmap_start):
-    """Where the bitmaps of every chunk begin."""
-    _, chunks, columns, span, buckets = cut
+def write_bitmap_starts(cut, span, buckets, bitmap_start):
+    """Write where the bitmaps of every chunk begin; buckets[d] is the number of buckets of domain d."""
     total = 0
-    for c in range(chunks.shape[0]):
-        begin, end, first, many = read_bounds(chunks, c)
+    for c in range(cut.chunks.shape[0]):
+        begin, end, first, last = read_bounds(cut, c)
         words = bitmap_words(end - begin)
         bitmap_start[c] = total
         total += words
-        for k in range(first, first + many):
-            total += (count_group_bitmaps(columns, k, first, span) + buckets[(columns[k] % span) >> 1] + 1) * words
-    bitmap_start[chunks.shape[0]] = total
+        for k in range(first, last):
+            bitmaps = is_first_of_clause(cut.columns, k, first, span) + count_buckets(cut.columns[k], span, buckets) + 1
+            total += bitmaps * words
+    bitmap_start[cut.chunks.shape[0]] = total
+
+
+@inline
+def clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits):
+    """Fill the bitmaps of chunk c for members without conditions, and note in `starts` where they begin."""
+    begin, end, first, last = read_bounds(cut, c)
+    words = bitmap_words(end - begin)
+    at = bitmap_start[c] + words
+    bits[bitmap_start[c] : at] = ~np.uint64(0)
+    for k in range(first, last):
+        column = cut.columns[k]
+        group = column // span
+        if is_first_of_clause(cut.columns, k, first, span):
+            starts.group_start[group] = at
+            bits[at : at + words] = ~np.uint64(0)
+            at += words
+        starts.column_start[column] = at
+        after = at + (count_buckets(column, span, buckets) + 1) * words
+        bits[at:after] = ~np.uint64(0) if group == 0 else np.uint64(0)
+        at = after
+
+
+@inline
+def put_condition(column, mask, word, bit, words, span, buckets, starts, bits):
+    """Set or clear the bit of one member in the bitmaps of a column, for a predicate with a mask of buckets."""
+    one = np.uint64(1)
+    bitmap, group = starts.column_start[column] + word, column // span
+    if group == 0:
+        bits[bitmap] &= ~bit  # without the domain the predicate is false
+    else:
+        bits[starts.group_start[group] + word] &= ~bit
+    for b in range(count_buckets(column, span, buckets)):
+        bitmap += words
+        is_in = (mask >> np.uint64(b)) & one != 0
+        if group > 0 and is_in:
+            bits[bitmap] |= bit
+        elif group == 0 and not is_in:
+            bits[bitmap] &= ~bit
 
 
 @kernel
-def fill_bitmaps(cut, bitmap_start, asked, plain, is_decided, masks, scratch, bits):
+def fill_bitmaps(cut, requirements, masks, buckets, is_decided, bitmap_start, starts, bits):
     """Fill the bitmaps of all chunks.
 
-    masks[p] has a bit for every bucket that predicate p may be true of. `scratch` has room for every column, and for
-    every group.
+    masks[p] has a bit for every bucket that predicate p may be true of. The programs of the postings in `is_decided`
+    need not be run.
     """
-    order, chunks, columns, span, buckets = cut
-    position, base = scratch
-    one = np.uint64(1)
-    for c in range(chunks.shape[0]):
-        begin, end, first, many = read_bounds(chunks, c)
+    span = requirements.span
+    for c in range(cut.chunks.shape[0]):
+        clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits)
+        begin, end, _, _ = read_bounds(cut, c)
         words = bitmap_words(end - begin)
-        at = bitmap_start[c] + words
-        bits[bitmap_start[c] : at] = ~np.uint64(0)
-        for k in range(first, first + many):
-            group = columns[k] // span
-            if count_group_bitmaps(columns, k, first, span):
-                base[group] = at
-                bits[at : at + words] = ~np.uint64(0)
-                at += words
-            position[columns[k]] = at
-            after = at + (buckets[(columns[k] % span) >> 1] + 1) * words
-            bits[at:after] = ~np.uint64(0) if group == 0 else np.uint64(0)
-            at = after
-        start, column, predicate = plain if chunks[c, CUT_PLAIN] else asked
+        conditions = requirements.plain if cut.chunks[c, CUT_PLAIN] else requirements.all
         for m in range(begin, end):
-            s = order[m]
-            word, bit = (m - begin) >> 6, one << np.uint64((m - begin) & 63)
+            s = cut.terms[m]
+            word, bit = (m - begin) >> 6, np.uint64(1) << np.uint64((m - begin) & 63)
             if is_decided[m]:
                 bits[bitmap_start[c] + word] &= ~bit
-            for k in range(start[s], start[s + 1]):
-                bitmap = position[column[k]] + word
-                mask = masks[predicate[k]]
-                group = column[k] // span
-                if group == 0:
-                    bits[bitmap] &= ~bit  # without the domain it cannot hold
-                else:
-                    bits[base[group] + word] &= ~bit
-                for b in range(buckets[(column[k] % span) >> 1]):
-                    bitmap += words
-                    is_in = (mask >> np.uint64(b)) & one != 0
-                    if group > 0 and is_in:
-                        bits[bitmap] |= bit
-                    elif group == 0 and not is_in:
-                        bits[bitmap] &= ~bit
+            for k in range(conditions.start[s], conditions.start[s + 1]):
+                mask = masks[conditions.predicate[k]]
+                put_condition(conditions.column[k], mask, word, bit, words, span, buckets, starts, bits)
 
 
 @kernel
 def write_masks(ranges, cut_start, up, down, masks, is_exact):
-    """By predicate: the buckets that it may be true of, as bits, and whether that is exact.
+    """Write the buckets that every predicate may be true of, as bits, and whether it is true of all values in them.
 
-    up[x] is the bucket of space x or, where that is in none, of the next space that is; down[x] that of the one before.
+    up[x] is the bucket of space x or, for a space in no bucket, that of the next space in one; down[x] that of the one
+    before.
     """
     one = np.uint64(1)
     for p in range(masks.size):
@@ -130,36 +153,48 @@ def write_masks(ranges, cut_start, up, down, masks, is_exact):
         masks[p], is_exact[p] = ~mask if ranges.negated[p] else mask, exact
 
 
+@inline
+def mark_mixed_columns(terms, conditions, negated, is_mixed):
+    """Mark the columns of which some term requires a negated predicate."""
+    for s in terms:
+        for k in range(conditions.start[s], conditions.start[s + 1]):
+            is_mixed[conditions.column[k]] |= negated[conditions.predicate[k]] != 0
+
+
+@inline
+def forget_mixed_columns(terms, conditions, is_mixed):
+    """Make all marks of the terms' columns false again."""
+    for s in terms:
+        for k in range(conditions.start[s], conditions.start[s + 1]):
+            is_mixed[conditions.column[k]] = False
+
+
 @kernel
-def write_chunks(cut, bitmap_start, asked, plain_start, negated, is_mixed, words, offset):
+def write_chunks(cut, requirements, negated, buckets, bitmap_start, is_mixed, words, offset):
     """Write the words of all chunks; offset[c] is where those of chunk c begin. `is_mixed` is scratch, by column."""
-    order, chunks, columns, span, buckets = cut
-    asked_start, asked_column, predicate = asked
+    span, plain = requirements.span, requirements.plain
     at = 0
-    for c in range(chunks.shape[0]):
-        begin, end, first, many = read_bounds(chunks, c)
+    for c in range(cut.chunks.shape[0]):
+        begin, end, first, last = read_bounds(cut, c)
+        terms = cut.terms[begin:end]
+        mark_mixed_columns(terms, requirements.all, negated, is_mixed)
         offset[c] = at
-        fewest = many
-        for m in range(begin, end):
-            s = order[m]
-            fewest = min(fewest, plain_start[s + 1] - plain_start[s])
-            for k in range(asked_start[s], asked_start[s + 1]):
-                is_mixed[asked_column[k]] |= negated[predicate[k]] != 0
+        fewest = last - first
+        for s in terms:
+            fewest = min(fewest, plain.start[s + 1] - plain.start[s])
         words[at + POSTING], words[at + MEMBERS], words[at + BITMAPS] = begin, end - begin, bitmap_start[c]
         header = at
         at += CHUNK_HEADER
-        bitmap = must = 0
-        for k in range(first, first + many):
-            group, column = columns[k] // span, columns[k] % span
-            bitmap += count_group_bitmaps(columns, k, first, span)
-            flag = np.int64(1) if group > 0 and is_mixed[columns[k]] else np.int64(0)
+        bitmap = conjuncts = 0
+        for k in range(first, last):
+            group, column = cut.columns[k] // span, cut.columns[k] % span
+            bitmap += is_first_of_clause(cut.columns, k, first, span)
+            flag = np.int64(1) if group > 0 and is_mixed[cut.columns[k]] else np.int64(0)
             words[at] = np.int64(group) << GROUP_SHIFT | (BITMAP_SPAN * (np.int64(column) + flag) + bitmap)
-            bitmap += buckets[column >> 1] + 1
-            must += group == 0
+            bitmap += count_buckets(column, span, buckets) + 1
+            conjuncts += group == 0
             at += 1
-        words[header + COLUMNS], words[header + ALTERNATIVES], words[header + FEWEST] = must, many - must, fewest
-        for m in range(begin, end):
-            s = order[m]
-            for k in range(asked_start[s], asked_start[s + 1]):
-                is_mixed[asked_column[k]] = False
-    offset[chunks.shape[0]] = at
+        words[header + COLUMNS], words[header + ALTERNATIVES] = conjuncts, last - first - conjuncts
+        words[header + FEWEST] = fewest
+        forget_mixed_columns(terms, requirements.all, is_mixed)
+    offset[cut.chunks.shape[0]] = at

@@ -1,216 +1,269 @@
-"""Which terms of a cluster are tested together? Up to 512 that ask for the same few columns: a chunk.
+"""Cut clusters into chunks: up to 512 terms that require the same few columns and are tested together.
 
 A chunk has a bitmap for every bucket of each of its columns, and one for events without the domain. The AND of one
 bitmap per column that must be true, and of the OR of one per column of a clause, decides all members at once.
+
+A cluster is cut greedily. The most common column that some waiting term lacks is the *seed*. The columns that are
+common among the terms with the seed are chosen, and all waiting terms that require no other column become members.
 """
 
 from __future__ import annotations
 
 from tellwhen.engines.cover.arrays import CHUNK_MEMBERS
+from tellwhen.engines.cover.build_arrays import (
+    COLUMNS_END,
+    CUT_BEGIN,
+    CUT_CLUSTER,
+    CUT_COLUMN,
+    CUT_COLUMNS,
+    CUT_END,
+    CUT_PLAIN,
+    TERMS_END,
+    TOUCHED,
+    WAITING_BEGIN,
+    WAITING_END,
+)
 from tellwhen.kernels.jit import inline, kernel
 
 COLUMNS_MAX, ALTERNATIVES_MAX = 40, 200
 """The most columns of a chunk that must be true, and the most columns of clauses."""
 
 RARE_COLUMN, RARE_ALTERNATIVE = 32, 256
-"""A column is too rare for a chunk if fewer than 1 in 32 of the terms with its seed column ask for it, or 1 in 256 for
-a column of a clause. Terms that ask for such a column are not in the chunk."""
+"""A column is too rare for a chunk if fewer than 1 in 32 of the terms with its seed column require it, or 1 in 256 for
+a column of a clause. Terms that require such a column are not in the chunk."""
 
 MEMBERS_PER_ALTERNATIVE = 4
 """The fewest members of a chunk for each of its columns of clauses, whose bitmaps are mostly zeros."""
 
-CUT_BEGIN, CUT_END, CUT_COLUMN, CUT_COLUMNS, CUT_CLUSTER, CUT_PLAIN, CUT_WORDS = range(7)
-"""Of a chunk: where its terms begin and end, its first column and the number of columns, its cluster, and whether the
-clauses of its terms are left out."""
-
 
 @inline
-def count_columns(members, first, last, wanted, conjunct_start, columns, counts, touched):
-    """Count the columns of the members, or only of those with column `wanted` if it is not -1. Returns the number of
-    distinct columns."""
-    found = 0
-    for m in range(first, last):
-        s = members[m]
-        if wanted >= 0 and not has_column(s, wanted, conjunct_start, columns):
-            continue
-        for k in range(conjunct_start[s], conjunct_start[s + 1]):
-            c = columns[k]
-            if counts[c] == 0:
-                touched[found] = c
-                found += 1
-            counts[c] += 1
-    return found
-
-
-@inline
-def has_column(s, column, conjunct_start, columns):
-    """Does term s ask for the column?"""
-    for k in range(conjunct_start[s], conjunct_start[s + 1]):
-        if columns[k] == column:
+def has_column(s, column, conditions):
+    """Return whether term s requires the column."""
+    for k in range(conditions.start[s], conditions.start[s + 1]):
+        if conditions.column[k] == column:
             return True
     return False
 
 
 @inline
-def seed_of(counts, touched, found, members, span):
-    """The commonest column that must be true and that not all members have; else the commonest of all. -1 without
-    any column."""
-    seed = -1
-    for k in range(found):
-        c = touched[k]
-        if c < span and counts[c] < members and (seed < 0 or counts[c] > counts[seed]):
-            seed = c
-    if seed < 0:
-        for k in range(found):
-            if seed < 0 or counts[touched[k]] > counts[seed]:
-                seed = touched[k]
-    return seed
-
-
-@inline
-def choose_columns(counts, touched, found, common, span, chosen):
-    """Mark the commonest columns, and zero all counts; returns how many columns of clauses are marked."""
-    must = alternatives = 0
-    while True:
-        best = -1
-        for k in range(found):
-            if best < 0 or counts[touched[k]] > counts[best]:
-                best = touched[k]
-        if best < 0 or counts[best] == 0:
-            break
-        if best < span:
-            is_chosen = must < COLUMNS_MAX and counts[best] * RARE_COLUMN >= common
-            must += is_chosen
-        else:
-            is_chosen = alternatives < ALTERNATIVES_MAX and counts[best] * RARE_ALTERNATIVE >= common
-            alternatives += is_chosen
-        chosen[best] = is_chosen
-        counts[best] = 0
-    return alternatives
-
-
-@inline
-def fits(s, conjunct_start, columns, chosen):
-    """Are all columns of term s among the chosen ones?"""
-    for k in range(conjunct_start[s], conjunct_start[s + 1]):
-        if not chosen[columns[k]]:
+def has_only_chosen(s, conditions, is_chosen):
+    """Return whether all columns that term s requires are chosen."""
+    for k in range(conditions.start[s], conditions.start[s + 1]):
+        if not is_chosen[conditions.column[k]]:
             return False
     return True
 
 
 @inline
-def comes_after(other, c, span, weight):
-    """Is another column written behind column c?"""
+def count_columns(seed, conditions, scratch):
+    """Count the columns of the waiting terms that require column `seed`, or of all if it is -1; list them."""
+    counts, touched = scratch.counts, scratch.touched
+    distinct = 0
+    for m in range(scratch.cursor[WAITING_BEGIN], scratch.cursor[WAITING_END]):
+        s = scratch.waiting[m]
+        if seed >= 0 and not has_column(s, seed, conditions):
+            continue
+        for k in range(conditions.start[s], conditions.start[s + 1]):
+            c = conditions.column[k]
+            if counts[c] == 0:
+                touched[distinct] = c
+                distinct += 1
+            counts[c] += 1
+    scratch.cursor[TOUCHED] = distinct
+
+
+@inline
+def choose_seed(span, scratch):
+    """Return the most common column that must be true and that some waiting term lacks; else the most common of all.
+
+    Without any column, return -1. Leaves all counts zero.
+    """
+    counts, touched, distinct = scratch.counts, scratch.touched, scratch.cursor[TOUCHED]
+    members = scratch.cursor[WAITING_END] - scratch.cursor[WAITING_BEGIN]
+    seed = -1
+    for k in range(distinct):
+        c = touched[k]
+        if c < span and counts[c] < members and (seed < 0 or counts[c] > counts[seed]):
+            seed = c
+    if seed < 0:
+        for k in range(distinct):
+            if seed < 0 or counts[touched[k]] > counts[seed]:
+                seed = touched[k]
+    for k in range(distinct):
+        counts[touched[k]] = 0
+    return seed
+
+
+@inline
+def choose_columns(common, span, scratch):
+    """Choose the most common columns, given the count of the seed; return how many of them are columns of clauses.
+
+    Leaves all counts zero.
+    """
+    counts, touched, distinct = scratch.counts, scratch.touched, scratch.cursor[TOUCHED]
+    plain = alternatives = 0
+    while True:
+        best = -1
+        for k in range(distinct):
+            if best < 0 or counts[touched[k]] > counts[best]:
+                best = touched[k]
+        if best < 0 or counts[best] == 0:
+            break
+        if best < span:
+            is_chosen = plain < COLUMNS_MAX and counts[best] * RARE_COLUMN >= common
+            plain += is_chosen
+        else:
+            is_chosen = alternatives < ALTERNATIVES_MAX and counts[best] * RARE_ALTERNATIVE >= common
+            alternatives += is_chosen
+        scratch.is_chosen[best] = is_chosen
+        counts[best] = 0
+    return alternatives
+
+
+@inline
+def move_members(conditions, scratch, cut):
+    """Move the waiting terms that require only chosen columns to the end of the written terms; return how many."""
+    waiting, cursor = scratch.waiting, scratch.cursor
+    end, left = cursor[TERMS_END], cursor[WAITING_BEGIN]
+    for k in range(cursor[WAITING_BEGIN], cursor[WAITING_END]):
+        if has_only_chosen(waiting[k], conditions, scratch.is_chosen):
+            cut.terms[end] = waiting[k]
+            end += 1
+        else:
+            waiting[left] = waiting[k]
+            left += 1
+    members = end - cursor[TERMS_END]
+    cursor[TERMS_END], cursor[WAITING_END] = end, left
+    return members
+
+
+@inline
+def give_up_seed(seed, members, conditions, scratch, cut):
+    """Take back the members that were moved last, and put all terms with the seed in front of the waiting ones."""
+    waiting, cursor = scratch.waiting, scratch.cursor
+    for k in range(cursor[TERMS_END] - members, cursor[TERMS_END]):
+        waiting[cursor[WAITING_END]] = cut.terms[k]
+        cursor[WAITING_END] += 1
+    cursor[TERMS_END] -= members
+    for k in range(cursor[TOUCHED]):
+        scratch.is_chosen[scratch.touched[k]] = False
+    first = cursor[WAITING_BEGIN]
+    for k in range(first, cursor[WAITING_END]):
+        if has_column(waiting[k], seed, conditions):
+            waiting[k], waiting[first] = waiting[first], waiting[k]
+            first += 1
+    cursor[WAITING_BEGIN] = first
+
+
+@inline
+def is_behind(other, c, span, weight):
+    """Return whether another column belongs behind column c: in a later group, or ruling out fewer events."""
     return other // span > c // span or (other // span == c // span and weight[other] < weight[c])
 
 
 @inline
-def put_columns(chosen, touched, found, order, begin, end, conjunct, prices, span, weight, out, written):
-    """Write the chosen columns that members begin:end have, group by group, those first that rule out most; returns the
-    new end.
-
-    `conjunct` is (start, column, predicate). Leaves `chosen` and `weight` all zero.
-    """
-    conjunct_start, columns, predicates = conjunct
-    for m in range(begin, end):
-        s = order[m]
-        for k in range(conjunct_start[s], conjunct_start[s + 1]):
-            weight[columns[k]] += 1.0 - min(0.999, prices[predicates[k]])
-    first = written
-    for k in range(found):
-        c = touched[k]
-        if chosen[c] and weight[c] > 0.0:
-            at = written
-            while at > first and comes_after(out[at - 1], c, span, weight):
-                out[at] = out[at - 1]
+def put_columns(members, conditions, price, span, scratch, cut):
+    """Write the chosen columns that the last members require, group by group, those first that rule out most."""
+    weight, cursor, columns = scratch.weight, scratch.cursor, cut.columns
+    for m in range(cursor[TERMS_END] - members, cursor[TERMS_END]):
+        s = cut.terms[m]
+        for k in range(conditions.start[s], conditions.start[s + 1]):
+            weight[conditions.column[k]] += 1.0 - min(0.999, price[conditions.predicate[k]])
+    first = end = cursor[COLUMNS_END]
+    for k in range(cursor[TOUCHED]):
+        c = scratch.touched[k]
+        if scratch.is_chosen[c] and weight[c] > 0.0:
+            at = end
+            while at > first and is_behind(columns[at - 1], c, span, weight):
+                columns[at] = columns[at - 1]
                 at -= 1
-            out[at] = c
-            written += 1
-        chosen[c] = False
-    for at in range(first, written):
-        weight[out[at]] = 0.0
-    return written
+            columns[at] = c
+            end += 1
+        scratch.is_chosen[c] = False
+    for at in range(first, end):
+        weight[columns[at]] = 0.0
+    cursor[COLUMNS_END] = end
 
 
 @inline
-def cut_off(first, last, written, least, span, conjunct, prices, scratch, order, columns, put):
-    """Make a chunk of some of the terms left[first:last], in order[written:]; returns the new `first`, `last`,
-    `written` and end of the columns. If too few fit, it gives some up: they stay in front of the new `first`."""
-    counts, weight, chosen, touched, left = scratch
-    conjunct_start, column, _ = conjunct
-    found = count_columns(left, first, last, -1, conjunct_start, column, counts, touched)
-    seed = seed_of(counts, touched, found, last - first, span)
-    for k in range(found):
-        counts[touched[k]] = 0
-    found = count_columns(left, first, last, seed, conjunct_start, column, counts, touched)
-    alternatives = choose_columns(counts, touched, found, counts[seed] if seed >= 0 else 0, span, chosen)
-    begin, kept = written, first
-    for k in range(first, last):
-        if fits(left[k], conjunct_start, column, chosen):
-            order[written] = left[k]
-            written += 1
+def cut_members(conditions, price, span, members_min, scratch, cut):
+    """Take members with common columns from the waiting terms, and write them and their columns; return how many.
+
+    If they are too few, return 0 and give up some of the waiting terms.
+    """
+    count_columns(-1, conditions, scratch)
+    seed = choose_seed(span, scratch)
+    count_columns(seed, conditions, scratch)
+    alternatives = choose_columns(scratch.counts[seed] if seed >= 0 else 0, span, scratch)
+    members = move_members(conditions, scratch, cut)
+    if members >= max(members_min, MEMBERS_PER_ALTERNATIVE * alternatives):
+        put_columns(members, conditions, price, span, scratch, cut)
+        return members
+    give_up_seed(seed, members, conditions, scratch, cut)
+    return 0
+
+
+@inline
+def skip_terms_without_columns(conditions, requirements, scratch, begin, end):
+    """Move the terms waiting[begin:end] that no bitmap could rule out to the end; return where these begin.
+
+    A term that requires nothing at all stays: bitmaps decide it.
+    """
+    waiting, every = scratch.waiting, requirements.all
+    k = begin
+    while k < end:
+        s = waiting[k]
+        is_always_true = requirements.is_whole[s] and every.start[s] == every.start[s + 1]
+        if is_always_true or conditions.start[s + 1] > conditions.start[s]:
+            k += 1
         else:
-            left[kept] = left[k]
-            kept += 1
-    if written - begin >= max(least, MEMBERS_PER_ALTERNATIVE * alternatives):
-        put = put_columns(chosen, touched, found, order, begin, written, conjunct, prices, span, weight, columns, put)
-        return first, kept, written, put
-    for k in range(begin, written):
-        left[kept] = order[k]
-        kept += 1
-    for k in range(found):
-        chosen[touched[k]] = False
-    for k in range(first, last):  # give up all that have the seed
-        if has_column(left[k], seed, conjunct_start, column):
-            left[k], left[first] = left[first], left[k]
-            first += 1
-    return first, last, begin, put
+            end -= 1
+            waiting[k], waiting[end] = waiting[end], waiting[k]
+    return end
+
+
+@inline
+def put_chunks(first_term, first_column, cluster, is_plain, made, cursor, cut):
+    """Write the chunks, from number `made` on, that share the columns from `first_column` on; return the new number."""
+    end = cursor[TERMS_END]
+    for part in range(first_term, end, CHUNK_MEMBERS):
+        chunk = cut.chunks[made]
+        chunk[CUT_BEGIN], chunk[CUT_END] = part, min(end, part + CHUNK_MEMBERS)
+        chunk[CUT_COLUMN], chunk[CUT_COLUMNS] = first_column, cursor[COLUMNS_END] - first_column
+        chunk[CUT_CLUSTER], chunk[CUT_PLAIN] = cluster, is_plain
+        made += 1
+    return made
 
 
 @kernel
-def cut_chunks(cluster_start, owners, asked, plain, is_whole, prices, span, least, scratch, order, chunks, columns):
-    """Cut every cluster into chunks; what fits none comes behind them.
+def cut_chunks(cluster_start, terms, requirements, price, members_min, scratch, cut):
+    """Cut every cluster into chunks, and write the terms that fit none behind them; return the number of chunks.
 
-    owners[k] is the term of posting k. `order` gets the terms of every cluster in their new order. A chunk has at least
-    `least` members, with all that they ask for or, where too few have that in common, without their clauses (`plain`).
-    `scratch` is CutScratch. Returns the number of chunks, and of their columns.
+    The terms of cluster c are terms[cluster_start[c]:cluster_start[c+1]]. A chunk has at least `members_min` members,
+    with all that they require or, where too few have that in common, without their clauses (`plain`).
     """
-    left = scratch[4]
-    made = put = 0
+    cursor, waiting = scratch.cursor, scratch.waiting
+    made = 0
+    cursor[COLUMNS_END] = 0
     for c in range(cluster_start.size - 1):
-        at, end = cluster_start[c], cluster_start[c + 1]
-        written, last = at, at
-        for k in range(at, end):
-            left[last] = owners[k]
-            last += 1
+        begin, end = cluster_start[c], cluster_start[c + 1]
+        for k in range(begin, end):
+            waiting[k] = terms[k]
+        cursor[TERMS_END] = begin
         for is_plain in range(2):
-            conjunct = plain if is_plain else asked
-            first, tail = at, last
-            k = at
-            while k < tail:  # those that nothing could rule out go to the end, for good
-                s = left[k]
-                is_free = is_whole[s] and asked[0][s] == asked[0][s + 1]
-                if is_free or conjunct[0][s + 1] > conjunct[0][s]:
-                    k += 1
-                else:
-                    tail -= 1
-                    left[k], left[tail] = left[tail], left[k]
-            stop = tail
-            while stop - first >= least:
-                begin, first_column = written, put
-                first, stop, written, put = cut_off(
-                    first, stop, written, least, span, conjunct, prices, scratch, order, columns, put
-                )
-                for part in range(begin, written, CHUNK_MEMBERS):
-                    chunks[made, CUT_BEGIN], chunks[made, CUT_END] = part, min(written, part + CHUNK_MEMBERS)
-                    chunks[made, CUT_COLUMN], chunks[made, CUT_COLUMNS] = first_column, put - first_column
-                    chunks[made, CUT_CLUSTER], chunks[made, CUT_PLAIN] = c, is_plain
-                    made += 1
-            for k in range(tail, last):  # close the gap
-                left[stop] = left[k]
-                stop += 1
-            last = stop
-        for k in range(at, last):
-            order[written] = left[k]
-            written += 1
-    return made, put
+            conditions = requirements.plain if is_plain else requirements.all
+            skipped = skip_terms_without_columns(conditions, requirements, scratch, begin, end)
+            cursor[WAITING_BEGIN], cursor[WAITING_END] = begin, skipped
+            while cursor[WAITING_END] - cursor[WAITING_BEGIN] >= members_min:
+                first_term, first_column = cursor[TERMS_END], cursor[COLUMNS_END]
+                cut_members(conditions, price, requirements.span, members_min, scratch, cut)
+                made = put_chunks(first_term, first_column, c, is_plain, made, cursor, cut)
+            left = cursor[WAITING_END]
+            for k in range(skipped, end):
+                waiting[left] = waiting[k]
+                left += 1
+            end = left
+        for k in range(begin, end):
+            cut.terms[cursor[TERMS_END]] = waiting[k]
+            cursor[TERMS_END] += 1
+    return made

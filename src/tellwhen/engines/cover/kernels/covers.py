@@ -1,10 +1,10 @@
-"""Of which few predicates must at least one be true? The cover of a subscription.
+"""Choose the cover of a subscription: a few predicates of which one must be true if the subscription is.
 
-A predicate covers itself. AND needs only one of its parts to be covered, and takes the one with the least price; OR
-needs all of them. The price of a predicate is the share of the events that it is expected to admit.
+A predicate covers itself. The cover of an AND is that of its cheapest part, the cover of an OR are those of all parts.
+The price of a predicate is the share of the events that it is expected to admit.
 
-The *guard* of a subscription is a second cover, of other predicates: an event that passes the first one is tested on it
-next.
+The *guard* of a subscription is a second cover, of other predicates. An event that satisfies the cover is tested on the
+guard next.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from tellwhen.kernels.arrays import CONJUNCTION, NEVER
 from tellwhen.kernels.jit import inline, kernel
 
 INFINITE = 1e300
-"""The price of what cannot be covered: it may be true of an event that satisfies none of the predicates."""
+"""The price of a part without a cover: it may be true of an event that satisfies none of the predicates."""
 
 
 @inline
-def price_nodes(nodes, first, end, roots, prices, banned, price):
-    """The price of every node of one tree. Children come behind their parent. A banned predicate has no price."""
+def price_nodes(first, end, prices, search):
+    """Compute the price of every node of one tree, in which children come behind their parent."""
+    nodes, price = search.nodes, search.price
     for n in range(end - 1, first - 1, -1):
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == LEAF:
-            price[n] = INFINITE if banned[child] else prices[child]
+            price[n] = INFINITE if search.is_banned[child] else prices[child]
         elif kind == REGISTER_LEAF:
-            price[n] = price[roots[child]]
+            price[n] = price[search.roots[child]]
         elif kind == AND_NODE or kind == OR_NODE:
             best, total = INFINITE, 0.0
             for k in range(child, child + nodes[n, CHILDREN]):
@@ -48,91 +49,89 @@ def price_nodes(nodes, first, end, roots, prices, banned, price):
 
 
 @inline
-def choose_nodes(nodes, first, end, roots, price, chosen):
+def choose_nodes(first, end, search):
     """Pass the choice of a tree's root on to its leaves, or to the roots of registers."""
+    nodes, price, is_chosen = search.nodes, search.price, search.is_chosen
     for n in range(first, end):
-        if not chosen[n]:
+        if not is_chosen[n]:
             continue
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == REGISTER_LEAF:
-            chosen[roots[child]] = True
+            is_chosen[search.roots[child]] = True
         elif kind == OR_NODE:
             for k in range(child, child + nodes[n, CHILDREN]):
-                chosen[k] = True
+                is_chosen[k] = True
         elif kind == AND_NODE:
             best = child
             for k in range(child, child + nodes[n, CHILDREN]):
                 if price[k] < price[best]:
                     best = k
-            chosen[best] = True
+            is_chosen[best] = True
 
 
 @inline
-def cover_tree(nodes, count, roots, registers, prices, banned, price, chosen, out, written):
-    """Write the cover of a program's tree, and ban its predicates; returns the new end, or -1 if there is none."""
+def cover_tree(count, registers, prices, search, out, written):
+    """Write the cover of a program's tree, and ban its predicates; return the new end, or -1 if there is no cover."""
+    nodes, roots, is_banned = search.nodes, search.roots, search.is_banned
     for r in range(registers + 1):
-        price_nodes(nodes, roots[r], roots[r + 1] if r < registers else count, roots, prices, banned, price)
-    if price[roots[registers]] >= INFINITE:
+        price_nodes(roots[r], roots[r + 1] if r < registers else count, prices, search)
+    if search.price[roots[registers]] >= INFINITE:
         return -1
     for n in range(count):
-        chosen[n] = n == roots[registers]
+        search.is_chosen[n] = n == roots[registers]
     for r in range(registers, -1, -1):
-        choose_nodes(nodes, roots[r], roots[r + 1] if r < registers else count, roots, price, chosen)
+        choose_nodes(roots[r], roots[r + 1] if r < registers else count, search)
     for n in range(count):
-        if chosen[n] and nodes[n, KIND] == LEAF and not banned[nodes[n, CHILD]]:
-            banned[nodes[n, CHILD]] = True
+        if search.is_chosen[n] and nodes[n, KIND] == LEAF and not is_banned[nodes[n, CHILD]]:
+            is_banned[nodes[n, CHILD]] = True
             out[written] = nodes[n, CHILD]
             written += 1
     return written
 
 
 @inline
-def cover_conjunction(code, start, end, prices, banned, out, written):
-    """Write the predicate of a conjunction with the least price, and ban it; returns the new end, or -1 if all are."""
+def cover_conjunction(terms, s, prices, is_banned, out, written):
+    """Write the cheapest predicate of a conjunction, and ban it; return the new end, or -1 if all are banned."""
     best = -1
-    for i in range(start, end):
-        p = code[i]
-        if not banned[p] and (best < 0 or prices[p] < prices[best]):
+    for i in range(terms.start[s], terms.start[s + 1]):
+        p = terms.code[i]
+        if not is_banned[p] and (best < 0 or prices[p] < prices[best]):
             best = p
     if best < 0:
         return -1
-    banned[best] = True
+    is_banned[best] = True
     out[written] = best
     return written + 1
 
 
-@kernel
-def write_covers(subscriptions, prices, nodes, roots, price, chosen, banned, covers, guards):
-    """The cover and the guard of every subscription: `covers` and `guards` are (start, predicate).
+@inline
+def lift_bans(lists, s, is_banned):
+    """Allow the predicates in the list of term s again."""
+    for k in range(lists.start[s], lists.start[s + 1]):
+        is_banned[lists.predicate[k]] = False
 
-    One without a cover, which every event must be tested against, has an empty one; so has one without a guard.
-    The arrays from `nodes` to `banned` are scratch: two nodes, and one root, for every test of the longest program.
+
+@kernel
+def write_covers(terms, prices, search, covers, guards):
+    """Write the cover and the guard of every term.
+
+    A term without a cover, against which every event must be tested, has an empty one; so has one without a guard.
     """
-    cover_start, cover = covers
-    guard_start, guard = guards
-    covered = guarded = 0
-    for s in range(subscriptions.kind.size):
-        kind, code = subscriptions.kind[s], subscriptions.code
-        start, end = subscriptions.start[s], subscriptions.start[s + 1]
+    for s in range(terms.kind.size):
+        kind = terms.kind[s]
         registers = count = 0
         if kind != CONJUNCTION and kind != NEVER:
-            registers, count = grow_tree(code, start, end, nodes, roots)
+            registers, count = grow_tree(terms.code, terms.start[s], terms.start[s + 1], search.nodes, search.roots)
+        covers.start[s + 1], guards.start[s + 1] = covers.start[s], guards.start[s]
         for is_guard in range(2):
-            out = guard if is_guard else cover
-            at = guarded if is_guard else covered
-            after = np.int64(-1)
+            lists = guards if is_guard else covers
+            end = np.int64(-1)
             if kind == CONJUNCTION:
-                after = cover_conjunction(code, start, end, prices, banned, out, at)
+                end = cover_conjunction(terms, s, prices, search.is_banned, lists.predicate, lists.start[s])
             elif kind != NEVER:
-                after = cover_tree(nodes, count, roots, registers, prices, banned, price, chosen, out, at)
-            if after < 0:
+                end = cover_tree(count, registers, prices, search, lists.predicate, lists.start[s])
+            if end < 0:
                 break
-            if is_guard:
-                guarded = after
-            else:
-                covered = after
-        for k in range(cover_start[s], covered):
-            banned[cover[k]] = False
-        for k in range(guard_start[s], guarded):
-            banned[guard[k]] = False
-        cover_start[s + 1], guard_start[s + 1] = covered, guarded
+            lists.start[s + 1] = end
+        lift_bans(covers, s, search.is_banned)
+        lift_bans(guards, s, search.is_banned)

@@ -1,4 +1,4 @@
-"""Where does a subscription wait? On a node: a stretch of the spaces of one domain.
+"""Place predicates on nodes. A node is a stretch of the spaces of one domain, on which a term waits.
 
     spaces       0 1 2 3 4 5 6 7        level 2, aligned:   0-3  4-7
     level 0      | | | | | | | |        level 2, shifted:   0-1  2-5  6-7
@@ -6,8 +6,8 @@
     level 1, shifted  |-|-|-|-|         a range waits on the smallest node that encloses it
 
 A *key* is a domain, a variant (level and shift) and a node in one number. Each value lies on one node of every variant.
-Each range fits a node of the first level that is wide enough for it, or of the next one. An event that misses the node
-misses the range.
+Each range fits a node of the first level that is wide enough for it, or of the next level. An event without a value on
+the node has none in the range.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ NODE_BITS, VARIANT_BITS = 32, 7
 """A key has the node in its low 32 bits, then the variant, then the domain."""
 
 ALWAYS = -1
-"""The key of what every event must be tested against."""
+"""The key of terms that are tested on every event."""
 
 PLACEMENT_PRICE = 1e-5
-"""Added to the price, a share of the events, for every node that a predicate is placed on: it takes memory."""
+"""Added to the price, a share of the events, for every node that a predicate waits on, because it takes memory."""
 
 SPLIT_MAX = 32
-"""The most ranges of a predicate that may be placed one by one; more are placed on one node that encloses them all."""
+"""Up to 32 ranges of a predicate may have nodes of their own; more ranges wait on one node that encloses them all."""
 
 
 @inline
 def find_enclosing_node(first, last):
-    """The variant and the number of the smallest node around spaces first..last, counted from the domain's first."""
+    """Return the variant and the number of the smallest node around spaces first..last of a domain."""
     level = 0
     while True:
         if first >> level == last >> level:
@@ -44,13 +44,13 @@ def find_enclosing_node(first, last):
 
 @inline
 def compute_shift(variant):
-    """By how many spaces the nodes of a variant are shifted."""
+    """Return by how many spaces the nodes of a variant are shifted."""
     return (1 << (variant >> 1)) >> 1 if variant & 1 else 0
 
 
 @inline
 def estimate_node_share(mass, origin, spaces, variant, node):
-    """The expected share of the events with a value on the node."""
+    """Return the expected share of the events with a value on the node."""
     begin = (node << (variant >> 1)) - compute_shift(variant)
     end = begin + (1 << (variant >> 1))
     return mass[origin + min(end, spaces)] - mass[origin + max(begin, 0)]
@@ -58,61 +58,58 @@ def estimate_node_share(mass, origin, spaces, variant, node):
 
 @inline
 def estimate_share(mass, origin, spaces, first, last):
-    """The expected share of the events with a value on the node around spaces first..last."""
+    """Return the expected share of the events with a value on the node around spaces first..last."""
     variant, node = find_enclosing_node(first, last)
     return estimate_node_share(mass, origin, spaces, variant, node)
 
 
 @inline
-def price_predicate(p, ranges, cut_start, mass):
-    """The price of predicate p as a part of a cover; a negative one if its ranges are better placed one by one.
+def price_predicate(p, ranges, spaces):
+    """Return the price of predicate p as a part of a cover, negative if its ranges should have nodes of their own.
 
-    A negated predicate is true of nearly every value: it waits for all of them, and has twice that price.
+    A negated predicate is true of nearly every value. It waits for all values of its domain, and has twice that price.
     """
-    domain = ranges.domain[p]
-    origin, spaces = cut_start[domain] + domain, cut_start[domain + 1] - cut_start[domain] + 1
+    domain, cut_start, mass = ranges.domain[p], spaces.cut_start, spaces.mass
+    origin, size = cut_start[domain] + domain, cut_start[domain + 1] - cut_start[domain] + 1
     if ranges.negated[p]:
-        return 2.0 * estimate_share(mass, origin, spaces, 0, spaces - 1) + PLACEMENT_PRICE
+        return 2.0 * estimate_share(mass, origin, size, 0, size - 1) + PLACEMENT_PRICE
     begin, end = ranges.start[p], ranges.start[p + 1]
     whole = (
-        estimate_share(mass, origin, spaces, ranges.first[begin] - origin, ranges.last[end - 1] - origin)
+        estimate_share(mass, origin, size, ranges.first[begin] - origin, ranges.last[end - 1] - origin)
         + PLACEMENT_PRICE
     )
     if end - begin == 1 or end - begin > SPLIT_MAX:
         return whole
     apart = 0.0
     for i in range(begin, end):
-        apart += (
-            estimate_share(mass, origin, spaces, ranges.first[i] - origin, ranges.last[i] - origin) + PLACEMENT_PRICE
-        )
+        apart += estimate_share(mass, origin, size, ranges.first[i] - origin, ranges.last[i] - origin) + PLACEMENT_PRICE
     return -apart if apart < whole else whole
 
 
 @kernel
-def price_predicates(ranges, cut_start, mass, prices, is_apart):
-    """The price of every predicate, and whether its ranges are placed one by one."""
+def price_predicates(ranges, spaces, prices, is_apart):
+    """Write the price of every predicate, and whether its ranges have nodes of their own."""
     for p in range(prices.size):
-        price = price_predicate(p, ranges, cut_start, mass)
+        price = price_predicate(p, ranges, spaces)
         prices[p], is_apart[p] = abs(price), price < 0
 
 
 @inline
 def make_key(domain, variant, node):
-    """The key of a node."""
+    """Return the key of a node."""
     return ((np.int64(domain) << VARIANT_BITS) | variant) << NODE_BITS | node
 
 
 @kernel
 def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
-    """Write the keys on which every subscription waits, and its number; returns how many.
+    """Write the keys that every term waits on, and the number of the term; return how many.
 
-    With empty arrays it only counts.
+    If the arrays are empty, only count.
     """
-    cover_start, cover = covers
     count = 0
-    for s in range(cover_start.size - 1):
-        for k in range(cover_start[s], cover_start[s + 1]):
-            p = cover[k]
+    for s in range(covers.start.size - 1):
+        for k in range(covers.start[s], covers.start[s + 1]):
+            p = covers.predicate[k]
             domain = ranges.domain[p]
             origin = cut_start[domain] + domain
             begin, end = ranges.start[p], ranges.start[p + 1]
@@ -125,7 +122,7 @@ def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
                     variant, node = find_enclosing_node(first, last)
                     keys[count], owners[count] = make_key(domain, variant, node), s
                 count += 1
-        if cover_start[s] == cover_start[s + 1]:
+        if covers.start[s] == covers.start[s + 1]:
             if keys.size > 0:
                 keys[count], owners[count] = ALWAYS, s
             count += 1
@@ -134,9 +131,9 @@ def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
 
 @kernel
 def write_ranges(predicates, first, last, cut_start, start, firsts, lasts):
-    """The ranges of spaces of every predicate; of a negated one, those that no value may touch. Returns how many.
+    """Write the ranges of spaces of every predicate, for a negated one those without its values; return how many.
 
-    first[i]..last[i] are the spaces of interval i. With empty arrays it only counts.
+    first[i]..last[i] are the spaces of interval i. If the arrays are empty, only count.
     """
     count = 0
     for p in range(predicates.domain.size):

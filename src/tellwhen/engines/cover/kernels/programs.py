@@ -1,4 +1,4 @@
-"""Code of the store -> the programs that matching runs: tests of spaces, each followed by the next or by a jump."""
+"""Translate code of the store to the programs that matching runs: tests of spaces, with one jump each."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, REJECT, SET
 from tellwhen.kernels.jit import inline, kernel
 
 NEAR_MAX = 32
-"""The most ranges of a list that is copied behind every program that tests it; longer lists are shared."""
+"""A list of up to 32 ranges is copied behind every program that tests it; a longer list is shared by all programs."""
 
 
 @inline
 def put_list(p, ranges, words, at):
-    """Write the ranges of predicate p; returns the end."""
+    """Write the ranges of predicate p; return the end."""
     for i in range(ranges.start[p], ranges.start[p + 1]):
         words[at], words[at + 1] = ranges.first[i], ranges.last[i]
         at += 2
@@ -35,17 +35,15 @@ def put_list(p, ranges, words, at):
 
 @inline
 def count_list_words(p, ranges):
-    """Words of the list of predicate p behind a program."""
+    """Return the number of words of predicate p's list behind a program."""
     count = ranges.start[p + 1] - ranges.start[p]
     return 0 if count == 1 or count > NEAR_MAX else 2 * count
 
 
 @inline
-def put_test(p, ranges, shared, base, words, at, tail):
-    """Write the test of predicate p, without its jump, and its list to `tail`; returns the new tail.
-
-    shared[p] is where its list is, if it is a shared one. `base` is where `words` will begin in the index.
-    """
+def put_test(p, ranges, out, at, tail):
+    """Write the test of predicate p at `at`, without its jump, and its list at `tail`; return the end of the list."""
+    words = out.words
     begin, end = ranges.start[p], ranges.start[p + 1]
     is_range = end - begin == 1
     head = ranges.domain[p] << FLAG_BITS | (RANGE if is_range else LIST) | (NEGATED * ranges.negated[p])
@@ -58,15 +56,16 @@ def put_test(p, ranges, shared, base, words, at, tail):
         words[at + FIRST], words[at + LAST] = ranges.first[begin], ranges.last[begin]
     else:
         is_near = end - begin <= NEAR_MAX
-        words[at + FIRST], words[at + LAST] = base + tail if is_near else shared[p], end - begin
+        words[at + FIRST], words[at + LAST] = out.base + tail if is_near else out.shared[p], end - begin
         if is_near:
             tail = put_list(p, ranges, words, tail)
     return tail
 
 
 @inline
-def put_conjunction(code, start, end, ranges, prices, shared, base, words, at):
-    """Write the tests of a conjunction, the least probable first; returns the end. Without any it is always true."""
+def put_conjunction(terms, s, ranges, prices, out, at):
+    """Write the tests of a conjunction, the least probable first; return the end. Without tests it is always true."""
+    code, start, end, words = terms.code, terms.start[s], terms.start[s + 1], out.words
     if start == end:
         words[at + HEAD], words[at + FIRST], words[at + LAST], words[at + JUMP] = ASSIGN, 0, 0, ACCEPT
         return at + INSTRUCTION_WORDS
@@ -80,7 +79,7 @@ def put_conjunction(code, start, end, ranges, prices, shared, base, words, at):
         at += INSTRUCTION_WORDS
     tail = at
     for k in range(first, at, INSTRUCTION_WORDS):
-        tail = put_test(words[k + JUMP], ranges, shared, base, words, k, tail)
+        tail = put_test(words[k + JUMP], ranges, out, k, tail)
         words[k + JUMP] = REJECT
     words[at - INSTRUCTION_WORDS + HEAD] |= JUMP_ON_TRUE
     words[at - INSTRUCTION_WORDS + JUMP] = ACCEPT
@@ -88,11 +87,12 @@ def put_conjunction(code, start, end, ranges, prices, shared, base, words, at):
 
 
 @inline
-def put_program(code, start, end, ranges, shared, base, words, at):
-    """Write the instructions of a program; returns the end, or -1 if one of them needs two jumps.
+def put_program(terms, s, ranges, out, at):
+    """Write the instructions of a program; return the end, or -1 if an instruction needs two jumps.
 
-    None does: a compiled test goes on to the next instruction on one of its sides, or it is the last one.
+    No compiled program has such a test: each goes on to the next test on one of its sides, or it is the last one.
     """
+    code, start, end, words = terms.code, terms.start[s], terms.start[s + 1], out.words
     tail = at + (end - start) // 3 * INSTRUCTION_WORDS
     for i in range(start, end, 3):
         test, yes, no = code[i], code[i + 1], code[i + 2]
@@ -104,7 +104,7 @@ def put_program(code, start, end, ranges, shared, base, words, at):
             if test < 0:
                 words[at + HEAD], words[at + FIRST], words[at + LAST] = REGISTER, -1 - test, 0
             else:
-                tail = put_test(test, ranges, shared, base, words, at, tail)
+                tail = put_test(test, ranges, out, at, tail)
             if yes == following:
                 target = no
             elif no == following or (no == REJECT and i + 3 == end):
@@ -118,14 +118,14 @@ def put_program(code, start, end, ranges, shared, base, words, at):
 
 
 @kernel
-def measure_programs(kind, start, code, ranges, lengths):
-    """The words of every term's program: its length, its instructions, and the lists that they test."""
-    for s in range(kind.size):
+def measure_programs(terms, ranges, lengths):
+    """Count the words of every term's program: its length, its instructions, and the lists that they test."""
+    for s in range(terms.kind.size):
         words = 1
-        for i in range(start[s], start[s + 1], 1 if kind[s] == CONJUNCTION else 3):
+        for i in range(terms.start[s], terms.start[s + 1], 1 if terms.kind[s] == CONJUNCTION else 3):
             words += INSTRUCTION_WORDS
-            if code[i] >= 0:
-                words += count_list_words(code[i], ranges)
+            if terms.code[i] >= 0:
+                words += count_list_words(terms.code[i], ranges)
         lengths[s] = words if words > 1 else 1 + INSTRUCTION_WORDS
 
 
@@ -138,20 +138,17 @@ def write_lists(ranges, shared, words):
 
 
 @kernel
-def write_programs(kind, start, code, ranges, prices, shared, base, program, words):
-    """Write the program of every term s at program[s], if that is not -1. Returns False if one cannot be written.
-
-    See `put_test` for `shared` and `base`.
-    """
-    for s in range(kind.size):
+def write_programs(terms, ranges, prices, program, out):
+    """Write the program of every term s at program[s], if that is not -1; return False if one cannot be written."""
+    for s in range(terms.kind.size):
         if program[s] < 0:
             continue
         first = program[s] + 1
-        if kind[s] == CONJUNCTION:
-            end = put_conjunction(code, start[s], start[s + 1], ranges, prices, shared, base, words, first)
+        if terms.kind[s] == CONJUNCTION:
+            end = put_conjunction(terms, s, ranges, prices, out, first)
         else:
-            end = put_program(code, start[s], start[s + 1], ranges, shared, base, words, first)
+            end = put_program(terms, s, ranges, out, first)
         if end < 0:
             return False
-        words[program[s]] = end - first
+        out.words[program[s]] = end - first
     return True

@@ -1,88 +1,91 @@
-"""What does a term ask for, in columns? Predicates that must be true, and clauses of which one predicate must be.
+"""List what a term requires, in columns: predicates that must be true, and clauses of which one predicate must be.
 
-A *column* is a domain, in a *group*. In group 0 are predicates that must all be true, direct and negated ones in
-columns of their own. In each other group are those of one clause. Number of a column: group * span + 2 * domain +
-negated, where `span` is twice the number of domains, and columns of clauses count as direct.
+A *column* is a domain in a *group*. Group 0 has the predicates that must all be true, with direct and negated ones in
+different columns. Each other group has the predicates of one clause. The number of a column is group * span + 2 *
+domain + negated, where `span` is twice the number of domains, and columns of clauses count as direct.
 """
 
 from __future__ import annotations
 
-from tellwhen.engines.cover.kernels.terms import has_registers
-from tellwhen.engines.shared.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, put_node
-from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
+from tellwhen.engines.cover.kernels.terms import divide_root, has_registers
+from tellwhen.engines.shared.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide
+from tellwhen.kernels.arrays import CONJUNCTION, PROGRAM
 from tellwhen.kernels.jit import inline, kernel
 
 GROUPS_MAX = 8
-"""The most clauses of a term that get a group; its program tests the others."""
+"""The first 8 clauses of a term have a group each; its program tests the others."""
 
 
 @inline
-def put_conjunct(p, ranges, begin, columns, predicates, count):
-    """Note predicate p in group 0, unless its column has one; returns the new count, and whether it is noted."""
+def put_conjunct(p, ranges, begin, columns, count):
+    """Add predicate p in group 0, unless its column is in use since `begin`; return the new count, and if p is added."""
     column = 2 * ranges.domain[p] + ranges.negated[p]
     for k in range(begin, count):
-        if columns[k] == column:
+        if columns.column[k] == column:
             return count, False
-    columns[count], predicates[count] = column, p
+    columns.column[count], columns.predicate[count] = column, p
     return count + 1, True
 
 
 @inline
-def put_clause(n, group, code, start, nodes, end, span, ranges, is_exact, asked, count):
-    """Note the predicates of clause n; returns the new count, and whether they are noted.
+def divide_clause(n, code, start, nodes, end, is_exact):
+    """Divide clause n into its predicates, which become nodes from `end` on; return where they end.
 
-    A clause with other parts than predicates, or with one that buckets do not tell exactly, is left to the program.
+    Return `end` for a clause with other parts than predicates, or with one that buckets do not tell exactly.
     """
-    _, columns, predicates = asked
-    first = end
     last = divide(code, start, nodes, n, end)
     if nodes[n, KIND] != OR_NODE:
-        return count, False
-    for child in range(first, last):
+        return end
+    for child in range(end, last):
         is_leaf = nodes[child, END] - nodes[child, BEGIN] == 1
         if not is_leaf or not is_exact[code[start + 3 * nodes[child, BEGIN]]]:
-            return count, False
-    for child in range(first, last):
-        p = code[start + 3 * nodes[child, BEGIN]]
-        columns[count], predicates[count] = group * span + 2 * ranges.domain[p], p
-        count += 1
-    return count, True
+            return end
+    return last
+
+
+@inline
+def put_parts(code, start, end, nodes, facts, span, columns, count):
+    """Add the predicates, then the clauses, of an AND whose parts are the nodes from 1 to `end` - 1.
+
+    Return the new count, and whether that is all there is to the AND, and buckets tell it exactly.
+    """
+    begin, is_whole, group = count, True, 0
+    for n in range(1, end):
+        if nodes[n, END] - nodes[n, BEGIN] == 1:
+            p = code[start + 3 * nodes[n, BEGIN]]
+            count, is_added = put_conjunct(p, facts.ranges, begin, columns, count)
+            is_whole &= is_added and facts.is_exact[p]
+    for n in range(1, end):
+        if nodes[n, END] - nodes[n, BEGIN] > 1:
+            last = divide_clause(n, code, start, nodes, end, facts.is_exact) if group < GROUPS_MAX else end
+            group += last > end
+            is_whole &= last > end
+            for child in range(end, last):
+                p = code[start + 3 * nodes[child, BEGIN]]
+                columns.column[count] = group * span + 2 * facts.ranges.domain[p]
+                columns.predicate[count] = p
+                count += 1
+    return count, is_whole
 
 
 @kernel
-def write_requirements(kind, start, code, span, ranges, is_exact, nodes, asked, is_whole):
-    """What an event must satisfy to match each term: predicates first, then clauses, each in a group of its own.
+def write_requirements(terms, facts, span, nodes, columns, is_whole):
+    """Write what an event must satisfy to match each term: predicates first, then clauses, each in its own group.
 
-    is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly.
+    is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly. `nodes` is scratch.
     """
-    asked_start, columns, predicates = asked
+    code = terms.code
     count = 0
-    for s in range(kind.size):
-        first, last = start[s], start[s + 1]
+    for s in range(terms.kind.size):
+        first, last = terms.start[s], terms.start[s + 1]
         begin = count
-        is_whole[s] = kind[s] == CONJUNCTION
-        if kind[s] == CONJUNCTION:
+        is_whole[s] = terms.kind[s] == CONJUNCTION
+        if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
-                count, is_noted = put_conjunct(code[i], ranges, begin, columns, predicates, count)
-                is_whole[s] &= is_noted and is_exact[code[i]]
-        elif kind[s] == PROGRAM and not has_registers(code, first, last):
-            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
-            end = divide(code, first, nodes, 0, 1)
+                count, is_added = put_conjunct(code[i], facts.ranges, begin, columns, count)
+                is_whole[s] &= is_added and facts.is_exact[code[i]]
+        elif terms.kind[s] == PROGRAM and not has_registers(code, first, last):
+            end = divide_root(code, first, last, nodes)
             if nodes[0, KIND] == AND_NODE:
-                whole, group = True, 0
-                for n in range(1, end):
-                    if nodes[n, END] - nodes[n, BEGIN] == 1:
-                        p = code[first + 3 * nodes[n, BEGIN]]
-                        count, is_noted = put_conjunct(p, ranges, begin, columns, predicates, count)
-                        whole &= is_noted and is_exact[p]
-                for n in range(1, end):
-                    if nodes[n, END] - nodes[n, BEGIN] > 1:
-                        is_noted = False
-                        if group < GROUPS_MAX:
-                            count, is_noted = put_clause(
-                                n, group + 1, code, first, nodes, end, span, ranges, is_exact, asked, count
-                            )
-                        group += is_noted
-                        whole &= is_noted
-                is_whole[s] = whole
-        asked_start[s + 1] = count
+                count, is_whole[s] = put_parts(code, first, end, nodes, facts, span, columns, count)
+        columns.start[s + 1] = count

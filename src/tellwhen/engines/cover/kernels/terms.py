@@ -1,7 +1,7 @@
-"""Which parts of an expression can be looked for one by one? The parts of its outermost OR: its *terms*.
+"""Split expressions into *terms*, the parts of their outermost OR, and order the tests of every term.
 
-An event that makes a term true makes the expression true. So each term waits and is tested alone, as a subscription of
-its own. One that is an AND of predicates is a conjunction. An expression that uses registers stays whole.
+An event that satisfies a term satisfies the expression. So each term waits and is tested alone, as if it were a
+subscription. A term that is an AND of predicates is a conjunction. An expression that uses registers is one term.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
 
 TERMS_MAX = 64
-"""The most terms of an expression; one with more stays whole."""
+"""An expression with more than 64 terms is not split."""
 
 COVER_LAST, GUARD_LAST = 1e12, 1e6
-"""Added to the prices of parts that come last: those of the cover, and before them those of the guard."""
+"""Penalties on the price of the parts that are tested last: those of the cover, and before them those of the guard."""
 
 
 @inline
 def has_registers(code, start, end):
-    """Does the program use registers?"""
+    """Return whether the program uses registers."""
     for i in range(start, end, 3):
         if code[i] < 0:
             return True
@@ -41,7 +41,7 @@ def has_registers(code, start, end):
 
 @inline
 def put_term(code, start, nodes, n, count, out, written):
-    """Write the code of the term that is node n; returns its kind and the new end. Nodes from `count` on are free."""
+    """Write the code of the term that is node n; return its kind and the new end. Nodes from `count` on are free."""
     after = divide(code, start, nodes, n, count)
     is_conjunction = nodes[n, KIND] == LEAF or nodes[n, KIND] == AND_NODE
     for k in range(count, after):
@@ -67,45 +67,71 @@ def put_term(code, start, nodes, n, count, out, written):
 
 
 @kernel
-def write_terms(kind, start, code, nodes, terms, term_kind, term_start, term_code):
-    """Write the terms of all subscriptions, each like a subscription; `terms` gets their numbers. Returns how many.
+def write_terms(subscriptions, nodes, terms):
+    """Write the terms of all subscriptions; return how many.
 
     `nodes` is scratch, with room for two of every test of the longest program.
     """
+    kind, start, code = subscriptions.kind, subscriptions.start, subscriptions.code
     count = written = 0
     for s in range(kind.size):
         first, last = start[s], start[s + 1]
         parts = 0
         if kind[s] == PROGRAM and not has_registers(code, first, last):
-            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
-            end = divide(code, first, nodes, 0, 1)
+            end = divide_root(code, first, last, nodes)
             if nodes[0, KIND] == OR_NODE and nodes[0, CHILDREN] <= TERMS_MAX:
                 parts = nodes[0, CHILDREN]
                 for n in range(nodes[0, CHILD], nodes[0, CHILD] + parts):
-                    term_kind[count], written = put_term(code, first, nodes, n, end, term_code, written)
-                    terms[count], term_start[count + 1] = s, written
+                    terms.kind[count], written = put_term(code, first, nodes, n, end, terms.code, written)
+                    terms.owner[count], terms.start[count + 1] = s, written
                     count += 1
         if parts == 0:
             for i in range(first, last):
-                term_code[written] = code[i]
+                terms.code[written] = code[i]
                 written += 1
-            term_kind[count], terms[count], term_start[count + 1] = kind[s], s, written
+            terms.kind[count], terms.owner[count], terms.start[count + 1] = kind[s], s, written
             count += 1
     return count
 
 
 @inline
-def price_part(code, start, nodes, n, prices, known):
-    """The expected share of events that make a part true, roughly; more for one that was tested before."""
+def divide_root(code, start, end, nodes):
+    """Divide a whole program, as node 0, into its parts; return the number of nodes."""
+    put_node(nodes, 0, 0, (end - start) // 3, ACCEPT, REJECT)
+    return divide(code, start, nodes, 0, 1)
+
+
+@inline
+def price_part(code, start, n, prices, order):
+    """Return roughly the share of the events that satisfy a part, plus the penalties of its predicates."""
     price = 0.0
-    for at in range(nodes[n, BEGIN], nodes[n, END]):
-        price += prices[code[start + 3 * at]] + known[code[start + 3 * at]]
+    for at in range(order.nodes[n, BEGIN], order.nodes[n, END]):
+        price += prices[code[start + 3 * at]] + order.penalty[code[start + 3 * at]]
     return price
 
 
 @inline
+def sort_parts_by_price(code, start, count, prices, order):
+    """Sort the parts of an AND, which are the nodes from 1 to `count` - 1, by price."""
+    for n in range(1, count):
+        price = price_part(code, start, n, prices, order)
+        k = n - 1
+        while k > 0 and order.price[k - 1] > price:
+            order.price[k], order.node[k] = order.price[k - 1], order.node[k - 1]
+            k -= 1
+        order.price[k], order.node[k] = price, n
+
+
+@inline
+def set_penalty(lists, s, penalty, value):
+    """Set the penalty of all predicates in the list of term s."""
+    for k in range(lists.start[s], lists.start[s + 1]):
+        penalty[lists.predicate[k]] = value
+
+
+@inline
 def move_part(code, start, nodes, n, is_last, out, written, out_start):
-    """Write the tests of a part of an AND to out[written], of a program from `out_start` on; returns the new end."""
+    """Write one part of an AND to out[written:], in a program that begins at `out_start`; return the new end."""
     begin, yes = nodes[n, BEGIN], nodes[n, YES]
     shift = (written - out_start) // 3 - begin
     after = nodes[n, END] + shift
@@ -123,88 +149,76 @@ def move_part(code, start, nodes, n, is_last, out, written, out_start):
 
 
 @kernel
-def write_sorted_parts(kind, start, code, prices, covers, guards, known, nodes, order, part_price, out):
-    """Write the code of all terms with the parts of their AND in another order: the least probable first.
+def write_sorted_parts(terms, prices, covers, guards, order, out):
+    """Write the code of all terms with the parts of their AND sorted, the least probable first.
 
-    Parts with predicates of the cover or the guard come last, because they are probably true. `known` is scratch, zero
-    for every predicate; so are `nodes`, `order` and `part_price`, for the longest program.
+    Parts with predicates of the cover or the guard come last, because they are probably true.
     """
-    for s in range(kind.size):
-        first, last = start[s], start[s + 1]
+    code = terms.code
+    for s in range(terms.kind.size):
+        first, last = terms.start[s], terms.start[s + 1]
         for i in range(first, last):
             out[i] = code[i]
-        if kind[s] != PROGRAM or has_registers(code, first, last):
+        if terms.kind[s] != PROGRAM or has_registers(code, first, last):
             continue
-        put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
-        end = divide(code, first, nodes, 0, 1)
-        if nodes[0, KIND] != AND_NODE:
+        count = divide_root(code, first, last, order.nodes)
+        if order.nodes[0, KIND] != AND_NODE:
             continue
-        for which in range(2):
-            list_start, predicate = covers if which == 0 else guards
-            for k in range(list_start[s], list_start[s + 1]):
-                known[predicate[k]] = COVER_LAST if which == 0 else GUARD_LAST
-        for n in range(1, end):
-            price = price_part(code, first, nodes, n, prices, known)
-            k = n - 1
-            while k > 0 and part_price[k - 1] > price:
-                part_price[k], order[k] = part_price[k - 1], order[k - 1]
-                k -= 1
-            part_price[k], order[k] = price, n
+        set_penalty(covers, s, order.penalty, COVER_LAST)
+        set_penalty(guards, s, order.penalty, GUARD_LAST)
+        sort_parts_by_price(code, first, count, prices, order)
         written = first
-        for k in range(end - 1):
-            written = move_part(code, first, nodes, order[k], k == end - 2, out, written, first)
-        for which in range(2):
-            list_start, predicate = covers if which == 0 else guards
-            for k in range(list_start[s], list_start[s + 1]):
-                known[predicate[k]] = 0.0
+        for k in range(count - 1):
+            written = move_part(code, first, order.nodes, order.node[k], k == count - 2, out, written, first)
+        set_penalty(covers, s, order.penalty, 0.0)
+        set_penalty(guards, s, order.penalty, 0.0)
 
 
 @inline
-def is_settled(p, s, conjunct, is_exact, known_true):
-    """Is predicate p of term s certainly true once the bitmaps of a chunk have not ruled the term out?"""
-    if p == known_true[s]:
+def is_settled(p, s, conjunct, is_exact, implied):
+    """Return whether predicate p is true of every event for which no bitmap rules out term s."""
+    if p == implied[s]:
         return True
-    conjunct_start, _, predicate = conjunct
     if is_exact[p]:
-        for k in range(conjunct_start[s], conjunct_start[s + 1]):
-            if predicate[k] == p:
+        for k in range(conjunct.start[s], conjunct.start[s + 1]):
+            if conjunct.predicate[k] == p:
                 return True
     return False
 
 
 @kernel
-def write_open_tests(kind, start, code, conjunct, is_exact, known_true, nodes, after_start, after_code):
-    """Write the code of all terms without what the bitmaps of a chunk settle.
+def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
+    """Write the code of all terms to `out` without the tests that the bitmaps of a chunk settle.
 
     `nodes` is scratch, with room for two of every test of the longest program.
     """
+    code = terms.code
     written = 0
-    for s in range(kind.size):
-        first, last = start[s], start[s + 1]
+    for s in range(terms.kind.size):
+        first, last = terms.start[s], terms.start[s + 1]
         begin = written
-        end = 1
+        count = 1
         nodes[0, KIND] = OR_NODE
-        if kind[s] == PROGRAM and not has_registers(code, first, last):
-            put_node(nodes, 0, 0, (last - first) // 3, ACCEPT, REJECT)
-            end = divide(code, first, nodes, 0, 1)
-        if kind[s] == CONJUNCTION:
+        if terms.kind[s] == PROGRAM and not has_registers(code, first, last):
+            count = divide_root(code, first, last, nodes)
+        if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
-                if not is_settled(code[i], s, conjunct, is_exact, known_true):
-                    after_code[written] = code[i]
+                if not is_settled(code[i], s, conjunct, is_exact, implied):
+                    out.code[written] = code[i]
                     written += 1
         elif nodes[0, KIND] == AND_NODE:
             open_parts = 0
-            for n in range(1, end):
+            for n in range(1, count):
                 is_leaf = nodes[n, END] - nodes[n, BEGIN] == 1
                 p = code[first + 3 * nodes[n, BEGIN]]
-                nodes[n, CHILD] = is_leaf and is_settled(p, s, conjunct, is_exact, known_true)
+                nodes[n, CHILD] = is_leaf and is_settled(p, s, conjunct, is_exact, implied)
                 open_parts += nodes[n, CHILD] == 0
-            for n in range(1, end):
+            for n in range(1, count):
                 if nodes[n, CHILD] == 0:
                     open_parts -= 1
-                    written = move_part(code, first, nodes, n, open_parts == 0, after_code, written, begin)
+                    written = move_part(code, first, nodes, n, open_parts == 0, out.code, written, begin)
         else:
             for i in range(first, last):
-                after_code[written] = code[i]
+                out.code[written] = code[i]
                 written += 1
-        after_start[s + 1] = written
+        out.start[s + 1] = written
