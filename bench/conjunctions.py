@@ -100,7 +100,7 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
         begin = time.perf_counter()
         engine = make(name, store)
         engine.insert(slots)
-        engine.keep_up()
+        engine.run_upkeep()
         seconds = time.perf_counter() - begin
         built[name] = Built(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
     matches = {name: len(one.reader.match(events).slot) for name, one in built.items()}
@@ -113,7 +113,7 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
     )  # fmt: skip
     few = first(events, EVENTS_COUNTED)
     for name, own in measured.items():
-        candidates = built[name].reader.candidates(few) / EVENTS_COUNTED
+        candidates = built[name].reader.count_candidates(few) / EVENTS_COUNTED
         table.add_row(*_cells(name, built[name], own, measured.get("scan"), candidates, case.target, count))
     return table
 

@@ -163,7 +163,7 @@ def _built(store: Store, slots: I32, names: list[str]) -> tuple[dict[str, Any], 
     readers: dict[str, Any] = {}
     seconds = size = 0.0
     for name in names:
-        if not create(name, store).takes(slots).all():
+        if not create(name, store).can_index(slots).all():
             continue
         create(name, store).insert(slots[:500])  # compiles the kernels, if they are not in the cache
         gc.collect()
@@ -172,7 +172,7 @@ def _built(store: Store, slots: I32, names: list[str]) -> tuple[dict[str, Any], 
         engine.insert(slots)
         if len(slots) < INDEX_AT_ONCE:  # else it is built already
             engine.rebuild()
-        engine.keep_up()
+        engine.run_upkeep()
         if name == names[0]:
             seconds, size = time.perf_counter() - begin, engine.stats()["bytes"]
         readers[name] = engine.reader()

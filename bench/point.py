@@ -111,7 +111,7 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
 
 def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
     """The engine, and the time to build it, over several builds."""
-    refused = slots[~make(name, store).takes(slots)]
+    refused = slots[~make(name, store).can_index(slots)]
     if len(refused):
         return {
             "status": "over budget",
@@ -126,7 +126,7 @@ def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
         begin = time.perf_counter()
         engine = make(name, store)
         engine.insert(slots)
-        engine.keep_up()
+        engine.run_upkeep()
         times.append(time.perf_counter() - begin)
     figure = measured(times) if len(times) > 1 else None
     row = {"status": "ok", "build": figure.median if figure else times[0]}
@@ -140,7 +140,7 @@ def _checked(engine: Engine, events: Events, known: Truth) -> Row:
     wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in one_by_one(events)]))
     if wrong:
         return {"status": "wrong", "detail": wrong}
-    return {"candidates": reader.candidates(events) / EVENTS, "matches": len(found.slot) / EVENTS}
+    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(found.slot) / EVENTS}
 
 
 def _joined(found: list[Matches]) -> Matches:

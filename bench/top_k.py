@@ -76,7 +76,7 @@ def indexed(work: Workload, count: int, scores: np.ndarray | None = None) -> tw.
     ids.extend(range(count))
     engine = complete("auto", store)
     engine.insert(slots)
-    engine.keep_up()
+    engine.run_upkeep()
     index = Index.__new__(Index)
     index._open(Shard(store, engine, ids, NoTexts(count), Profile()), MemoryLimit(None))
     return index

@@ -19,8 +19,8 @@ class Altered(Reader):
     def match(self, events):
         return self._alter(self._inner.match(events), len(events.start) - 1)
 
-    def candidates(self, events):
-        return self._inner.candidates(events)
+    def count_candidates(self, events):
+        return self._inner.count_candidates(events)
 
 
 def altered(name, alter):

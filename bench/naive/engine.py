@@ -62,5 +62,5 @@ class NaiveReader(Reader):
     def match(self, events: Events) -> Matches:
         return self._call(events)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return self._size * len(events.single_valued)

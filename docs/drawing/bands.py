@@ -68,7 +68,7 @@ def walked(index: tw.Index) -> tuple[list[Step], Ranked]:
     sizes = [engine._pending.count + engine._bounds.raised.count, *(size for size, _ in engine.bands())]
     steps: list[Step] = []
     best: list[tuple[float, int]] = []  # less is better: the score below zero, and the slot
-    for size, tier in zip(sizes, engine.reader().tiers(scores.changes), strict=True):
+    for size, tier in zip(sizes, engine.reader().list_tiers(scores.changes), strict=True):
         matched = None
         if len(best) < K or best[K - 1] > (-tier.score, tier.slot):
             slots = np.setdiff1d(tier.reader.match(events).slot, elsewhere(tier))

@@ -162,7 +162,7 @@ def test_engines_on_spark_choose_by_the_profile(spark, profile, tmp_path, engine
 
     def candidates(index):
         shard = index._shard
-        return shard.engine.reader().candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
+        return shard.engine.reader().count_candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
 
     tws.build(frame, tmp_path / "index", profile=found, engine=engine, shards=1)
     index = tw.Index.load(tmp_path / "index")

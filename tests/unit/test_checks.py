@@ -47,8 +47,8 @@ class Changed(Reader):
     def match(self, events):
         return self._change(self._inner.match(events), events)
 
-    def candidates(self, events):
-        return self._inner.candidates(events)
+    def count_candidates(self, events):
+        return self._inner.count_candidates(events)
 
 
 def changing(change, base=Scan):
@@ -106,11 +106,11 @@ def test_an_expression_that_is_refused_after_all_is_noticed(registry):
     """An index asks `takes` of its own store: it must say the same there."""
     asked = []
 
-    def takes(self, slots):
+    def can_index(self, slots):
         asked.append(1)
         return np.full(len(slots), len(asked) == 1)
 
-    wrong = engine(Scan, takes=takes)
+    wrong = engine(Scan, can_index=can_index)
     with pytest.raises(tw.BudgetError):
         check_engine(wrong.name, seed=0, rounds=1)
 

@@ -457,7 +457,7 @@ def test_engines_choose_by_the_profile(chooser, tmp_path):
 
     def candidates(index):
         shard = index._shard
-        return shard.engine.reader().candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
+        return shard.engine.reader().count_candidates(encode(events, shard.store.attributes, shard.store.schema)[0])
 
     index = tw.Index(chooser).add_many(subscriptions).rebuild()
     guessed = candidates(index)

@@ -154,7 +154,7 @@ def test_what_a_merge_has_overtaken_is_dropped():
     store, slots = stored(ABEGen(total=5_000), 5_000)
     engine = create("auto:layout=2", store)
     engine.insert(slots[:4_600])
-    engine.keep_up()
+    engine.run_upkeep()
     engine.insert(slots[4_600:])
     first = engine.upkeep()
     first.run()
@@ -163,7 +163,7 @@ def test_what_a_merge_has_overtaken_is_dropped():
     work.run()
     engine._merge_now(len(engine._segments))
     assert not work.finish()
-    engine.keep_up()
+    engine.run_upkeep()
     engine.verify()
     assert engine.stats()["in atree"] == engine.stats()["subscriptions"] == 5_000
 
@@ -215,7 +215,7 @@ def test_the_clock_decides(monkeypatch, work, is_graph):
     store, slots = stored(work, 20_000)
     engine = create("auto", store)
     engine.insert(slots)
-    engine.keep_up()
+    engine.run_upkeep()
     assert engine.stats()["in atree"] == (20_000 if is_graph else 0)
 
 

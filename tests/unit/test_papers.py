@@ -152,7 +152,7 @@ def test_opindex_section_6_1():
     assert index.match({"A": 2, "C": 1, "F": 1}) == ["rare", "none"]
     assert index.match({"A": 1}) == ["none"]
     arrays, _ = encode([{"C": 1}, {"F": 1}, {"D": 1}], index._shard.store.attributes, tw.Schema())
-    assert index._shard.engine.reader().candidates(arrays) == 2
+    assert index._shard.engine.reader().count_candidates(arrays) == 2
 
 
 def test_opindex_example_5(opindex):
@@ -160,7 +160,7 @@ def test_opindex_example_5(opindex):
     event = {"B": 6, "C": 3, "E": 9}
     assert opindex.match(event) == []
     arrays, _ = encode([event], opindex._shard.store.attributes, tw.Schema())
-    assert opindex._shard.engine.reader().candidates(arrays) == 1
+    assert opindex._shard.engine.reader().count_candidates(arrays) == 1
 
 
 def test_opindex_lemma_1(opindex):
@@ -185,7 +185,7 @@ def test_opindex_keeps_its_structure_and_answers(spec, work):
     store, slots = stored(work, 500)
     events = encoded(work, 40, store)
     rivals = [create(spec, store), create("scan", store)]
-    slots = slots[rivals[0].takes(slots)]
+    slots = slots[rivals[0].can_index(slots)]
     assert len(slots) > 450
     waiting, inside = slots.tolist(), []
     while waiting:

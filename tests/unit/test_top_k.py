@@ -140,7 +140,7 @@ def tiers_read(index, event, k):
     """How many tiers `top_k` has matched."""
     state, read = index._contents.state, []
     changes = state.shard.store.scores.changes
-    found = [tier._replace(reader=Watched(tier.reader, read)) for tier in state.reader.tiers(changes)]
+    found = [tier._replace(reader=Watched(tier.reader, read)) for tier in state.reader.list_tiers(changes)]
     state.reader._ranked = changes, found
     index.top_k(event, k)
     return len(read), len(found)
@@ -230,7 +230,7 @@ def test_what_an_interrupted_change_of_scores_has_written_is_found(small_bands, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("tellwhen.engines.auto.engine.Auto.rescored", stop)
+        patched.setattr("tellwhen.engines.auto.engine.Auto.update_scores", stop)
         with pytest.raises(KeyboardInterrupt):
             index.set_score(255, 5000)
     assert index.top_k({"x": 2}, 1) == [(255, 5000.0)]
@@ -326,7 +326,7 @@ def test_the_plan_counts_no_candidates_of_rankings(small_bands):
     for _ in range(10):
         index.top_k({"x": 2}, 3)
     index.match({"x": 2})
-    counted = index._shard.engine.counted()
+    counted = index._shard.engine.match_counts()
     assert counted.events == 1
     assert counted.candidates <= 256
 

@@ -80,10 +80,10 @@ class Reader(ABC):
         """All slots that each event satisfies, exactly."""
 
     @abstractmethod
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
 
-    def tiers(self, changes: int) -> list[Tier]:
+    def list_tiers(self, changes: int) -> list[Tier]:
         """The same in tiers of slots by what they are worth, the best first. `changes` is how often scores
         have changed so far: a reader may know bounds from before."""
         return [Tier(self, np.inf, 0)]
@@ -98,7 +98,7 @@ class Share(NamedTuple):
     """By which domain, if the words end with it."""
 
 
-class Counted:
+class MatchCounts:
     """What matching has met so far. Several threads may count at once: a few more or less do not matter."""
 
     __slots__ = ("candidates", "events")
@@ -130,7 +130,7 @@ class Engine(ABC):
     summary: ClassVar[str] = ""
     supports: ClassVar[frozenset[Capability]] = frozenset()
     options: ClassVar[Mapping[str, Option]] = {}
-    counts_candidates: bool = False
+    has_match_counts: bool = False
     """Does `counted` tell what matching has met?"""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -155,7 +155,7 @@ class Engine(ABC):
     def __len__(self) -> int:
         """Subscriptions indexed and not removed."""
 
-    def takes(self, slots: I32) -> NDArray[np.bool_]:
+    def can_index(self, slots: I32) -> NDArray[np.bool_]:
         """Which of the slots can it index?"""
         return np.ones(len(slots), dtype=np.bool_)
 
@@ -167,7 +167,7 @@ class Engine(ABC):
     def delete(self, slots: I32) -> None:
         """Forget slots that the store has just marked as removed."""
 
-    def rescored(self, slots: I32, scores: F64, before: int) -> None:  # noqa: B027  most engines know no scores
+    def update_scores(self, slots: I32, scores: F64, before: int) -> None:  # noqa: B027  most engines know no scores
         """The store has just changed the scores of these slots; `before` is what its `changes` was until then."""
 
     @abstractmethod
@@ -186,7 +186,7 @@ class Engine(ABC):
         """The next piece of background work, if there is any."""
         return None
 
-    def keep_up(self) -> None:
+    def run_upkeep(self) -> None:
         """Do all background work now."""
         while (work := self.upkeep()) is not None:
             work.run()
@@ -212,7 +212,7 @@ class Engine(ABC):
     def stats(self) -> dict[str, Any]:
         """Sizes and counts; `bytes` is what the engine needs besides the store."""
 
-    def shares(self) -> list[Share]:
+    def list_shares(self) -> list[Share]:
         """What is chosen for how many subscriptions."""
         return [Share(len(self), "are indexed")]
 
@@ -220,13 +220,13 @@ class Engine(ABC):
         """The sets of slots in which the best k are looked for one after the other: sizes and highest scores."""
         return []
 
-    def always(self) -> I32:
+    def find_always_tested(self) -> I32:
         """The slots that every event must be tested against, because no index can rule them out."""
         return np.zeros(0, dtype=np.int32)
 
-    def counted(self) -> Counted:
+    def match_counts(self) -> MatchCounts:
         """What matching has met so far; nothing if the engine does not count."""
-        return Counted()
+        return MatchCounts()
 
     def adapt(self) -> None:
         """Optimize for new typical events: rebuild now or, in engines that can, later in the background."""

@@ -495,7 +495,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         """Return whether any subscription is true for an event; stop at the first band with a match."""
         state = self._contents.state
         encoded = self._encoded(event, state)
-        tiers = self._reader(state, where).tiers(state.shard.store.scores.changes)
+        tiers = self._reader(state, where).list_tiers(state.shard.store.scores.changes)
         return any(len(tier.reader.match(encoded).slot) for tier in tiers)
 
     def _reader(self, state: State, where: Where) -> Reader:
@@ -600,7 +600,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
     def _best(self, state: State, event: Mapping[str, Any], k: int, where: Where) -> Best:
         scores = state.shard.store.scores
-        tiers = self._reader(state, where).tiers(scores.changes)
+        tiers = self._reader(state, where).list_tiers(scores.changes)
         return best(tiers, self._encoded(event, state), state.most(k), scores.score)
 
     def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
@@ -652,7 +652,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
         def taken(state: State) -> tuple[list[Tier], F64]:
             scores = state.shard.store.scores
-            return self._reader(state, where).tiers(scores.changes), scores.score.copy()
+            return self._reader(state, where).list_tiers(scores.changes), scores.score.copy()
 
         state, (tiers, scores) = self._contents.at_one_moment(taken)
         return state, lambda some: best(tiers, some, state.most(k), scores)

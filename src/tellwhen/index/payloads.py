@@ -308,8 +308,8 @@ class Filtered(Reader):
         before = np.concatenate([[0], np.cumsum(kept)])
         return Matches(before[start], slot[kept])
 
-    def candidates(self, events: Events) -> int:
-        return self._reader.candidates(events)
+    def count_candidates(self, events: Events) -> int:
+        return self._reader.count_candidates(events)
 
-    def tiers(self, changes: int) -> list[Any]:
-        return [tier._replace(reader=Filtered(tier.reader, self.filter)) for tier in self._reader.tiers(changes)]
+    def list_tiers(self, changes: int) -> list[Any]:
+        return [tier._replace(reader=Filtered(tier.reader, self.filter)) for tier in self._reader.list_tiers(changes)]

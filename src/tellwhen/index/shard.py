@@ -120,10 +120,10 @@ class Shard:
         if len(slots) < INDEX_AT_ONCE:
             self.engines.rebuild()
         # Now: perhaps nothing ever changes here, and so nothing would be done in the background.
-        self.engines.keep_up()
+        self.engines.run_upkeep()
 
     def _refuse_too_complex(self, slots: I32) -> None:
-        refused = slots[~self.engines.takes(slots)]
+        refused = slots[~self.engines.can_index(slots)]
         if len(refused):
             raise BudgetError(
                 f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: {OVER_BUDGET}; "
@@ -134,7 +134,7 @@ class Shard:
         """Does the engine take an expression? Asked of an engine of its own, since nothing is stored yet."""
         store = Store(self.store.schema)
         slots, _ = store.append(store.compile([expression]))
-        return bool(complete(self.engine.spec, store).takes(slots)[0])
+        return bool(complete(self.engine.spec, store).can_index(slots)[0])
 
     def _store_block(
         self,
@@ -211,7 +211,7 @@ class Shard:
 
     def set_scores(self, slots: I32, scores: F64) -> None:
         """New scores by slot. Whoever stops it in between, the engine notices that it has missed a change."""
-        self.engines.rescored(slots, scores, self.store.scores.change(slots, scores))
+        self.engines.update_scores(slots, scores, self.store.scores.change(slots, scores))
 
     def rebuild(self) -> None:
         self._is_engine_touched = True

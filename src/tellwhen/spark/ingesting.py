@@ -262,6 +262,6 @@ def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -
         store = Store(schema)
         trees = [read_parsed(verdicts[number].parsed, verdicts[number].expression) for number in few]
         slots, _ = store.append(store.compile(trees))
-        for slot in np.flatnonzero(~create(engine, store).takes(slots)).tolist():
+        for slot in np.flatnonzero(~create(engine, store).can_index(slots)).tolist():
             refused = verdicts[few[slot]]
             verdicts[few[slot]] = _Verdict(given=refused.given or refused.expression, reason=reason)

@@ -56,7 +56,7 @@ class Served:
         if factors is not None:
             return found.relaxed.best(View.of(found.store), events, k, factors)
         scores = found.store.scores
-        return best(reader.tiers(scores.changes), events, k, scores.score)
+        return best(reader.list_tiers(scores.changes), events, k, scores.score)
 
     def _opened(self, shard: int) -> _Opened:
         if shard not in self._shards:

@@ -235,7 +235,7 @@ def accepted(engine: str, expressions: Iterable[Expr]) -> list[bool]:
     """Which expressions does the engine take? Others are over its budget, and an index would refuse them."""
     store = Store()
     slots, _ = store.append(store.compile(expressions))
-    return complete(engine, store).takes(slots).tolist()
+    return complete(engine, store).can_index(slots).tolist()
 
 
 def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:

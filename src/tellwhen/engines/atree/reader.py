@@ -5,13 +5,13 @@ from __future__ import annotations
 from tellwhen.engines.atree.arrays import ATreeIndex, ATreeScratch
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.kernels.three_valued import match_three_valued
-from tellwhen.engines.base import Counted
+from tellwhen.engines.base import MatchCounts
 from tellwhen.engines.shared.calls import Call, CallReader, Packed, sizes_of
 from tellwhen.engines.shared.stabbing import satisfied_sizes
 
 
 def make_reader(
-    packed: Packed, snapshot: Packed, counted: Counted | None = None, is_three_valued: bool = False
+    packed: Packed, snapshot: Packed, counted: MatchCounts | None = None, is_three_valued: bool = False
 ) -> CallReader:
     """Return a reader of an index. An index that propagates false results too is three-valued."""
     index: ATreeIndex = packed.arrays

@@ -25,7 +25,7 @@ from tellwhen.engines.auto.segments import (
     restore_segments,
 )
 from tellwhen.engines.auto.upkeep import IndexChoice, Merge
-from tellwhen.engines.base import INDEX_AT_ONCE, Counted, Engine, Option, Reader, Share, Source, Undo, Upkeep
+from tellwhen.engines.base import INDEX_AT_ONCE, Engine, MatchCounts, Option, Reader, Share, Source, Undo, Upkeep
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.kernels.match import match_cover
 from tellwhen.engines.cover.postings import (
@@ -67,7 +67,7 @@ class Auto(Engine):
     name = "auto"
     summary = "cover or atree, in segments that are merged in the background; the default"
     supports = frozenset({"expressions"})
-    counts_candidates = True
+    has_match_counts = True
     options: ClassVar[Mapping[str, Option]] = {
         "pending": Option(0, 0, 1 << 30, "subscriptions tested one by one before they are indexed; 0 chooses"),
         "layout": Option(FASTEST, FASTEST, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
@@ -80,7 +80,7 @@ class Auto(Engine):
         self._removed = 0
         self._merge: Merge | None = None  # under way
         self._is_outdated = False  # were the segments built for other events?
-        self._counted = Counted()
+        self._counted = MatchCounts()
         self._bounds = Bounds((), source.scores)
         self._rests_until = 0.0
 
@@ -102,17 +102,17 @@ class Auto(Engine):
     def delete(self, slots: I32) -> None:
         self._removed += len(slots)
 
-    def rescored(self, slots: I32, scores: F64, before: int) -> None:
+    def update_scores(self, slots: I32, scores: F64, before: int) -> None:
         if self._bounds.changes == before:
             self._bounds.update_scores(slots, scores, self.source.scores)
         else:  # an earlier change was interrupted
             self._bounds = Bounds(self._segments, self.source.scores)
 
     def rebuild(self) -> None:
-        self._counted = Counted()  # perhaps for other events than those that were counted
+        self._counted = MatchCounts()  # perhaps for other events than those that were counted
         if self._segments or self._pending.count > self._pending_max():
             self._merge_now(len(self._segments))
-        self.keep_up()
+        self.run_upkeep()
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
         self._segments = tuple(segment.relabel(moves) for segment in self._segments)
@@ -217,7 +217,7 @@ class Auto(Engine):
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         self._removed = self._count_removed()
         if after.is_graph:
-            self._counted = Counted()  # what was counted before says nothing of the new index
+            self._counted = MatchCounts()  # what was counted before says nothing of the new index
         return True
 
     # reading
@@ -252,7 +252,7 @@ class Auto(Engine):
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
 
-    def shares(self) -> list[Share]:
+    def list_shares(self) -> list[Share]:
         found: dict[int, int] = {}
         snapshot = self.source.snapshot()
         for index in self._list_covers():
@@ -272,7 +272,7 @@ class Auto(Engine):
         bounds = self._bounds
         return [(len(self._segments[place].slots), float(bounds.score[place])) for place in bounds.list_best_first()]
 
-    def always(self) -> I32:
+    def find_always_tested(self) -> I32:
         is_absent = self._is_often_absent()
         found = [find_slots_tested_singly(index, is_absent) for index in self._list_covers()]
         slots = np.concatenate([self._pending.view[:0], *found])
@@ -292,13 +292,13 @@ class Auto(Engine):
             is_presence = is_presence & (absent > 0.5)
         return is_presence
 
-    def counted(self) -> Counted:
+    def match_counts(self) -> MatchCounts:
         return self._counted
 
     def adapt(self) -> None:
         self._is_outdated = True
         self._merge = None  # it was begun for other events
-        self._counted = Counted()
+        self._counted = MatchCounts()
 
     def verify(self) -> None:
         snapshot = self.source.snapshot()

@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.engines.auto.bands import Bounds
 from tellwhen.engines.auto.segments import Segment, make_segment_readers
-from tellwhen.engines.base import Counted, Reader, Tier
+from tellwhen.engines.base import MatchCounts, Reader, Tier
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
@@ -15,7 +15,7 @@ class SegmentsReader(Reader):
     """Reads all segments and the pending slots. It is set up by the first match: most readers are never used."""
 
     def __init__(
-        self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: Counted, bounds: Bounds
+        self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: MatchCounts, bounds: Bounds
     ) -> None:
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
         self._bounds = bounds
@@ -37,13 +37,13 @@ class SegmentsReader(Reader):
         counted.candidates += count * len(self._pending)
         return (self._reader or self._make_reader()).match(events)
 
-    def candidates(self, events: Events) -> int:
-        return (self._reader or self._make_reader()).candidates(events)
+    def count_candidates(self, events: Events) -> int:
+        return (self._reader or self._make_reader()).count_candidates(events)
 
-    def tiers(self, changes: int) -> list[Tier]:
+    def list_tiers(self, changes: int) -> list[Tier]:
         bounds = self._bounds
         if bounds.changes != changes:  # those of a later reader were changed instead
-            return super().tiers(changes)
+            return super().list_tiers(changes)
         known, found = self._ranked
         if known == changes:
             return found

@@ -18,7 +18,7 @@ from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.containers.named import flatten, part, unflatten
 from tellwhen.engines.atree.arrays import ATreeIndex
 from tellwhen.engines.atree.reader import make_reader
-from tellwhen.engines.base import Counted, Reader
+from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.cover.arrays import CoverIndex
 from tellwhen.engines.cover.build import build_index
 from tellwhen.engines.cover.build import relabel_index as moved_cuts
@@ -113,7 +113,9 @@ def count_last_segments(segments: Sequence[Segment], count: int) -> int:
     return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 
 
-def make_segment_readers(segments: Sequence[Segment], snapshot: Packed, counted: Counted | None = None) -> list[Reader]:
+def make_segment_readers(
+    segments: Sequence[Segment], snapshot: Packed, counted: MatchCounts | None = None
+) -> list[Reader]:
     """A reader of each, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
     of_covers = iter(make_readers(covers, snapshot, counted) if covers else [])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from tellwhen.containers.batches import NO_EVENTS, between
-from tellwhen.engines.base import Counted, Reader
+from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.cover.arrays import (
     CHAIN_COLUMNS,
     CHAINS,
@@ -65,11 +65,11 @@ class CoverReader(Reader):
         self._batch(NO_EVENTS)
         self._is_dense(NO_EVENTS)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return self._call.effort(events)[0]
 
 
-def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: Counted | None = None) -> list[CoverReader]:
+def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCounts | None = None) -> list[CoverReader]:
     """A reader for each. They ask for scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]

@@ -123,5 +123,5 @@ class _ScanReader(Reader):
     def match(self, events: Events) -> Matches:
         return self._call(events)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return self._subscriptions * len(events.single_valued)

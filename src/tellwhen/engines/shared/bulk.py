@@ -82,7 +82,7 @@ class BulkEngine(Engine):
     def _index_reader(self, refiner: Refiner) -> Reader:
         """A reader of the index, and of what the refiner knows is pending."""
 
-    def shares(self) -> list[Share]:
+    def list_shares(self) -> list[Share]:
         pending = len(self._alive(self._pending.view))
         return [Share(len(self) - pending, "are indexed"), *pending_share(pending)]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tellwhen.containers.batches import one_by_one
 from tellwhen.containers.named import flatten, unflatten
-from tellwhen.engines.base import Counted, Reader
+from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
@@ -145,7 +145,7 @@ class Call:
     """
 
     def __init__(
-        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: Counted | None = None
+        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: MatchCounts | None = None
     ) -> None:
         self._kernel, self._sizes, self._counted = kernel, sizes, counted
         self.index, self._snapshot = Packed.of(index), Packed.of(snapshot)
@@ -219,7 +219,7 @@ class CallReader(Reader):
     def match(self, events: Events) -> Matches:
         return self._call(events)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return self._call.effort(events)[0]
 
 
@@ -253,7 +253,7 @@ class Refiner(Reader):
     def match(self, events: Events) -> Matches:
         return self._call(events)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return len(self._pending) * len(events.single_valued)
 
 
@@ -285,8 +285,8 @@ class Union(Reader):
             at += length
         return Matches(start, slot)
 
-    def candidates(self, events: Events) -> int:
-        return sum(reader.candidates(events) for reader in self._readers)
+    def count_candidates(self, events: Events) -> int:
+        return sum(reader.count_candidates(events) for reader in self._readers)
 
 
 def no_matches(events: int) -> Matches:

@@ -35,7 +35,7 @@ class ConjunctionEngine(BulkEngine):
         self.translator = Translator(self.predicates_max, goal=self.goal)
         self._build()
 
-    def takes(self, slots: I32) -> NDArray[np.bool_]:
+    def can_index(self, slots: I32) -> NDArray[np.bool_]:
         return self.translator.takes(self.source.snapshot().subscriptions, slots)
 
     def insert(self, slots: I32) -> None:
@@ -83,10 +83,10 @@ class ConjunctionReader(Reader):
     def match(self, events: Events) -> Matches:
         return self._refiner.exact(self._call(events), events)
 
-    def candidates(self, events: Events) -> int:
+    def count_candidates(self, events: Events) -> int:
         return self.effort(events)[0]
 
     def effort(self, events: Events) -> tuple[int, int]:
         """The candidates, and the predicates that were tested for them where the engine counts these."""
         candidates, predicates = self._call.effort(events)
-        return candidates + self._refiner.candidates(events), predicates
+        return candidates + self._refiner.count_candidates(events), predicates

@@ -11,7 +11,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import part
 from tellwhen.engines.auto.engine import Auto
-from tellwhen.engines.base import Counted, Engine, Reader, Share, Source, Upkeep
+from tellwhen.engines.base import Engine, MatchCounts, Reader, Share, Source, Upkeep
 from tellwhen.engines.registry import create
 from tellwhen.engines.shared.calls import Union
 from tellwhen.kernels.arrays import F64, I32
@@ -35,7 +35,7 @@ class Beside(Engine):
     def __init__(self, named: Engine) -> None:
         super().__init__(named.source)
         self.named, self.other = named, Auto(named.source)
-        self.counts_candidates = named.counts_candidates
+        self.has_match_counts = named.has_match_counts
         self._is_other = Growing(np.uint8)  # by slot: 1 if it is in the default engine
 
     @property
@@ -46,7 +46,7 @@ class Beside(Engine):
         return len(self.named) + len(self.other)
 
     def insert(self, slots: I32) -> None:
-        is_taken = self.named.takes(slots)
+        is_taken = self.named.can_index(slots)
         known = len(self.source.snapshot().subscriptions.kind)
         self._is_other.extend(np.zeros(known - self._is_other.count, dtype=np.uint8))
         self._is_other.data[slots] = ~is_taken
@@ -59,9 +59,9 @@ class Beside(Engine):
             if len(mine):
                 engine.delete(mine)
 
-    def rescored(self, slots: I32, scores: F64, before: int) -> None:
-        self.named.rescored(slots, scores, before)
-        self.other.rescored(slots, scores, before)
+    def update_scores(self, slots: I32, scores: F64, before: int) -> None:
+        self.named.update_scores(slots, scores, before)
+        self.other.update_scores(slots, scores, before)
 
     def rebuild(self) -> None:
         self.named.rebuild()
@@ -99,14 +99,14 @@ class Beside(Engine):
         total = {key: named[key] + other[key] for key in ("subscriptions", "removed", "bytes")}
         return named | total | {"over budget": other}
 
-    def shares(self) -> list[Share]:
-        return self.named.shares()
+    def list_shares(self) -> list[Share]:
+        return self.named.list_shares()
 
-    def always(self) -> I32:
-        return np.concatenate([self.named.always(), self.other.always()])
+    def find_always_tested(self) -> I32:
+        return np.concatenate([self.named.find_always_tested(), self.other.find_always_tested()])
 
-    def counted(self) -> Counted:
-        return self.named.counted()
+    def match_counts(self) -> MatchCounts:
+        return self.named.match_counts()
 
     def adapt(self) -> None:
         self.named.adapt()

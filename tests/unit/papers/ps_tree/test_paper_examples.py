@@ -8,7 +8,7 @@ from tellwhen.encode.events import encode
 
 def count_candidates(index, event):
     arrays, _ = encode([event], index._shard.store.attributes, tw.Schema())
-    return index._shard.engine.reader().candidates(arrays)
+    return index._shard.engine.reader().count_candidates(arrays)
 
 
 def find_space(index, name, value):

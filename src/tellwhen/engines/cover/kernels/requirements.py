@@ -18,7 +18,7 @@ GROUPS_MAX = 8
 
 @inline
 def put_conjunct(p, ranges, begin, columns, count):
-    """Add predicate p in group 0, unless its column is in use since `begin`; return the new count, and if p is added."""
+    """Add predicate p in group 0, unless its column is in use since `begin`; return the new count and if p is new."""
     column = 2 * ranges.domain[p] + ranges.negated[p]
     for k in range(begin, count):
         if columns.column[k] == column:

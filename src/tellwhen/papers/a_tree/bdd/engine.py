@@ -71,12 +71,12 @@ class BDD(BulkEngine):
         found = CallReader(Call(match_diagram, index, snapshot, sizes))
         return Union([found, refiner]) if self._pending.count else found
 
-    def always(self) -> I32:
+    def find_always_tested(self) -> I32:
         if self._index is None:
-            return super().always()
+            return super().find_always_tested()
         return np.sort(self._alive(np.concatenate([self._index.always, self._index.listed])))
 
-    def shares(self) -> list[Share]:
+    def list_shares(self) -> list[Share]:
         pending = self._pending.count
         listed = 0 if self._index is None else len(self._alive(self._index.listed))
         found = [Share(len(self) - pending - listed, "are roots of the diagram")]

@@ -59,8 +59,8 @@ class Translation(Engine):
     def __len__(self) -> int:
         return len(self.inner)
 
-    def takes(self, slots: I32) -> NDArray[np.bool_]:
-        return self.inner.takes(slots)
+    def can_index(self, slots: I32) -> NDArray[np.bool_]:
+        return self.inner.can_index(slots)
 
     def insert(self, slots: I32) -> None:
         with self._measure_build():
@@ -109,8 +109,8 @@ class Translation(Engine):
         owner = alive(self.source.snapshot(), np.where(slot < 0, -1 - slot, slot))
         return len(owner) + len(self) - len(np.unique(owner))
 
-    def shares(self) -> list[Share]:
-        return self.inner.shares()
+    def list_shares(self) -> list[Share]:
+        return self.inner.list_shares()
 
     def verify(self) -> None:
         self.inner.verify()

@@ -109,8 +109,8 @@ class _SeveralValues(Reader):
         start[several + 1] = np.diff(found.start)
         return Matches(np.cumsum(start), found.slot)
 
-    def candidates(self, events: Events) -> int:
-        return self._refiner.candidates(chosen(events, np.flatnonzero(events.single_valued == 0)))
+    def count_candidates(self, events: Events) -> int:
+        return self._refiner.count_candidates(chosen(events, np.flatnonzero(events.single_valued == 0)))
 
 
 def _unchanged(predicates: Predicates) -> tuple[Predicates, np.ndarray]:

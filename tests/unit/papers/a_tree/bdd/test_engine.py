@@ -77,7 +77,7 @@ def test_a_predicate_and_its_negation_are_two_variables():
     assert index.match({"x": 2, "y": 1}) == [1, 2, 3]
     assert index.match({"x": [1, 2]}) == [1, 3]  # NOT x = 1 must hold for all values
     assert index.match({}) == [3]  # nothing is true without a predicate, save TRUE
-    assert index._shard.engine.always().tolist() == [3]
+    assert index._shard.engine.find_always_tested().tolist() == [3]
 
 
 def test_only_what_is_true_is_looked_at():
@@ -112,7 +112,7 @@ def test_an_expression_over_budget_is_run():
     found = stats(index)
     assert found["listed"] == 2
     assert found["roots"] == 2
-    assert index._shard.engine.always().tolist() == [0, 3]
+    assert index._shard.engine.find_always_tested().tolist() == [0, 3]
     assert index.match({"x3": 1, "z3": 1}) == [0, 2]
     assert index.match({"x13": 1, "z13": 1, "w299": 1}) == [0, 3]
     assert index.match({"x13": 1, "z12": 1} | event({1, 4, 5})) == [1]

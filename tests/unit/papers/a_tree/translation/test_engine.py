@@ -58,7 +58,7 @@ def test_any_engine_of_conjunctions_may_be_underneath(number):
     events = encoded(work, 40, store)
     engine, scan = create(f"translation:base={number}", store), create("scan", store)
     assert engine.inner.name == BASES[number]
-    assert engine.takes(slots).all()
+    assert engine.can_index(slots).all()
     for one in (engine, scan):
         one.insert(slots)
     engine.verify()
@@ -71,7 +71,7 @@ def test_costs_are_told_apart():
     work = ABEGen(total=500)
     store, slots = stored(work, 500)
     engine = create("translation", store)
-    engine.insert(slots[engine.takes(slots)])
+    engine.insert(slots[engine.can_index(slots)])
     stats = engine.stats()
     assert stats["index bytes"] + stats["translated bytes"] == stats["bytes"]
     assert min(stats["index bytes"], stats["translated bytes"]) > 1_000
