@@ -18,7 +18,7 @@ from bench.measure import timed
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import ADJUSTED
 from tellwhen.engines.atree.layout import Switches, lay_out_index
-from tellwhen.engines.shared.selectivity import chances
+from tellwhen.engines.shared.selectivity import estimate_chances
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.workloads import ABEGen
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 def _table(snapshot: Snapshot, slots: np.ndarray) -> Table:
     forest, roots, seconds = _planted(snapshot, slots)
-    chance = chances(snapshot.predicates, None)
+    chance = estimate_chances(snapshot.predicates, None)
     switches = Switches(zero_suppression=True, on_demand=True, random_access=False, in_one_tree=False)
     last = timed(lambda: lay_out_index(forest, snapshot, slots, roots, chance, switches))
     first, second = sum(seconds[: TENTHS // 2]), sum(seconds[TENTHS // 2 :])

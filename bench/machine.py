@@ -13,11 +13,13 @@ from typing import Any
 
 def facts() -> dict[str, str]:
     """The machine, the versions, the commit and the day."""
-    from tellwhen.engines.shared.threads import cores  # here: peers use this module where tellwhen is not installed
+    from tellwhen.engines.shared.threads import (
+        count_cores,  # here: peers use this module where tellwhen is not installed
+    )
 
     return {
         "processor": _processor(),
-        "cores": str(cores()),
+        "cores": str(count_cores()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 import tellwhen as tw
 from tellwhen.engines.auto.upkeep import Merge
-from tellwhen.engines.registry import registered_engines
+from tellwhen.engines.registry import load_engines
 from tellwhen.index.maintenance import background
 
 # No database of examples; no deadline, since the first call of a kernel compiles it.
@@ -42,7 +42,7 @@ def is_tree_test(item):
     name = find_engine_name(item)
     if name is None:
         return any(folder in item.path.parents for folder in TREE_FOLDERS)
-    engine = registered_engines().get(name)
+    engine = load_engines().get(name)
     return engine is not None and engine.__module__.startswith(TREE_PACKAGES)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from bench.naive.kernels import NaiveIndex, NaiveScratch, scan_naively
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
-from tellwhen.engines.shared.calls import Call, sizes_of
+from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
 
@@ -56,7 +56,7 @@ class NaiveReader(Reader):
     """The list at one moment."""
 
     def __init__(self, index: NaiveIndex, snapshot: Snapshot) -> None:
-        sizes = sizes_of(NaiveScratch, first_entry=snapshot.domains, registers=snapshot.registers)
+        sizes = make_sizes(NaiveScratch, first_entry=snapshot.domains, registers=snapshot.registers)
         self._call, self._size = Call(scan_naively, index, snapshot, sizes), len(index.slots)
 
     def match(self, events: Events) -> Matches:

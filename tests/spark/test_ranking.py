@@ -165,5 +165,5 @@ def test_columns_that_cannot_be_told_apart(spark, ranked):
 
 def test_k_is_checked(ranked):
     path, _, frame = ranked
-    with pytest.raises(tw.TellwhenError, match="k is a whole number from 1 on, not 0"):
+    with pytest.raises(tw.TellwhenError, match="k must be a whole number of at least 1, not 0"):
         tws.top_k(frame, path, 0)

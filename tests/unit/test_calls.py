@@ -36,23 +36,23 @@ def _empty():
 
 
 def test_a_set_is_lent_once():
-    first, second = calls.take(sizes(3)), calls.take(sizes(3))
+    first, second = calls.take_scratch(sizes(3)), calls.take_scratch(sizes(3))
     assert first is not second
     assert not np.shares_memory(first.arrays.marks, second.arrays.marks)
-    calls.give(first)
-    assert calls.take(sizes(3)) is first
-    assert calls.take(sizes(3)) is not first
+    calls.give_back(first)
+    assert calls.take_scratch(sizes(3)) is first
+    assert calls.take_scratch(sizes(3)) is not first
 
 
 def test_a_set_that_is_too_small_is_renewed_as_a_whole():
     """No two arrays of a set have different histories."""
     for larger in (sizes(100), sizes(3, runs=100), sizes(3, slots=100)):
-        scratch = calls.take(sizes(3))
+        scratch = calls.take_scratch(sizes(3))
         scratch.arrays.marks[:] = 7
         scratch.arrays.runs.begin[:] = 7
         scratch.arrays.slots[:] = 7
-        calls.give(scratch)
-        renewed = calls.take(larger)
+        calls.give_back(scratch)
+        renewed = calls.take_scratch(larger)
         lengths = (len(renewed.arrays.marks), len(renewed.arrays.runs.end), len(renewed.arrays.slots))
         assert all(have >= want for have, want in zip(lengths, (larger[0], larger[1][1], larger[2]), strict=True))
         assert not any(array.any() for array in (renewed.arrays.marks, *renewed.arrays.runs, renewed.arrays.slots))
@@ -60,7 +60,7 @@ def test_a_set_that_is_too_small_is_renewed_as_a_whole():
 
 
 def test_one_array_can_be_renewed():
-    scratch = calls.take(sizes(3))
+    scratch = calls.take_scratch(sizes(3))
     scratch.arrays.marks[:] = 7
     scratch.arrays.runs.begin[:] = 7
     scratch.renew("runs.begin", 50)
@@ -71,11 +71,11 @@ def test_one_array_can_be_renewed():
 
 
 def test_some_are_renewed_at_random():
-    calls.drain()  # what other tests have left would take some of the random numbers
-    lent = [calls.take(sizes(3)) for _ in range(40)]
+    calls.drain_pools()  # what other tests have left would take some of the random numbers
+    lent = [calls.take_scratch(sizes(3)) for _ in range(40)]
     for scratch in lent:
         scratch.arrays.marks[:] = 7
-        calls.give(scratch)
+        calls.give_back(scratch)
     renew_scratch(random.Random(1))
     kept = calls._pools[Work]
     assert 20 < len(kept) < 40
@@ -107,13 +107,13 @@ def test_threads_never_share_a_set():
 
     def work():
         for _ in range(500):
-            scratch = calls.take(sizes(3))
+            scratch = calls.take_scratch(sizes(3))
             if id(scratch) in lent:
                 doubled.append(scratch)
             lent.add(id(scratch))
             time.sleep(0)  # another thread's turn
             lent.discard(id(scratch))
-            calls.give(scratch)
+            calls.give_back(scratch)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -103,7 +103,7 @@ def test_a_broken_structure_is_noticed(registry):
 
 
 def test_an_expression_that_is_refused_after_all_is_noticed(registry):
-    """An index asks `takes` of its own store: it must say the same there."""
+    """An index asks `can_index` of its own store: the answer must be the same there."""
     asked = []
 
     def can_index(self, slots):
@@ -131,7 +131,7 @@ class Unkept(NamedTuple):
 
 def found_once(matches, events):
     """Of each event the slots that were not found at this time, as a kernel would mark them."""
-    scratch = calls.take(Seen(int(matches.slot.max(initial=0)) + 1, 1))
+    scratch = calls.take_scratch(Seen(int(matches.slot.max(initial=0)) + 1, 1))
     marks, clock = scratch.arrays
     kept = np.ones(len(matches.slot), dtype=bool)
     for event in range(len(matches.start) - 1):
@@ -139,7 +139,7 @@ def found_once(matches, events):
         mine = slice(matches.start[event], matches.start[event + 1])
         kept[mine] = marks[matches.slot[mine]] != clock[0]
         marks[matches.slot[mine]] = clock[0]
-    calls.give(scratch)
+    calls.give_back(scratch)
     start = np.concatenate([[0], np.cumsum(kept)])[matches.start]
     return Matches(start, matches.slot[kept])
 
@@ -153,10 +153,10 @@ def test_garbage_in_an_array_that_is_not_kept_is_noticed(registry):
     """The same engine, which does not say that it needs to find its marks again."""
 
     def found_unmarked(matches, events):
-        scratch = calls.take(Unkept(int(matches.slot.max(initial=0)) + 1))
+        scratch = calls.take_scratch(Unkept(int(matches.slot.max(initial=0)) + 1))
         found = Matches(matches.start, matches.slot)
         is_clean = not scratch.arrays.marks.any()
-        calls.give(scratch)
+        calls.give_back(scratch)
         return found if is_clean else Matches(found.start * 0, found.slot[:0])
 
     assert noticed(changing(found_unmarked))

@@ -238,7 +238,7 @@ def test_the_shell():
         (["validate", "rules.jsonl", "--against", "index", "--spark", "local"], "no --against"),
         (["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"], "--where and --quarantine are not"),
         (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
-        (["top-k", "index", "events.jsonl", "-k", "0"], "k is a whole number"),
+        (["top-k", "index", "events.jsonl", "-k", "0"], "k must be a whole number"),
         (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),
         (["build", "events.jsonl", "-o", "x"], "a subscription has an id and an expression"),
         (["build", "rules.jsonl", "rules.jsonl", "-o", "x"], "'cheap' is given twice"),

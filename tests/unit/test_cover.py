@@ -21,7 +21,7 @@ from tellwhen.engines.cover.build import build_index
 from tellwhen.engines.cover.build_arrays import PredicateFacts
 from tellwhen.engines.cover.ranges import estimate_mass, read_ranges
 from tellwhen.engines.cover.terms import choose_covers, find_requirements, sort_parts, split_terms
-from tellwhen.engines.shared.spaces import spaces
+from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, PROGRAM
 from tellwhen.language.parser import parse
 from tellwhen.testing.engine_checks import check_engine
@@ -107,7 +107,7 @@ def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_o
 
 def buckets_of(most, *texts):
     _, whole = stored(*texts)
-    known = spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
+    known = cut_spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
     mass = estimate_mass(known, whole, None)
     return build_buckets(known, mass, most), known, read_ranges(whole.literals, known)
 
@@ -148,7 +148,7 @@ def test_what_is_asked_is_whole_only_if_it_is_all_and_exact():
         "a = 1 AND (b = 99 OR c = 2)",
     )
     every = np.arange(len(whole.literals.domain), dtype=np.int32)
-    known = spaces(whole.literals, every, 3)
+    known = cut_spaces(whole.literals, every, 3)
     ranges = read_ranges(whole.literals, known)
     is_exact = np.ones(len(every), dtype=bool)
     is_exact[[p for p in every if whole.literals.low[whole.literals.start[p]] == 198]] = False  # b = 99

@@ -549,11 +549,11 @@ def test_a_change_that_is_taken_back_leaves_no_points_of_it():
         ("counting:max_cap=5", "counting has no option 'max_cap'; it has strict"),
         ("nothing:max_cap=5", "there is no engine 'nothing'"),
         (7, "there is no engine 7"),
-        ("betree:", "missing behind the colon"),
-        ("betree:max_cap", "betree: max_cap is a whole number, not ''"),
-        ("betree:max_cap=1_0", "betree: max_cap is a whole number, not '1_0'"),
+        ("betree:", "expected an option and its value behind the colon"),
+        ("betree:max_cap", "betree: max_cap must be a whole number, not ''"),
+        ("betree:max_cap=1_0", "betree: max_cap must be a whole number, not '1_0'"),
         ("betree:max_cap=5,max_cap=7", "max_cap is given twice"),
-        ("betree:min_size=0", "min_size is at least 1 and at most"),
+        ("betree:min_size=0", "min_size must be at least 1 and at most"),
         ("betree:cap=5", "betree has no option 'cap'; it has max_cap"),
     ],
 )
@@ -611,7 +611,7 @@ def test_options_as_keywords():
     assert tw.Index("psthash:access=3")._shard.engine.option == index._shard.engine.option
     for options, error in [
         ({"acces": 3}, "has no option 'acces'; it has access"),
-        ({"access": 9}, "at least 1 and at most 4"),
+        ({"access": 9}, "must be at least 1 and at most 4"),
         ({"access": 2.5}, "whole number"),
         ({"access": True}, "whole number"),
         ({"access": "2"}, "whole number"),

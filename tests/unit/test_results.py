@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tellwhen as tw
-from tellwhen.engines.shared.threads import match as match_in_threads
+from tellwhen.engines.shared.threads import match_in_threads
 
 EVENTS = [{"id": f"e{i}", "x": i % 7, "deep": {"id": i}} for i in range(50)]
 

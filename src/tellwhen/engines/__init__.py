@@ -1,4 +1,4 @@
-"""ARRAYS -> INDEX -> MATCHES: the product's engines, one folder each; `shared/` has what several of them use."""
+"""ARRAYS -> INDEX -> MATCHES: the engines of the product, one folder each; `shared/` has what several engines use."""
 
 from tellwhen.engines.base import Engine, Option
 from tellwhen.engines.registry import (
@@ -10,10 +10,9 @@ from tellwhen.engines.registry import (
     import_engines,
     list_engines,
 )
-from tellwhen.engines.shared.fallback import Beside, complete
+from tellwhen.engines.shared.fallback import complete, explain_refusal
 
 __all__ = [
-    "Beside",
     "Engine",
     "EngineInfo",
     "Option",
@@ -21,6 +20,7 @@ __all__ = [
     "create",
     "engine_spec",
     "engines_supporting",
+    "explain_refusal",
     "find_engine",
     "list_engines",
 ]

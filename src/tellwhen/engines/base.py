@@ -1,8 +1,8 @@
-"""What is an engine? It indexes slots of a store, and answers which of them a batch of events satisfies.
+"""The engine contract: an engine indexes slots of a store, and its readers find the slots that events satisfy.
 
-One thread at a time changes an engine. Matching goes through a `Reader`, taken after a change: it sees the engine as it
-was then, for ever, and any number of threads may use it while the engine goes on changing. So an engine never alters
-arrays that a reader can see: it writes behind their ends, or into new ones.
+One thread at a time changes an engine. Matching goes through a `Reader`, taken after a change. A reader sees the engine
+as it was then, and any number of threads may use it while the engine changes further. So an engine never alters arrays
+that a reader can see: it appends behind their ends, or writes new arrays.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from tellwhen.containers.batches import Typical
 from tellwhen.kernels.arrays import F64, I32, U8, Events, Matches, Snapshot
 
 INDEX_AT_ONCE = 10_000
-"""Batches of at least this many subscriptions are indexed immediately; smaller ones may stay pending."""
+"""Batches of at least 10,000 subscriptions are indexed immediately; smaller ones may stay pending."""
 
 Capability = Literal["expressions"]
 
 CAPABILITIES: dict[Capability, str] = {
-    "expressions": "takes any expression as it is; other engines take a normal form of it, within a budget",
+    "expressions": "indexes any expression; other engines index a normal form, if it is within a budget",
 }
 
 
 class Source(Protocol):
-    """What an engine sees of the store that it indexes."""
+    """The store that an engine indexes, as the engine sees it."""
 
     def snapshot(self) -> Snapshot:
-        """The predicates and subscriptions as they are now."""
+        """Return the predicates and subscriptions as they are now."""
 
     def typical(self) -> Typical:
-        """The events to expect. What is tested first is chosen by them; answers never depend on them."""
+        """Return the events to expect. They decide what is tested first, and never what matches."""
 
     def is_presence(self) -> NDArray[np.bool_]:
-        """By domain: does it tell only whether an attribute is there?"""
+        """Return by domain whether its points say only that an attribute is there, or not."""
 
     @property
     def scores(self) -> Scores:
-        """What the subscriptions are worth."""
+        """Scores of the subscriptions."""
 
 
 class Option(NamedTuple):
-    """A number that an engine takes: `tw.Index("betree", max_cap=5)`."""
+    """A number that a user may pass to an engine, as in `tw.Index("betree", max_cap=5)`."""
 
     default: int
     least: int
@@ -56,15 +56,17 @@ class Option(NamedTuple):
 
 
 STRICT = Option(0, 0, 1, "1 refuses an expression that is over budget; 0 gives it to the default engine")
-"""An option of every engine that does not take any expression."""
-
+"""An option of every engine without the capability "expressions"."""
 
 NO_BITS = np.zeros(0, dtype=np.uint8)
 
 
 class Tier(NamedTuple):
-    """Some of the slots of a reader. None of them has a better rank than this score and slot, except for those that
-    have a bit in `elsewhere`: these are in another tier, too."""
+    """Some slots of a reader, with a bound for their ranks.
+
+    No slot of the tier has a better rank than (`score`, `slot`), except those with a bit in `elsewhere`, which are in
+    another tier too.
+    """
 
     reader: Reader
     score: float
@@ -73,33 +75,42 @@ class Tier(NamedTuple):
 
 
 class Reader(ABC):
-    """An engine at one moment."""
+    """An engine at one moment. Any number of threads may use it."""
 
     @abstractmethod
     def match(self, events: Events) -> Matches:
-        """All slots that each event satisfies, exactly."""
+        """Return exactly the slots that each event satisfies."""
 
     @abstractmethod
     def count_candidates(self, events: Events) -> int:
-        """Subscriptions that matching tests, summed over the events: the papers' measure. Slow, for benchmarks."""
+        """Count the subscriptions that matching tests, summed over the events. Slow, for benchmarks.
+
+        This is the measure of the papers.
+        """
 
     def list_tiers(self, changes: int) -> list[Tier]:
-        """The same in tiers of slots by what they are worth, the best first. `changes` is how often scores
-        have changed so far: a reader may know bounds from before."""
+        """Return disjoint tiers of the slots, the best first.
+
+        Parameters
+        ----------
+        changes
+            The number of changes of scores until now. A reader may know only the bounds of an earlier moment; then it
+            returns a single tier.
+        """
         return [Tier(self, np.inf, 0)]
 
 
 class Share(NamedTuple):
-    """Some subscriptions, and how the engine finds them."""
+    """The number of subscriptions that an engine finds in one way."""
 
     subscriptions: int
     how: str
     domain: int = -1
-    """By which domain, if the words end with it."""
+    """The domain that completes the sentence in `how`, or -1."""
 
 
 class MatchCounts:
-    """What matching has met so far. Several threads may count at once: a few more or less do not matter."""
+    """Counts of matched events and of their candidates. Several threads may count; a few lost counts do not matter."""
 
     __slots__ = ("candidates", "events")
 
@@ -112,26 +123,37 @@ Undo = Callable[[], None]
 
 
 class Upkeep(ABC):
-    """Background work on an engine, while others match with it and change it."""
+    """A piece of background work on an engine, while other threads match with the engine and change it."""
 
     @abstractmethod
     def run(self) -> None:
-        """The long part, in any thread: it reads only what never changes."""
+        """Do the long part, in any thread. It reads only what never changes."""
 
     @abstractmethod
     def finish(self) -> bool:
-        """The short part, while nobody changes the engine. False if a change has made the work useless."""
+        """Adopt the result while no thread changes the engine; return False if a change has made it useless."""
 
 
 class Engine(ABC):
-    """Base of all engines. A subclass with a `name` registers itself, and the conformance suite finds it."""
+    """Base class of all engines.
+
+    A subclass with a `name` registers itself, and the conformance suite finds it. A new engine implements `__len__`,
+    `insert`, `delete`, `rebuild`, `reader`, `arrays`, `restore` and `stats`; everything else has a default.
+
+    Parameters
+    ----------
+    source
+        The store to index.
+    **given
+        Options by name. Options that are not given have their defaults.
+    """
 
     name: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     supports: ClassVar[frozenset[Capability]] = frozenset()
     options: ClassVar[Mapping[str, Option]] = {}
     has_match_counts: bool = False
-    """Does `counted` tell what matching has met?"""
+    """Whether `match_counts` counts."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -147,62 +169,75 @@ class Engine(ABC):
 
     @property
     def spec(self) -> str:
-        """The name and the given options in one string, from which `create` makes an equal engine."""
+        """Name and given options in one string, from which `create` makes an equal engine."""
         given = ",".join(f"{name}={value}" for name, value in self.given.items())
         return f"{self.name}:{given}" if given else self.name
 
+    @property
+    def named(self) -> Engine:
+        """The engine that `spec` names, where another engine stands beside it; else this engine."""
+        return self
+
     @abstractmethod
     def __len__(self) -> int:
-        """Subscriptions indexed and not removed."""
+        """Return the number of indexed subscriptions that are not removed."""
 
     def can_index(self, slots: I32) -> NDArray[np.bool_]:
-        """Which of the slots can it index?"""
+        """Return for each slot whether the engine can index it."""
         return np.ones(len(slots), dtype=np.bool_)
 
     @abstractmethod
     def insert(self, slots: I32) -> None:
-        """Index slots that are new in the store, and that it takes."""
+        """Index slots that are new in the store, and for which `can_index` is true."""
 
     @abstractmethod
     def delete(self, slots: I32) -> None:
-        """Forget slots that the store has just marked as removed."""
+        """Remove slots that the store has just marked as removed."""
 
     def update_scores(self, slots: I32, scores: F64, before: int) -> None:  # noqa: B027  most engines know no scores
-        """The store has just changed the scores of these slots; `before` is what its `changes` was until then."""
+        """Take over scores that the store has just changed.
+
+        Parameters
+        ----------
+        slots, scores
+            The changed slots and their new scores.
+        before
+            The value of `source.scores.changes` before this change.
+        """
 
     @abstractmethod
     def rebuild(self) -> None:
-        """Index all live slots again: there are other typical events, or the user asks."""
+        """Index all live slots again, for other typical events or at the user's request."""
 
     def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
-        """Stored points of some domains have moved, one relabelling after the other."""
+        """Relabel the points of some domains, one relabelling after the other."""
         self.rebuild()
 
     def is_due(self) -> bool:
-        """Is there work to do in the background?"""
+        """Return whether `upkeep` has work to do."""
         return False
 
     def upkeep(self) -> Upkeep | None:
-        """The next piece of background work, if there is any."""
+        """Return the next piece of background work, or None."""
         return None
 
     def run_upkeep(self) -> None:
-        """Do all background work now."""
+        """Do all background work in this thread."""
         while (work := self.upkeep()) is not None:
             work.run()
             work.finish()
 
     def mark(self) -> Undo | None:
-        """What undoes all changes from now on; None if the engine would have to be built again."""
+        """Return a function that undoes all later changes; None if the engine must be built again instead."""
         return None
 
     @abstractmethod
     def reader(self) -> Reader:
-        """The engine as it is now, for matching."""
+        """Return a reader of the engine as it is now."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
-        """The index as named arrays, to be saved."""
+        """Return the index as named arrays, to be saved."""
 
     @abstractmethod
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -210,30 +245,30 @@ class Engine(ABC):
 
     @abstractmethod
     def stats(self) -> dict[str, Any]:
-        """Sizes and counts; `bytes` is what the engine needs besides the store."""
+        """Return sizes and counts. `bytes` is what the engine needs besides the store."""
 
     def list_shares(self) -> list[Share]:
-        """What is chosen for how many subscriptions."""
+        """Return in which ways subscriptions are found, and how many in each way."""
         return [Share(len(self), "are indexed")]
 
     def bands(self) -> list[tuple[int, float]]:
-        """The sets of slots in which the best k are looked for one after the other: sizes and highest scores."""
+        """Return (size, highest score) of the sets of slots that `top_k` matches one after the other."""
         return []
 
     def find_always_tested(self) -> I32:
-        """The slots that every event must be tested against, because no index can rule them out."""
+        """Return the slots that are tested on every event, because no index can rule them out."""
         return np.zeros(0, dtype=np.int32)
 
     def match_counts(self) -> MatchCounts:
-        """What matching has met so far; nothing if the engine does not count."""
+        """Return the counts since the index was built; zeros if the engine does not count."""
         return MatchCounts()
 
     def adapt(self) -> None:
-        """Optimize for new typical events: rebuild now or, in engines that can, later in the background."""
+        """Optimise for new typical events: rebuild now or, in engines that can, later in the background."""
         self.rebuild()
 
     def verify(self) -> None:  # noqa: B027  an engine without a structure has nothing to check
-        """Check the invariants of the whole structure; raises AssertionError. Slow, for tests."""
+        """Check the invariants of the whole structure; raise AssertionError if one is broken. Slow, for tests."""
 
 
 REGISTRY: dict[str, type[Engine]] = {}

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import engine_spec
 from tellwhen.engines.base import Reader, Tier
-from tellwhen.engines.shared.top_k import Best, best, checked_factors, checked_k
+from tellwhen.engines.shared.top_k import Best, find_best, validate_k, validate_weight_factors
 from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
 from tellwhen.index import deprecated, exchange
 from tellwhen.index.ids import Id, validate_id
@@ -587,7 +587,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         >>> index.top_k({"age": 30, "income": 10}, relaxed=True, weights={"age": 10})
         [('a', 3.0)]
         """
-        k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
+        k, factors, wanted = validate_k(k), validate_weight_factors(weights, relaxed), checked_where(where)
         self._rankings += 1
         if self._rankings % RANKINGS_PER_UPKEEP_CHECK == 0:
             self._contents.keep_up_unless_busy()
@@ -601,7 +601,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def _best(self, state: State, event: Mapping[str, Any], k: int, where: Where) -> Best:
         scores = state.shard.store.scores
         tiers = self._reader(state, where).list_tiers(scores.changes)
-        return best(tiers, self._encoded(event, state), state.most(k), scores.score)
+        return find_best(tiers, self._encoded(event, state), state.most(k), scores.score)
 
     def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
         view = state.view
@@ -634,7 +634,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         pyarrow.Table
             Columns `event_id`, `rank` (from 1), `subscription_id` and `score`, by event and rank.
         """
-        k, factors, wanted = checked_k(k), checked_factors(weights, relaxed), checked_where(where)
+        k, factors, wanted = validate_k(k), validate_weight_factors(weights, relaxed), checked_where(where)
         given = GivenEvents(events, event_id)
         state, run = self._ranking(k, relaxed, factors, wanted)
         matching = Matching(state, state.reader, self._schema, checked_threads(threads), self._count)
@@ -655,7 +655,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
             return self._reader(state, where).list_tiers(scores.changes), scores.score.copy()
 
         state, (tiers, scores) = self._contents.at_one_moment(taken)
-        return state, lambda some: best(tiers, some, state.most(k), scores)
+        return state, lambda some: find_best(tiers, some, state.most(k), scores)
 
     def score(self, id: Id) -> float:
         """Return the score of a subscription."""

@@ -16,9 +16,8 @@ from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.columns import only_map
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.threads import cores, in_threads
-from tellwhen.engines.shared.threads import match as match_in_threads
-from tellwhen.engines.shared.top_k import Best, joined
+from tellwhen.engines.shared.threads import count_cores, match_in_threads, run_in_threads
+from tellwhen.engines.shared.top_k import Best, join_rankings
 from tellwhen.errors import ArgumentError, EventError, abbreviate
 from tellwhen.index.payloads import Filtered
 from tellwhen.index.state import State
@@ -50,7 +49,7 @@ def checked_threads(threads: int | None) -> int:
     """How many threads may match."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ArgumentError(f"threads is a whole number from 1 on, not {abbreviate(threads)}")
-    return cores() if threads is None else threads
+    return count_cores() if threads is None else threads
 
 
 class GivenEvents:
@@ -266,7 +265,7 @@ class Matching(NamedTuple):
         """The best of each event."""
         state, parts = self.state, []
         for first, encoded in self.encoded(given):
-            found = joined(in_threads(run, encoded, self.threads))
+            found = join_rankings(run_in_threads(run, encoded, self.threads))
             number = np.repeat(np.arange(len(found.start) - 1), np.diff(found.start))
             rank = np.arange(1, len(number) + 1) - found.start[number]
             parts.append((given.names(first, number), rank, state.ids.column(found.slot, state.id_type), found.score))

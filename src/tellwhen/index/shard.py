@@ -16,11 +16,10 @@ import numpy as np
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import asked_names
-from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.scores import checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.compressed import CompressedTexts, NoTexts
-from tellwhen.engines import Beside, complete, engines_supporting
+from tellwhen.engines import complete, engines_supporting, explain_refusal
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
 from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
 from tellwhen.index.ids import Id, Ids, validate_id
@@ -78,7 +77,7 @@ class Shard:
     @property
     def engine(self) -> Engine:
         """The named engine: alone, or with another one beside it."""
-        return self.engines.named if isinstance(self.engines, Beside) else self.engines
+        return self.engines.named
 
     def expect(self, profile: Profile) -> None:
         """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
@@ -126,7 +125,7 @@ class Shard:
         refused = slots[~self.engines.can_index(slots)]
         if len(refused):
             raise BudgetError(
-                f"subscription {self.ids[int(refused[0])]!r} is too complex for {self.engine.name}: {OVER_BUDGET}; "
+                f"subscription {self.ids[int(refused[0])]!r} is {explain_refusal(self.engine.name)}; "
                 f"engines that take any expression: {', '.join(engines_supporting('expressions'))}"
             )
 
@@ -160,7 +159,7 @@ class Shard:
                     reason = f"{id_!r} is given twice" if id_ in fresh else f"there is a subscription {id_!r} already"
                     raise DuplicateId(f"{reason}; pass replace=True to replace it")
                 if is_judged and not self._is_taken(subscription.expression):
-                    raise BudgetError(f"it is too complex for {self.engine.name}: {OVER_BUDGET}")
+                    raise BudgetError(f"it is {explain_refusal(self.engine.name)}")
             except TellwhenError as error:
                 if rejected is None:
                     raise

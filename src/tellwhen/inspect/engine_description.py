@@ -162,18 +162,18 @@ def _format_count(subscriptions: int) -> str:
 def describe_engine(shard: Shard, has_room_to_merge: bool) -> EngineDescription:
     """Describe the engine of a shard; `has_room_to_merge` says whether the memory limit allows a merge."""
     engines = shard.engines
-    counts = engines.counted()
+    counts = engines.match_counts()
     return EngineDescription(
         engine=engines.spec,
         subscriptions=len(engines),
         parts=_list_parts(shard),
         bands=engines.bands(),
         over_budget=len(engines) - len(shard.engine),
-        always_tested=[shard.ids[slot] for slot in engines.always().tolist()],
+        always_tested=[shard.ids[slot] for slot in engines.find_always_tested().tolist()],
         expected_candidates=_count_expected_candidates(shard),
         observed_candidates=counts.candidates / counts.events if counts.events else None,
         matched_events=counts.events,
-        can_count_candidates=engines.counts_candidates,
+        can_count_candidates=engines.has_match_counts,
         computed_values=sum(map(len, shard.store.attributes.computed.values())),
         is_merge_blocked=not has_room_to_merge and engines.is_due(),
     )
@@ -184,7 +184,7 @@ def _list_parts(shard: Shard) -> list[EnginePart]:
     named: Counter[str] = Counter()
     others = []
     domains = shard.store.attributes.domains
-    for share in shard.engines.shares():
+    for share in shard.engines.list_shares():
         if share.domain < 0:
             others.append(EnginePart(share.subscriptions, share.how))
         else:
@@ -206,5 +206,5 @@ def _count_expected_candidates(shard: Shard) -> float | None:
     positions = np.arange(min(PROFILE_EVENTS_MAX, len(typical.weight)))
     weight = typical.weight[positions]
     reader = shard.engines.reader()
-    candidates = [reader.candidates(chosen(typical.events, positions[i : i + 1])) for i in range(len(positions))]
+    candidates = [reader.count_candidates(chosen(typical.events, positions[i : i + 1])) for i in range(len(positions))]
     return float((weight * candidates).sum() / weight.sum())

@@ -8,7 +8,7 @@ import numpy as np
 
 from tellwhen.compile.extract import tested
 from tellwhen.compile.wording import Wording
-from tellwhen.engines.shared.selectivity import chances
+from tellwhen.engines.shared.selectivity import estimate_chances
 from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.shard import Shard
 
@@ -46,7 +46,7 @@ def rank_predicates(shard: Shard, limit: int) -> list[PredicateCost]:
     predicates = snapshot.predicates
     subscriptions = np.bincount(tested(snapshot, shard.store.alive()), minlength=len(predicates.domain))
     marginals = typical.marginals(snapshot.domains) if typical.is_known else None
-    share = chances(predicates, marginals)
+    share = estimate_chances(predicates, marginals)
     costliest = np.argsort(-(subscriptions * share), kind="stable")[:limit].tolist()
     wording = Wording(shard.store.attributes)
     return [

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.compile.scores import Weights
 from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
-from tellwhen.engines.shared.stabbing import build_for
+from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, PROGRAM, Snapshot
 from tellwhen.relaxed.arrays import ALL, OPERATIONS, Parts, RelaxedIndex
 from tellwhen.relaxed.kernels.parts import write_parts
@@ -27,7 +27,7 @@ def build(snapshot: Snapshot, slots: I32, rank_of: I32, weights: Weights, name_r
     asked = parts.asked_part[order]
     many = np.bincount(parts.asked_predicate, minlength=len(snapshot.predicates.domain))
     return RelaxedIndex(
-        stabbing=build_for(snapshot.predicates, snapshot.domains, parts.asked_predicate),
+        stabbing=build_predicate_stabbing(snapshot.predicates, snapshot.domains, parts.asked_predicate),
         attribute=rank_of,
         start=np.concatenate([[0], np.cumsum(many)]),
         posting=part[asked],

@@ -12,9 +12,9 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.store import Store
 from tellwhen.containers.named import flatten
-from tellwhen.engines.shared.calls import Packed, give, sizes_of, take
-from tellwhen.engines.shared.stabbing import satisfied_sizes
-from tellwhen.engines.shared.top_k import Best, Heaps, in_parts
+from tellwhen.engines.shared.calls import Packed, give_back, make_sizes, take_scratch
+from tellwhen.engines.shared.stabbing import make_satisfied_sizes
+from tellwhen.engines.shared.top_k import Best, Heaps, rank_in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
 from tellwhen.language.compute import weighed
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
@@ -76,7 +76,7 @@ class Relaxed:
     def best(self, view: View, events: Events, k: int, factors: Mapping[str, float]) -> Best:
         """The k best of each event."""
         indexes = self._indexes(view)
-        return in_parts(lambda some: _ranked(indexes, view.snapshot, some, k, factors), events, k)
+        return rank_in_parts(lambda some: _ranked(indexes, view.snapshot, some, k, factors), events, k)
 
     def _indexes(self, view: View) -> list[_Built]:
         with self._lock:
@@ -107,10 +107,10 @@ class Relaxed:
 def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
     heaps, packed = Heaps.of(events, k), Packed(snapshot)
     for built in indexes:
-        scratch = take(built.sizes)
+        scratch = take_scratch(built.sizes)
         arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
         rank_relaxed(*arguments, _factors(factors, built.names), *heaps)
-        give(scratch)
+        give_back(scratch)
     return heaps.best()
 
 
@@ -126,9 +126,9 @@ def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:
 
 
 def _sizes(index: RelaxedIndex, snapshot: Snapshot) -> RelaxedScratch:
-    sizes: RelaxedScratch = sizes_of(
+    sizes: RelaxedScratch = make_sizes(
         RelaxedScratch,
-        found=satisfied_sizes(snapshot),
+        found=make_satisfied_sizes(snapshot),
         runs=RUN_COLUMNS * (len(index.attribute) + 1),
         tally=TALLY_COLUMNS * len(index.slot) + 1,
         seen=len(index.part_number) + 1,

@@ -11,10 +11,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.compile.scores import checked_score, checked_weights
 from tellwhen.compile.store import COMPILE_BATCH, Store
-from tellwhen.engines import complete, create
+from tellwhen.engines import complete, create, explain_refusal
 from tellwhen.errors import ParseError, PayloadError, ScoreError, TellwhenError, abbreviate
 from tellwhen.index.ids import validate_id
 from tellwhen.index.payloads import payload_text
@@ -256,7 +255,7 @@ def _check_worth(
 def _refuse_too_complex(verdicts: list[_Verdict], engine: str, schema: Schema) -> None:
     """Give a reason to every expression whose normal form is too large for the engine."""
     good = [number for number, verdict in enumerate(verdicts) if verdict.expression is not None]
-    reason = f"too complex for {engine.partition(':')[0]}: {OVER_BUDGET}"
+    reason = explain_refusal(engine)
     for first in range(0, len(good), COMPILE_BATCH):
         few = good[first : first + COMPILE_BATCH]
         store = Store(schema)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Observation, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StructField, StructType
 
-from tellwhen.engines.shared.top_k import checked_factors, checked_k
+from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
 from tellwhen.errors import SchemaError, TellwhenError
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.spark.columns import column, id_type
@@ -56,7 +56,7 @@ def top_k(
     The highest score has rank 1. `relaxed` and `weights` are those of `Index.top_k`; every worker builds an index for
     relaxed matching when it needs one. A stream is ranked by the local plan only.
     """
-    given, k = checked_factors(weights, relaxed), checked_k(k)
+    given, k = validate_weight_factors(weights, relaxed), validate_k(k)
     if event_id in RESULT or event_id in HIDDEN:
         raise SchemaError(f"the result has a column {event_id} of its own: rename that of the event ids")
     factors = given if relaxed else None

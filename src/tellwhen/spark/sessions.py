@@ -16,7 +16,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tellwhen.engines.shared.threads import cores
+from tellwhen.engines.shared.threads import count_cores
 from tellwhen.errors import SparkSetupError
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _cores(master: str) -> int:
     if numbers:
         own, workers, each = numbers.groups()
         return int(own) if own else int(workers) * int(each)
-    return cores()
+    return count_cores()
 
 
 def _has_jvm(settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from tellwhen.containers.batches import chosen
-from tellwhen.engines.shared.top_k import checked_k
+from tellwhen.engines.shared.top_k import validate_k
 from tellwhen.errors import EventError, FormatError
 from tellwhen.kernels.arrays import Events
 from tellwhen.spark.events import Form, encoded, refuse_clashes
@@ -58,7 +58,7 @@ class _TopK:
     """The same for the best k."""
 
     def eval(self, events: pa.RecordBatch, path: Any, k: Any) -> Iterator[pa.Table]:
-        count = checked_k(_constant(k))
+        count = validate_k(_constant(k))
         served, arrays, ids = _opened(events, path)
         shards = ((shard, chosen(arrays, positions), positions) for shard, positions in served.concerned(arrays))
         for position, rank, subscriptions, score, _, _ in best_of(served, shards, count):

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 
 from tellwhen.compile.attributes import Attributes
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.top_k import Best, best
+from tellwhen.engines.shared.top_k import Best, find_best
 from tellwhen.errors import FormatError
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32, I64, Events, Matches
@@ -56,7 +56,7 @@ class Served:
         if factors is not None:
             return found.relaxed.best(View.of(found.store), events, k, factors)
         scores = found.store.scores
-        return best(reader.list_tiers(scores.changes), events, k, scores.score)
+        return find_best(reader.list_tiers(scores.changes), events, k, scores.score)
 
     def _opened(self, shard: int) -> _Opened:
         if shard not in self._shards:

@@ -248,7 +248,7 @@ def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
     script = random_script(seed, rounds)
     is_taken = accepted(engine, script.expressions)
     rng = random.Random(seed)
-    calls.drain()  # arrays of earlier work may be large, and renewing them slow
+    calls.drain_pools()  # arrays of earlier work may be large, and renewing them slow
     with poisoned(rng):
         _replay(engine, script, is_taken, f"engine {engine}, seed {seed}", rng)
 
@@ -305,13 +305,13 @@ def matched_pairs(matches: pa.Table) -> list[tuple[int, Id]]:
 
 def renew_scratch(rng: random.Random) -> None:
     """Drop some of the pooled sets of working arrays, and replace some arrays of the others by longer ones of zeros."""
-    for scratch in calls.drain():
+    for scratch in calls.drain_pools():
         if rng.random() < 0.1:
             continue
         for name, array in flatten(scratch.arrays).items():
             if rng.random() < 0.3:
                 scratch.renew(name, len(array) + rng.randint(0, 9))
-        calls.give(scratch)
+        calls.give_back(scratch)
 
 
 @contextmanager

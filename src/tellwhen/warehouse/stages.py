@@ -29,7 +29,7 @@ from tellwhen.containers.csr import gather
 from tellwhen.engines.cover.build_arrays import PredicateLists
 from tellwhen.engines.cover.ranges import estimate_mass
 from tellwhen.engines.cover.terms import choose_covers
-from tellwhen.engines.shared.spaces import spaces
+from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, LOWEST, NEVER, PROGRAM, Predicates
 from tellwhen.warehouse.kernels.routes import find_taking, shares_between, shares_united
 
@@ -79,7 +79,7 @@ class Shares(NamedTuple):
 def expected_shares(sample: Extract, domains: int, marginals: Marginals | None) -> Shares:
     """Estimated as in the engine `cover`: from a profile of the events, or else guessed from the subscriptions."""
     literals = sample.literals
-    known = spaces(literals, np.arange(len(literals.domain), dtype=np.int32), domains)
+    known = cut_spaces(literals, np.arange(len(literals.domain), dtype=np.int32), domains)
     mass = estimate_mass(known, sample, marginals)
     start, kept, at = [0], [], []
     for domain in range(domains):

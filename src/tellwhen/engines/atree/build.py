@@ -7,7 +7,7 @@ from tellwhen.engines.atree.arrays import ATreeIndex
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import ADJUSTED
 from tellwhen.engines.atree.layout import Switches, lay_out_index
-from tellwhen.engines.shared.selectivity import chances
+from tellwhen.engines.shared.selectivity import estimate_chances
 from tellwhen.kernels.arrays import I32, Snapshot
 
 
@@ -16,4 +16,4 @@ def build_index(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> 
     forest = ForestBuilder(ADJUSTED, is_binary=False)
     roots = forest.add(snapshot, slots)
     switches = Switches(zero_suppression=True, on_demand=True, random_access=False, in_one_tree=False)
-    return lay_out_index(forest, snapshot, slots, roots, chances(snapshot.predicates, marginals), switches)
+    return lay_out_index(forest, snapshot, slots, roots, estimate_chances(snapshot.predicates, marginals), switches)

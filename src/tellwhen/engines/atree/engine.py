@@ -18,7 +18,7 @@ from tellwhen.engines.atree.verify import check_forest, check_index
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Packed, Refiner, Union
-from tellwhen.engines.shared.selectivity import chances
+from tellwhen.engines.shared.selectivity import estimate_chances
 
 
 class ATree(BulkEngine):
@@ -69,7 +69,7 @@ class ATree(BulkEngine):
         snapshot, option = self.source.snapshot(), self.option
         marginals = self.source.typical().marginals_if_known(snapshot.domains)
         switches = Switches(bool(option["zero"]), bool(option["demand"]), bool(option["access"]), bool(option["stab"]))
-        chance = chances(snapshot.predicates, marginals)
+        chance = estimate_chances(snapshot.predicates, marginals)
         self._index = lay_out_index(self._forest, snapshot, self._built, self._roots, chance, switches)
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:

@@ -33,7 +33,7 @@ from tellwhen.engines.atree.kernels.layout import (
 )
 from tellwhen.engines.atree.kernels.plant import ALWAYS
 from tellwhen.engines.shared.kernels.tree import LEAF, OR_NODE
-from tellwhen.engines.shared.stabbing import build_for
+from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import F64, I32, I64, U64, I32Matrix, Snapshot
 
 
@@ -67,7 +67,9 @@ def lay_out_index(
         by_domain_start, by_domain = _group(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
     levels, sizes = nodes[inner.order, LEVEL], records.sizes[:predicates]
     return ATreeIndex(
-        build_for(snapshot.predicates, snapshot.domains, leaves[found.is_stabbed[leaves]], switches.in_one_tree),
+        build_predicate_stabbing(
+            snapshot.predicates, snapshot.domains, leaves[found.is_stabbed[leaves]], switches.in_one_tree
+        ),
         records.start,
         records.words,
         slots[roots == ALWAYS],

@@ -6,8 +6,8 @@ from tellwhen.engines.atree.arrays import ATreeIndex, ATreeScratch
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.kernels.three_valued import match_three_valued
 from tellwhen.engines.base import MatchCounts
-from tellwhen.engines.shared.calls import Call, CallReader, Packed, sizes_of
-from tellwhen.engines.shared.stabbing import satisfied_sizes
+from tellwhen.engines.shared.calls import Call, CallReader, Packed, make_sizes
+from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 
 
 def make_reader(
@@ -16,9 +16,9 @@ def make_reader(
     """Return a reader of an index. An index that propagates false results too is three-valued."""
     index: ATreeIndex = packed.arrays
     inner, levels = len(index.is_or), len(index.level_start)
-    sizes = sizes_of(
+    sizes = make_sizes(
         ATreeScratch,
-        found=satisfied_sizes(snapshot.arrays),
+        found=make_satisfied_sizes(snapshot.arrays),
         marks=inner // 64 + 1,
         groups=inner // 4096 + 1,
         leading=len(index.record_start) - inner,

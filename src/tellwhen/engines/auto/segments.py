@@ -24,7 +24,7 @@ from tellwhen.engines.cover.build import build_index
 from tellwhen.engines.cover.build import relabel_index as moved_cuts
 from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.shared.calls import Packed
-from tellwhen.engines.shared.stabbing import moved
+from tellwhen.engines.shared.stabbing import relabel_stabbing
 from tellwhen.kernels.arrays import I32, Snapshot
 
 MERGE_RATIO = 4
@@ -68,7 +68,7 @@ class Segment(NamedTuple):
         """The same after some domains were relabelled."""
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):
-            index = index._replace(stabbing=moved(index.stabbing, moves))
+            index = index._replace(stabbing=relabel_stabbing(index.stabbing, moves))
         else:
             index = moved_cuts(index, moves)
         return Segment.create(self.slots, index, like=self)
@@ -116,7 +116,7 @@ def count_last_segments(segments: Sequence[Segment], count: int) -> int:
 def make_segment_readers(
     segments: Sequence[Segment], snapshot: Packed, counted: MatchCounts | None = None
 ) -> list[Reader]:
-    """A reader of each, in their order."""
+    """Return a reader of each segment, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
     of_covers = iter(make_readers(covers, snapshot, counted) if covers else [])
     return [make_reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]

@@ -7,9 +7,9 @@ import numpy as np
 from tellwhen.engines.base import Reader
 from tellwhen.engines.counting.arrays import CountingIndex, CountingScratch
 from tellwhen.engines.counting.kernels import count
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.stabbing import RUNS_SIZE, build
+from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_stabbing
 from tellwhen.kernels.arrays import CONJUNCTION, I64, U64
 
 
@@ -33,7 +33,7 @@ class Counting(ConjunctionEngine):
         need = np.diff(offset)
         is_built = np.concatenate([direct, np.ones(len(translated.slot), dtype=bool)])
         self._index = CountingIndex(
-            build(snapshot.predicates, snapshot.domains, offset, predicate),
+            build_stabbing(snapshot.predicates, snapshot.domains, offset, predicate),
             need=_words(need),
             translated_slot=translated.slot,
             always=np.flatnonzero(is_built & (need == 0)).astype(np.int32),
@@ -42,7 +42,7 @@ class Counting(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
-        sizes = sizes_of(
+        sizes = make_sizes(
             CountingScratch,
             runs=RUNS_SIZE,
             remaining=len(self._index.need),

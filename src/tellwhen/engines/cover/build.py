@@ -26,7 +26,7 @@ from tellwhen.engines.cover.terms import (
     sort_parts,
     split_terms,
 )
-from tellwhen.engines.shared.spaces import Spaces, spaces
+from tellwhen.engines.shared.spaces import Spaces, cut_spaces
 from tellwhen.kernels.arrays import I32, U64, Predicates, Snapshot
 
 
@@ -41,7 +41,7 @@ def build_index(
     """Build the index of some slots, for events with these marginals if they are known."""
     domains = snapshot.domains
     owner, terms = split_terms(extract(snapshot, slots))
-    cuts = spaces(terms.literals, np.arange(len(terms.literals.domain), dtype=np.int32), domains)
+    cuts = cut_spaces(terms.literals, np.arange(len(terms.literals.domain), dtype=np.int32), domains)
     known = SpaceMass(cuts.cut_start, estimate_mass(cuts, terms, marginals))
     buckets = build_buckets(cuts, known.mass, buckets_max)
     facts = describe_predicates(terms.literals, cuts, known, buckets)

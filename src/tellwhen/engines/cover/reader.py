@@ -21,7 +21,7 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.kernels.batch import count_bitmaps, match_batch
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.shared.calls import Call, Packed, give, sizes_of
+from tellwhen.engines.shared.calls import Call, Packed, give_back, make_sizes
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 
 BATCH_MIN, BATCH_BYTES_MIN = 256, 16 << 20
@@ -55,7 +55,7 @@ class CoverReader(Reader):
         index = self._call.index
         scratch = self._call.take(events)
         count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLED_EVENTS)))
-        give(scratch)
+        give_back(scratch)
         block = min(self._rows, len(events.single_valued))
         return bool(count * block * CHUNK_WORDS > SAMPLED_EVENTS * len(index.arrays.chunks.bits))
 
@@ -80,7 +80,7 @@ def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCoun
 
     @cache
     def sizes(entries: int, rows: int = 1) -> CoverScratch:
-        found: CoverScratch = sizes_of(
+        found: CoverScratch = make_sizes(
             CoverScratch,
             where=domains,
             bitmap=domains * rows,
@@ -108,7 +108,7 @@ def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCoun
     def batch_sizes(entries: int) -> BatchScratch:
         # Whatever the postings of one event, they fit: every page but the last of a chain has fewer than 64 free.
         pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
-        found: BatchScratch = sizes_of(
+        found: BatchScratch = make_sizes(
             BatchScratch,
             cover=sizes(entries, rows),
             first_visit=clusters,

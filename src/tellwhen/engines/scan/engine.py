@@ -14,8 +14,8 @@ from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
 from tellwhen.engines.scan.kernels import scan
-from tellwhen.engines.shared.calls import Call, sizes_of
-from tellwhen.engines.shared.stabbing import build, nothing, satisfied_sizes
+from tellwhen.engines.shared.calls import Call, make_sizes
+from tellwhen.engines.shared.stabbing import build_stabbing, make_empty_stabbing, make_satisfied_sizes
 from tellwhen.kernels.arrays import CONJUNCTION, I32, Events, Matches, Snapshot
 
 PENDING_MIN = 256
@@ -39,7 +39,7 @@ class Scan(Engine):
         self._head = Growing(np.int32)  # a predicate of each, tested first
         self._others = Growing(np.int32)  # slots of all else
         self._removed = 0
-        self._stabbing, self._stabbed = nothing(), 0
+        self._stabbing, self._stabbed = make_empty_stabbing(), 0
 
     def __len__(self) -> int:
         return self._conjunctions.count + self._others.count - self._removed
@@ -72,7 +72,7 @@ class Scan(Engine):
         snapshot = self.source.snapshot()
         self._stabbed = len(snapshot.predicates.domain)
         each = np.arange(self._stabbed + 1)
-        self._stabbing = build(snapshot.predicates, snapshot.domains, each, each[:-1].astype(np.int32))
+        self._stabbing = build_stabbing(snapshot.predicates, snapshot.domains, each, each[:-1].astype(np.int32))
 
     @property
     def _index(self) -> ScanIndex:
@@ -112,9 +112,9 @@ def _heads(snapshot: Snapshot, slots: I32) -> I32:
 
 class _ScanReader(Reader):
     def __init__(self, index: ScanIndex, snapshot: Snapshot, subscriptions: int) -> None:
-        sizes = sizes_of(
+        sizes = make_sizes(
             ScanScratch,
-            found=satisfied_sizes(snapshot),
+            found=make_satisfied_sizes(snapshot),
             candidates=len(index.conjunctions) + 1,
             registers=snapshot.registers,
         )

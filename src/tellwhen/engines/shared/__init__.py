@@ -1,1 +1,1 @@
-"""What several engines share: conjunctions, stabbing indexes, predicate spaces, selectivity. Not an engine."""
+"""Code that several engines share: bulk building, conjunctions, stabbing indexes, predicate spaces, selectivity."""

@@ -48,7 +48,7 @@ class Scratch:
         self.packed = pack(self.arrays)
 
 
-def sizes_of(kind: Any, **lengths: Any) -> Any:
+def make_sizes(kind: Any, **lengths: Any) -> Any:
     """A scratch kind with lengths in place of arrays: how large the arrays of a set must be."""
     return kind(**lengths)
 
@@ -61,7 +61,7 @@ poison: Callable[[Scratch], None] | None = None
 """Called with every set that is handed out. For tests: what is not kept may hold anything."""
 
 
-def take(sizes: Any) -> Scratch:
+def take_scratch(sizes: Any) -> Scratch:
     """Working arrays of at least these sizes, which no other thread uses until they are given back.
 
     New arrays are zero. A kernel leaves those that its kind `keeps` as it needs to find them. When one array of a set
@@ -85,12 +85,12 @@ def _taken(sizes: Any) -> Scratch:
     return scratch
 
 
-def give(scratch: Scratch) -> None:
+def give_back(scratch: Scratch) -> None:
     """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
     _pools[type(scratch.fits)].append(scratch)
 
 
-def drain() -> list[Scratch]:
+def drain_pools() -> list[Scratch]:
     """Take all sets out of the pools. For tests."""
     found = []
     for pool in list(_pools.values()):
@@ -106,7 +106,7 @@ def _is_enough(arrays: Any, sizes: Any) -> bool:
     )
 
 
-def entries_max(events: Events) -> int:
+def bound_entries(events: Events) -> int:
     """Entries of the longest event, rounded up so that only few different sizes are asked for."""
     if len(events.single_valued) == 1:
         most = len(events.domain)
@@ -162,12 +162,12 @@ class Call:
         matches = self._fill(scratch, events)
         if self._counted is not None:
             self._counted.candidates += int(scratch.arrays.effort[0])
-        give(scratch)
+        give_back(scratch)
         return matches
 
     def take(self, events: Events) -> Scratch:
         """Working arrays that are large enough for these events."""
-        return take(self._sizes(entries_max(events)) if callable(self._sizes) else self._sizes)
+        return take_scratch(self._sizes(bound_entries(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
@@ -206,7 +206,7 @@ class Call:
             candidates += int(effort[0]) - 1
             predicates += int(effort[1])
         effort[:] = 0
-        give(scratch)
+        give_back(scratch)
         return candidates, predicates
 
 
@@ -235,7 +235,7 @@ class Refiner(Reader):
         self._pending = pending
         packed = Packed.of(snapshot)
         known: Snapshot = packed.arrays
-        sizes = sizes_of(
+        sizes = make_sizes(
             RefineScratch,
             first_entry=known.domains,
             truth=len(known.predicates.domain) // 64 + 1,
@@ -270,7 +270,7 @@ class Union(Reader):
         count = len(events.start) - 1
         found = [reader.match(events) for reader in self._readers]
         if not found:
-            return no_matches(count)
+            return make_empty_matches(count)
         if count == 1:  # a tenth of the time
             slots = np.concatenate([matches.slot for matches in found])
             return Matches(np.array([0, len(slots)]), slots)
@@ -289,6 +289,6 @@ class Union(Reader):
         return sum(reader.count_candidates(events) for reader in self._readers)
 
 
-def no_matches(events: int) -> Matches:
+def make_empty_matches(events: int) -> Matches:
     """Of events that satisfy nothing."""
     return Matches(np.zeros(events + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))

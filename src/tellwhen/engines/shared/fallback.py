@@ -1,4 +1,4 @@
-"""What becomes of an expression that is over an engine's budget? The default engine indexes it beside the named one."""
+"""The default engine beside an engine with a budget, for the expressions over the budget."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import part
 from tellwhen.engines.auto.engine import Auto
@@ -18,40 +19,49 @@ from tellwhen.kernels.arrays import F64, I32
 
 
 def complete(spec: str, source: Source) -> Engine:
-    """The engine of a spec, made to take any expression: beside one that does not, there is the default engine.
+    """Create an engine that indexes any expression: an engine with a budget gets the default engine beside it.
 
-    With the option `strict` the engine is alone, and what it does not take is refused.
+    With the option `strict` the engine is alone, and refuses expressions over its budget.
     """
     engine = create(spec, source)
     is_alone = "expressions" in engine.supports or engine.option["strict"]
-    return engine if is_alone else Beside(engine)
+    return engine if is_alone else EngineWithFallback(engine)
 
 
-class Beside(Engine):
-    """A named engine, and the default engine for the expressions that it does not take."""
+def explain_refusal(spec: str) -> str:
+    """Return why the engine of a spec refuses an expression for which `can_index` is false."""
+    return f"too complex for {spec.partition(':')[0]}: {OVER_BUDGET}"
+
+
+class EngineWithFallback(Engine):
+    """A named engine, and the default engine for the expressions that the named engine cannot index."""
 
     supports = frozenset({"expressions"})
 
     def __init__(self, named: Engine) -> None:
         super().__init__(named.source)
-        self.named, self.other = named, Auto(named.source)
+        self._named, self.other = named, Auto(named.source)
         self.has_match_counts = named.has_match_counts
         self._is_other = Growing(np.uint8)  # by slot: 1 if it is in the default engine
 
     @property
     def spec(self) -> str:
-        return self.named.spec
+        return self._named.spec
+
+    @property
+    def named(self) -> Engine:
+        return self._named
 
     def __len__(self) -> int:
         return len(self.named) + len(self.other)
 
     def insert(self, slots: I32) -> None:
-        is_taken = self.named.can_index(slots)
+        is_named = self.named.can_index(slots)
         known = len(self.source.snapshot().subscriptions.kind)
         self._is_other.extend(np.zeros(known - self._is_other.count, dtype=np.uint8))
-        self._is_other.data[slots] = ~is_taken
-        self.named.insert(slots[is_taken])
-        self.other.insert(slots[~is_taken])
+        self._is_other.data[slots] = ~is_named
+        self.named.insert(slots[is_named])
+        self.other.insert(slots[~is_named])
 
     def delete(self, slots: I32) -> None:
         is_other = self._is_other.data[slots] != 0
@@ -78,8 +88,8 @@ class Beside(Engine):
         return self.other.upkeep()
 
     def reader(self) -> Reader:
-        found = [engine.reader() for engine in (self.named, self.other) if len(engine)]
-        return found[0] if len(found) == 1 else Union(found)
+        readers = [engine.reader() for engine in (self.named, self.other) if len(engine)]
+        return readers[0] if len(readers) == 1 else Union(readers)
 
     def arrays(self) -> dict[str, np.ndarray]:
         arrays = {"is_other": self._is_other.view}

@@ -19,7 +19,7 @@ UNIT = 1 << 40
 """Shares are summed as whole numbers of 1 / UNIT: rounding errors would tell equal predicates apart."""
 
 
-def frequency(source: Source, predicate: I32) -> F64:
+def estimate_frequencies(source: Source, predicate: I32) -> F64:
     """By domain: the share of the events that carry it (OpIndex, section 4.1).
 
     Without a profile, a domain that few predicates ask for is assumed to be one that few events carry. `predicate` has
@@ -32,7 +32,7 @@ def frequency(source: Source, predicate: I32) -> F64:
     return np.bincount(asked, minlength=snapshot.domains) / max(1, len(predicate))
 
 
-def ranking(source: Source, predicate: I32) -> I32:
+def rank_predicates(source: Source, predicate: I32) -> I32:
     """By predicate: its rank by selectivity, the most selective first.
 
     The fewer events satisfy a predicate, the more selective it is. Without a profile, and among equals, the operator
@@ -43,29 +43,29 @@ def ranking(source: Source, predicate: I32) -> I32:
     width = (predicates.high.astype(np.float64) - predicates.low) / 2
     owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
     keys = [
-        frequency(source, predicate)[predicates.domain],
+        estimate_frequencies(source, predicate)[predicates.domain],
         np.bincount(owner, width, len(predicates.domain)),
-        operators(predicates),
+        classify_operators(predicates),
     ]
     if typical.is_known:
-        keys.append(satisfying(predicates, typical.marginals(snapshot.domains)))
+        keys.append(sum_satisfying_shares(predicates, typical.marginals(snapshot.domains)))
     rank = np.empty(len(predicates.domain), dtype=np.int32)
     rank[np.lexsort(keys)] = np.arange(len(rank))
     return rank
 
 
-def satisfying(predicates: Predicates, marginals: Marginals) -> I64:
+def sum_satisfying_shares(predicates: Predicates, marginals: Marginals) -> I64:
     """By predicate: the share of the events with a value inside its intervals, times UNIT."""
     _, start, point, share = marginals
     upto = np.concatenate([[0], np.cumsum(np.rint(share * UNIT).astype(np.int64))])
     return sum_inside(predicates, start, point, upto)
 
 
-def operators(predicates: Predicates) -> I64:
+def classify_operators(predicates: Predicates) -> I64:
     """By predicate: the operator above that it is, or that it is most like."""
     _, _, start, low, high = predicates
     many = np.diff(start)
-    single = points(predicates)
+    single = count_points(predicates)
     bounded = (low[start[:-1]] != LOWEST).astype(np.int64) + (high[start[1:] - 1] != HIGHEST)
     both_open = np.select([many == 1, many == 2], [ANY, NOT_EQUAL], NONE_OF)
     return np.select(
@@ -73,7 +73,7 @@ def operators(predicates: Predicates) -> I64:
     )
 
 
-def points(predicates: Predicates) -> I64:
+def count_points(predicates: Predicates) -> I64:
     """By predicate: the number of its values if it is a set of single values; else 0."""
     _, _, start, low, high = predicates
     many = np.diff(start)
@@ -81,7 +81,7 @@ def points(predicates: Predicates) -> I64:
     return np.where(np.bincount(owner[low == high], minlength=len(many)) == many, many, 0)
 
 
-def least(score: I64, start: I64) -> I64:
+def find_least(score: I64, start: I64) -> I64:
     """By conjunction: the index of its least score, the first of equals; -1 for a conjunction without predicates."""
     found = np.full(len(start) - 1, -1, dtype=np.int64)
     some = np.flatnonzero(np.diff(start))
@@ -90,22 +90,22 @@ def least(score: I64, start: I64) -> I64:
     return found
 
 
-def rarity(source: Source, predicate: I32) -> F64:
+def weigh_domains(source: Source, predicate: I32) -> F64:
     """By domain: a weight by which pivots are chosen, the least first: the share of events that carry the domain.
 
     Presence domains occur in every event, so they are the last resort and weigh 2.
     """
     is_presence = source.is_presence()[: source.snapshot().domains]
-    return np.where(is_presence, 2.0, frequency(source, predicate))
+    return np.where(is_presence, 2.0, estimate_frequencies(source, predicate))
 
 
 GUESSED = np.array([0.01, 0.03, 0.1, 0.5, 0.9, 0.95, 1.0])
 """By operator: the share of the values that satisfy a predicate, where nothing is known of them."""
 
 
-def chances(predicates: Predicates, marginals: Marginals | None) -> F64:
+def estimate_chances(predicates: Predicates, marginals: Marginals | None) -> F64:
     """By predicate: the share of the events that satisfy it, or a guess."""
     if marginals is None:
-        return GUESSED[operators(predicates)]
+        return GUESSED[classify_operators(predicates)]
     # An event with several values inside counts several times.
-    return np.minimum(1.0, satisfying(predicates, marginals) / UNIT)
+    return np.minimum(1.0, sum_satisfying_shares(predicates, marginals) / UNIT)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.containers.csr import gather
-from tellwhen.engines.shared.stabbing import numbered
+from tellwhen.engines.shared.stabbing import number_keys
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 
@@ -32,14 +32,14 @@ class Spaces(NamedTuple):
         return len(self.cuts) + len(self.cut_start) - 1
 
 
-def spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
+def cut_spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
     """The spaces that the ends of the predicates in use make."""
     begin, which = gather(predicates.start, used)
     domain = np.repeat(predicates.domain[used], np.diff(begin)).astype(np.int64)
     low, high = predicates.low[which], predicates.high[which]
     begins, ends = low != LOWEST, high != HIGHEST
     both = np.concatenate([domain[begins], domain[ends]])
-    cut_start, cuts, number = numbered(both, np.concatenate([low[begins], high[ends] + 1]), domains)
+    cut_start, cuts, number = number_keys(both, np.concatenate([low[begins], high[ends] + 1]), domains)
     first, last = np.ones(len(predicates.low), dtype=np.int64), np.zeros(len(predicates.low), dtype=np.int64)
     first[which], last[which] = cut_start[domain] + domain, cut_start[domain + 1] + domain
     first[which[begins]] = domain[begins] + number[: begins.sum()] + 1
@@ -47,13 +47,13 @@ def spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
     return Spaces(cut_start, cuts, first, last)
 
 
-def widths(known: Spaces, predicates: Predicates) -> I64:
+def count_spaces(known: Spaces, predicates: Predicates) -> I64:
     """By predicate: the number of spaces that it covers."""
     upto = np.concatenate([[0], np.cumsum(known.last - known.first + 1)])
     return upto[predicates.start[1:]] - upto[predicates.start[:-1]]
 
 
-def coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
+def count_coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
     """By space: the number of predicates that cover it, where predicate p counts times[p]."""
     each = np.repeat(times, np.diff(predicates.start))
     steps = np.bincount(known.first, each, known.total + 1) - np.bincount(known.last + 1, each, known.total + 1)

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.dictionary import Moved
-from tellwhen.engines.shared.calls import sizes_of
+from tellwhen.engines.shared.calls import make_sizes
 from tellwhen.engines.shared.kernels.satisfied import Satisfied
 from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Snapshot, Stabbing
 
-RUNS_SIZE = sizes_of(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
+RUNS_SIZE = make_sizes(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
 """The scratch that stabbing needs."""
 
 
-def satisfied_sizes(snapshot: Snapshot) -> Any:
+def make_satisfied_sizes(snapshot: Snapshot) -> Any:
     """The lengths of the arrays of `Satisfied`."""
     predicates = len(snapshot.predicates.domain)
-    return sizes_of(
+    return make_sizes(
         Satisfied,
         runs=RUNS_SIZE,
         first_entry=snapshot.domains,
@@ -29,7 +29,7 @@ def satisfied_sizes(snapshot: Snapshot) -> Any:
     )
 
 
-def build(
+def build_stabbing(
     predicates: Predicates, domains: int, owner_start: I64, owner_code: I32, in_one_tree: bool = False
 ) -> Stabbing:
     """Owners wait for the intervals of their predicates: o for those of owner_code[owner_start[o]:owner_start[o+1]].
@@ -37,7 +37,7 @@ def build(
     In one tree: a segment tree takes points and rays that end as well, as the textbooks have it.
     """
     if not len(owner_code):
-        return nothing(domains)
+        return make_empty_stabbing(domains)
     used = np.zeros(len(predicates.domain), dtype=bool)
     used[owner_code] = True
     shape = _shapes(predicates, used)
@@ -50,14 +50,14 @@ def build(
     count = 0
     for kind, ends in enumerate((predicates.low, predicates.high, predicates.low)):
         chosen = np.flatnonzero(shape == kind)
-        key_start[kind], found, number = numbered(domain[chosen], ends[chosen], domains)
+        key_start[kind], found, number = number_keys(domain[chosen], ends[chosen], domains)
         first_key[chosen] = count + number
         key_start[kind] += count
         keys.append(found)
         count += len(found)
     chosen = np.flatnonzero(shape == kernels.SPAN)
     both = np.concatenate([predicates.low[chosen], predicates.high[chosen] + 1])
-    key_start[kernels.SPAN], found, number = numbered(np.tile(domain[chosen], 2), both, domains)
+    key_start[kernels.SPAN], found, number = number_keys(np.tile(domain[chosen], 2), both, domains)
     first_key[chosen], last_key[chosen] = np.split(count + number, 2)
     key_start[kernels.SPAN] += count
     keys.append(found)
@@ -79,15 +79,17 @@ def _shapes(predicates: Predicates, used: np.ndarray) -> U8:
     ).astype(np.uint8)
 
 
-def build_for(predicates: Predicates, domains: int, predicate: I32, in_one_tree: bool = False) -> Stabbing:
+def build_predicate_stabbing(
+    predicates: Predicates, domains: int, predicate: I32, in_one_tree: bool = False
+) -> Stabbing:
     """Whose members are the predicates themselves: those in use, given with repetition."""
     in_use = np.zeros(len(predicates.domain), dtype=bool)
     in_use[predicate] = True
     upto = np.concatenate([[0], np.cumsum(in_use)])
-    return build(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32), in_one_tree)
+    return build_stabbing(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32), in_one_tree)
 
 
-def moved(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
+def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
     """The same after some domains were relabelled."""
     key_start, keys = stabbing.key_start.reshape(4, -1), stabbing.keys.copy()
     for domain, relabelled in moves:
@@ -98,7 +100,7 @@ def moved(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
     return stabbing._replace(keys=keys)
 
 
-def numbered(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
+def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
     order = _order(domain, key, domains)
     domain, key = domain[order], key[order]
@@ -118,7 +120,7 @@ def _order(domain: I32, key: I64, domains: int) -> I64:
     return order[by_domain]
 
 
-def nothing(domains: int = 0) -> Stabbing:
+def make_empty_stabbing(domains: int = 0) -> Stabbing:
     """A stabbing index without intervals."""
     wide, narrow = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
     return Stabbing(np.zeros(4 * (domains + 1), dtype=np.int64), wide, np.zeros(1, dtype=np.int64), narrow)

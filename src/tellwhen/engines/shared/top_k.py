@@ -53,24 +53,24 @@ class Heaps(NamedTuple):
         return Best(np.concatenate([[0], np.cumsum(self.found)]), self.slot[is_used], self.score[is_used])
 
 
-def in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Best:
+def rank_in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Best:
     """What `rank` finds, of parts of the events whose heaps are not too large."""
     count, step = len(events.single_valued), max(1, HEAPED_MAX // k)
     if 0 < count <= step:
         return rank(events)
-    return joined([rank(between(events, at, min(at + step, count))) for at in range(0, count, step)])
+    return join_rankings([rank(between(events, at, min(at + step, count))) for at in range(0, count, step)])
 
 
-def best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
+def find_best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
     """The k best of each event, by the scores of all slots."""
     ranked = _ranked_one if len(events.single_valued) == 1 else _ranked
-    return in_parts(lambda some: ranked(tiers, some, k, scores), events, k)
+    return rank_in_parts(lambda some: ranked(tiers, some, k, scores), events, k)
 
 
 NOTHING = Best(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
 
 
-def joined(parts: list[Best]) -> Best:
+def join_rankings(parts: list[Best]) -> Best:
     """Those of several parts of the events."""
     parts = [NOTHING, *parts]
     lengths = np.concatenate([np.diff(part.start) for part in parts])
@@ -115,14 +115,14 @@ def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarra
 # what a user asks for
 
 
-def checked_k(k: Any) -> int:
+def validate_k(k: Any) -> int:
     """How many of the best are wanted."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ArgumentError(f"k is a whole number from 1 on, not {abbreviate(k)}")
     return int(k)
 
 
-def checked_factors(weights: Any, relaxed: bool) -> dict[str, float]:
+def validate_weight_factors(weights: Any, relaxed: bool) -> dict[str, float]:
     """What the weights of attributes are multiplied by."""
     if weights is not None and not relaxed:
         raise ScoreError("the weights of an event are for relaxed=True: otherwise the score of a subscription is given")

@@ -15,7 +15,7 @@ import numpy as np
 
 from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.containers.csr import gather
-from tellwhen.engines.shared.selectivity import rarity
+from tellwhen.engines.shared.selectivity import weigh_domains
 from tellwhen.kernels.arrays import CONJUNCTION, F64, HIGHEST, I32, I64, LOWEST, REJECT, U64, Predicates
 from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
@@ -93,7 +93,7 @@ class OpIndexCNF(OpIndex):
         snapshot = self.source.snapshot()
         domain = snapshot.predicates.domain[predicate]
         clause = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        weight = np.bincount(clause, rarity(self.source, predicate)[domain], len(start) - 1)
+        weight = np.bincount(clause, weigh_domains(self.source, predicate)[domain], len(start) - 1)
         chosen = _first_least(np.diff(start) * WEIGHT_MAX + weight, first)
         begin, which = gather(start, chosen)
         has_clauses = np.diff(first) > 0

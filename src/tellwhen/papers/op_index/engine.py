@@ -22,10 +22,10 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.shared.calls import Kernel, Refiner, sizes_of
+from tellwhen.engines.shared.calls import Kernel, Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.selectivity import least, points, rarity
-from tellwhen.engines.shared.stabbing import numbered
+from tellwhen.engines.shared.selectivity import count_points, find_least, weigh_domains
+from tellwhen.engines.shared.stabbing import number_keys
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 from tellwhen.papers.op_index.arrays import (
     ListRuns,
@@ -84,9 +84,9 @@ class OpIndex(ConjunctionEngine):
         snapshot = self.source.snapshot()
         found = np.full(len(start) - 1, snapshot.domains, dtype=np.int64)
         if len(predicate):
-            _, rank = np.unique(rarity(self.source, predicate), return_inverse=True)
+            _, rank = np.unique(weigh_domains(self.source, predicate), return_inverse=True)
             domain = snapshot.predicates.domain[predicate]
-            chosen = least(rank[domain], start)
+            chosen = find_least(rank[domain], start)
             found[chosen >= 0] = domain[chosen[chosen >= 0]]
         return found
 
@@ -119,10 +119,10 @@ class OpIndex(ConjunctionEngine):
 
         @cache
         def sizes(entries: int) -> Any:
-            return sizes_of(
+            return make_sizes(
                 kind,
-                located=sizes_of(Located, low=3 * entries, high=3 * entries, domain_share=entries),
-                runs=sizes_of(ListRuns, begin=3 * entries + 1, end=3 * entries + 1, entry=3 * entries + 1),
+                located=make_sizes(Located, low=3 * entries, high=3 * entries, domain_share=entries),
+                runs=make_sizes(ListRuns, begin=3 * entries + 1, end=3 * entries + 1, entry=3 * entries + 1),
                 remaining=conjunctions,
                 done=conjunctions + 1,
                 first_entry=len(pivot_start) - 1,
@@ -151,7 +151,7 @@ def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
     _, _, start, low, high = predicates
     intervals = np.diff(start)
     owner = np.repeat(np.arange(len(intervals)), intervals)
-    is_set = points(predicates) > 0
+    is_set = count_points(predicates) > 0
     is_point = is_set[owner]
     # A predicate that any value satisfies keeps its low end: the event must still carry the domain.
     below = ~is_point & ((low != LOWEST) | ((high == HIGHEST) & (intervals[owner] == 1)))
@@ -160,7 +160,7 @@ def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
     operator = np.repeat(np.arange(3), [len(which) for which in chosen])
     owner = owner[np.concatenate(chosen)]
     operand = np.concatenate([low[chosen[0]], low[chosen[1]], high[chosen[2]]])
-    operand_start, keys, rank = numbered(operator * domains + predicates.domain[owner], operand, 3 * domains)
+    operand_start, keys, rank = number_keys(operator * domains + predicates.domain[owner], operand, 3 * domains)
     count = np.bincount(owner, minlength=len(intervals))
     # A value inside makes k+1 of 2k ends true. Ends at infinity would be among them, but have no posting.
     need = np.where(is_set, 1, count - intervals + 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.engines.shared.calls import give, take
+from tellwhen.engines.shared.calls import give_back, take_scratch
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
@@ -73,9 +73,9 @@ def check_clauses(index: OpIndexCNFIndex, predicates: Predicates, clauses: Claus
 
 def check_scratch(sizes: OpIndexScratch | OpIndexCNFScratch) -> None:
     """Matching must leave `first_entry` as it found it: the working arrays given back last are all zero there."""
-    scratch = take(sizes)
+    scratch = take_scratch(sizes)
     assert not scratch.arrays.first_entry.any()
-    give(scratch)
+    give_back(scratch)
 
 
 # what the lists say

@@ -23,10 +23,10 @@ import numpy as np
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Source
-from tellwhen.engines.shared.calls import sizes_of
+from tellwhen.engines.shared.calls import make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine
 from tellwhen.engines.shared.spaces import Spaces
-from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_for
+from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_predicate_stabbing
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.ps_tree.arrays import Assignment, CommonIndex, CommonScratch, Records, TreeState
 from tellwhen.papers.ps_tree.kernels.records import lay_out_records, place_postings
@@ -81,7 +81,7 @@ class PSTreeEngine(ConjunctionEngine):
         records = lay_out_records(order, conjunctions, assignment.is_known, self._rank, record_domain)
         lists = place_postings(order[: waiting[0]], records.begin, assignment.ranges, assignment.lists)
         common = CommonIndex(
-            stabbing=build_for(snapshot.predicates, snapshot.domains, conjunctions.predicate),
+            stabbing=build_predicate_stabbing(snapshot.predicates, snapshot.domains, conjunctions.predicate),
             cut_start=spaces.cut_start,
             cuts=spaces.cuts,
             list_start=lists.start,
@@ -109,7 +109,7 @@ class PSTreeEngine(ConjunctionEngine):
 
     def _measure_common(self, snapshot: Snapshot) -> Any:
         """Return CommonScratch with the lengths of its arrays in their place."""
-        return sizes_of(
+        return make_sizes(
             CommonScratch,
             runs=RUNS_SIZE,
             truth=len(self._times) // 64 + 1,

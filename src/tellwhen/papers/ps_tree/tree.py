@@ -22,7 +22,7 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.spaces import Spaces
-from tellwhen.engines.shared.stabbing import numbered
+from tellwhen.engines.shared.stabbing import number_keys
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 from tellwhen.papers.ps_tree.arrays import CounterChanges, PSTreeArrays
 from tellwhen.papers.ps_tree.kernels.tree import apply_changes, find_covered_spaces, locate_points
@@ -52,7 +52,7 @@ class PSTree:
         times = np.ones(len(domain), dtype=np.int64) if times is None else times
         self.ensure_domains(int(domain.max()) + 1)
         bounded = high != HIGHEST
-        start, cut, number = numbered(
+        start, cut, number = number_keys(
             np.concatenate([domain, domain[bounded]]), np.concatenate([low, high[bounded] + 1]), self.domains
         )
         begun = np.bincount(number[: len(low)], times, len(cut)).astype(np.int64)

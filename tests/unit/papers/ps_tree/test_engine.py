@@ -141,7 +141,7 @@ def test_an_index_without_any_predicate(name):
 
 
 def test_options_are_checked():
-    with pytest.raises(tw.EngineError, match="access is at least 1 and at most 4"):
+    with pytest.raises(tw.EngineError, match="access must be at least 1 and at most 4"):
         tw.Index("psthash:access=5")
 
 

@@ -1,1 +1,1 @@
-"""Loops that several engines share and that nothing below them needs."""
+"""Kernels that several engines share and that no lower package needs."""

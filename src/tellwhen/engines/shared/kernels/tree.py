@@ -25,7 +25,7 @@ AND_NODE, OR_NODE, LEAF, REGISTER_LEAF, UNREADABLE = range(5)
 
 
 @inline
-def next_region(code, start, end, begin):
+def find_region_end(code, start, end, begin):
     """Where the region that starts at test `begin` ends: at the next SET, or with the program."""
     at = begin
     while start + 3 * at < end:
@@ -86,7 +86,7 @@ def grow_tree(code, start, end, nodes, roots):
     """
     begin = count = registers = 0
     while True:
-        last = next_region(code, start, end, begin)
+        last = find_region_end(code, start, end, begin)
         is_register = start + 3 * last < end
         yes, no = (last, last + 1) if is_register else (ACCEPT, REJECT)
         roots[registers] = count

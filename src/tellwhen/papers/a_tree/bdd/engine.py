@@ -19,8 +19,8 @@ import numpy as np
 from tellwhen.compile.live_slots import is_alive
 from tellwhen.engines.base import Option, Reader, Share
 from tellwhen.engines.shared.bulk import BulkEngine, pending_share
-from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, sizes_of
-from tellwhen.engines.shared.stabbing import satisfied_sizes
+from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, make_sizes
+from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS, BDDIndex, BDDScratch
 from tellwhen.papers.a_tree.bdd.diagram import EMPTY, Budget, Capacity, Diagram, extend_diagram
@@ -59,9 +59,9 @@ class BDD(BulkEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         index, snapshot = self._index, self.source.snapshot()
-        sizes = sizes_of(
+        sizes = make_sizes(
             BDDScratch,
-            found=satisfied_sizes(snapshot),
+            found=make_satisfied_sizes(snapshot),
             is_reached=len(index.upward.records) // 128 + 1,
             reached=len(index.nodes.predicate) + 1,
             roots=len(index.roots) + 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.extract import tested
-from tellwhen.engines.shared.stabbing import build_for
+from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import LISTED, RECORD_HEADER, TERMINALS, TRUE, BDDIndex, Nodes, Upward
 from tellwhen.papers.a_tree.bdd.diagram import Diagram
@@ -27,7 +27,7 @@ def lay_out_index(diagram: Diagram, snapshot: Snapshot) -> BDDIndex:
         slots[at_root][order],
         slots[root == TRUE],
         listed,
-        build_for(snapshot.predicates, snapshot.domains, list_predicates(nodes, listed, snapshot)),
+        build_predicate_stabbing(snapshot.predicates, snapshot.domains, list_predicates(nodes, listed, snapshot)),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.calls import Call, sizes_of
+from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.papers.a_tree.bop.arrays import BoPIndex, BoPScratch
 from tellwhen.papers.a_tree.bop.encoding import encode_trees
@@ -36,7 +36,7 @@ class BoP(TreeEngine):
 
     def _make_call(self, snapshot: Snapshot) -> Call:
         index: BoPIndex = self._index
-        sizes = sizes_of(
+        sizes = make_sizes(
             BoPScratch,
             leaf=size_leaf_scratch(index.posted, snapshot),
             counts=len(index.posted.slot),

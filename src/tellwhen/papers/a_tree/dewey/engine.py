@@ -8,7 +8,7 @@ in 16-bit words, and one pass over the posting lists chains the satisfied leaves
 
 from __future__ import annotations
 
-from tellwhen.engines.shared.calls import Call, sizes_of
+from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.papers.a_tree.dewey.annotation import annotate_trees
 from tellwhen.papers.a_tree.dewey.arrays import DeweyIndex, DeweyScratch
@@ -33,7 +33,7 @@ class Dewey(TreeEngine):
     def _make_call(self, snapshot: Snapshot) -> Call:
         index: DeweyIndex = self._index
         chains = size_chain_scratch(index.posted, snapshot)
-        return Call(match_ids, index, snapshot, sizes_of(DeweyScratch, chains=chains, done=LEAVES_MAX + 1, effort=2))
+        return Call(match_ids, index, snapshot, make_sizes(DeweyScratch, chains=chains, done=LEAVES_MAX + 1, effort=2))
 
     def _verify_trees(self, trees: Trees) -> None:
         check_ids(self._index, trees)

@@ -8,7 +8,7 @@ over the posting lists chains the satisfied leaves of each expression.
 
 from __future__ import annotations
 
-from tellwhen.engines.shared.calls import Call, sizes_of
+from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.papers.a_tree.intervalid.annotation import annotate_trees
 from tellwhen.papers.a_tree.intervalid.arrays import IntervalIndex, IntervalScratch
@@ -33,7 +33,7 @@ class IntervalID(TreeEngine):
     def _make_call(self, snapshot: Snapshot) -> Call:
         index: IntervalIndex = self._index
         chains = size_chain_scratch(index.posted, snapshot)
-        sizes = sizes_of(IntervalScratch, chains=chains, reached=2 * LEAVES_MAX + 2, effort=2)
+        sizes = make_sizes(IntervalScratch, chains=chains, reached=2 * LEAVES_MAX + 2, effort=2)
         return Call(match_intervals, index, snapshot, sizes)
 
     def _verify_trees(self, trees: Trees) -> None:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.shared.calls import sizes_of
+from tellwhen.engines.shared.calls import make_sizes
 from tellwhen.engines.shared.kernels.satisfied import Satisfied
-from tellwhen.engines.shared.stabbing import build_for, satisfied_sizes
+from tellwhen.engines.shared.stabbing import build_predicate_stabbing, make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, I64, U8, Snapshot, Stabbing, keeps
 from tellwhen.papers.a_tree.shared.kernels.postings import place_postings
 from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX, Trees, list_predicates
@@ -63,16 +63,16 @@ def post_leaves(snapshot: Snapshot, trees: Trees, annotation: I32 | None = None)
     start = np.concatenate([[0], np.cumsum(lengths)])
     placed = np.empty(len(expression), dtype=np.int32), np.empty(len(annotation), dtype=np.int32)
     place_postings(predicate, expression, annotation, start[:-1].copy(), *placed)
-    stabbing = build_for(snapshot.predicates, snapshot.domains, predicate)
+    stabbing = build_predicate_stabbing(snapshot.predicates, snapshot.domains, predicate)
     slot = np.concatenate([trees.slot, trees.by_code])
     return LeafPostings(slot, len(trees.slot), trees.always, start, *placed, stabbing)
 
 
 def size_leaf_scratch(postings: LeafPostings, snapshot: Snapshot) -> Any:
     """Return the lengths of the arrays of a `LeafScratch`."""
-    return sizes_of(
+    return make_sizes(
         LeafScratch,
-        found=satisfied_sizes(snapshot),
+        found=make_satisfied_sizes(snapshot),
         touched=len(postings.slot) + 1,
         registers=snapshot.registers,
     )
@@ -80,7 +80,7 @@ def size_leaf_scratch(postings: LeafPostings, snapshot: Snapshot) -> Any:
 
 def size_chain_scratch(postings: LeafPostings, snapshot: Snapshot) -> Any:
     """Return the lengths of the arrays of a `ChainScratch`."""
-    return sizes_of(
+    return make_sizes(
         ChainScratch,
         leaf=size_leaf_scratch(postings, snapshot),
         last=len(postings.slot),

@@ -34,9 +34,9 @@ from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import PENDING_MIN
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.selectivity import ranking
+from tellwhen.engines.shared.selectivity import rank_predicates
 from tellwhen.engines.shared.stabbing import RUNS_SIZE
 from tellwhen.kernels.arrays import Snapshot
 from tellwhen.papers.be_tree.betree.arrays import BETreeIndex, BETreeScratch, TreeArrays
@@ -92,7 +92,7 @@ class BETree(ConjunctionEngine):
 
     def _grow(self, capacity: int) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
-        rank = ranking(self.source, conjunctions.predicate)
+        rank = rank_predicates(self.source, conjunctions.predicate)
         self._tree = Tree.empty(snapshot, rank, capacity, self.option["min_size"])
         self._tree.add(snapshot, conjunctions, self.at_once)
         self._index = self._tree.lay_out(snapshot)
@@ -140,7 +140,7 @@ class BETree(ConjunctionEngine):
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
         predicates = len(snapshot.predicates.domain)
-        sizes = sizes_of(
+        sizes = make_sizes(
             BETreeScratch,
             runs=RUNS_SIZE,
             first_entry=len(self._index.cut_start) - 1,

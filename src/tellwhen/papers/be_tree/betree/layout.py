@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.containers.csr import gather
-from tellwhen.engines.shared.stabbing import build_for
+from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.be_tree.betree.arrays import (
     DIRECTORY,
@@ -55,7 +55,9 @@ def lay_out(
         pnode_domain=nodes.pnodes["domain"][directory[which]],
         pnode_top=number[nodes.pnodes["top"][directory[which]]],
         words=words[: begin[-1]].copy(),
-        stabbing=build_for(snapshot.predicates, snapshot.domains, np.flatnonzero(is_used).astype(np.int32)),
+        stabbing=build_predicate_stabbing(
+            snapshot.predicates, snapshot.domains, np.flatnonzero(is_used).astype(np.int32)
+        ),
         cnode=cnode,
         counts=np.zeros((len(cnode), 2), dtype=np.int64),
     )

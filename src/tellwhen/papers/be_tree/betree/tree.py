@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.growing import growing, views
-from tellwhen.engines.shared.spaces import spaces
+from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.be_tree.betree.arrays import (
     CNODE,
@@ -53,7 +53,7 @@ class Tree:
     def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
         """A tree without conjunctions. Its spaces are made of all predicates of the snapshot, whose rank is given."""
         known = len(snapshot.predicates.domain)
-        cut_start, cuts, _, _ = spaces(snapshot.predicates, np.arange(known, dtype=np.int32), snapshot.domains)
+        cut_start, cuts, _, _ = cut_spaces(snapshot.predicates, np.arange(known, dtype=np.int32), snapshot.domains)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
         conjunctions = TreeConjunctions(slot=none, start=offsets, predicate=none, node=none, next=none)
         bounds = Bounds(none, none, np.zeros(0, dtype=np.uint8), none)

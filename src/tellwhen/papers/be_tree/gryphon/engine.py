@@ -14,9 +14,9 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.selectivity import points
+from tellwhen.engines.shared.selectivity import count_points
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
 from tellwhen.papers.be_tree.gryphon.kernels import grow, walk
@@ -52,7 +52,7 @@ class Gryphon(ConjunctionEngine):
         predicates = self.source.snapshot().predicates
         nodes = len(parent) + 1
         domain_of, child = predicates.domain, np.arange(1, nodes, dtype=np.int32)
-        is_point = points(predicates)[label] > 0
+        is_point = count_points(predicates)[label] > 0
         first, which = gather(predicates.start, label[is_point])
         point, branch = predicates.low[which], np.repeat(np.flatnonzero(is_point), np.diff(first))
         order = np.lexsort((point, domain_of[label[branch]], parent[branch]))
@@ -70,7 +70,7 @@ class Gryphon(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, nodes = self.source.snapshot(), len(self._index.group_start) - 1
-        sizes = sizes_of(
+        sizes = make_sizes(
             GryphonScratch,
             first_entry=snapshot.domains,
             stack=nodes + 1,

@@ -20,9 +20,9 @@ import numpy as np
 from tellwhen.containers.batches import chosen
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.calls import Refiner, Union, no_matches, sizes_of
+from tellwhen.engines.shared.calls import Refiner, Union, make_empty_matches, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.spaces import spaces
+from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, Predicates
 from tellwhen.kernels.handover import pack
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch
@@ -45,7 +45,7 @@ class KIndex(ConjunctionEngine):
         snapshot = self.source.snapshot()
         slot, start, predicate = self.conjunctions()
         predicates, excluded = (_inverted if self.is_weak else _unchanged)(snapshot.predicates)
-        cut_start, cuts, first, last = spaces(predicates, np.unique(predicate), snapshot.domains)
+        cut_start, cuts, first, last = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
         owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
         wide = np.bincount(owner, last - first + 1, len(predicates.domain)) > MAX_SEGMENTS
         conjunction = np.repeat(np.arange(len(slot)), np.diff(start))
@@ -71,9 +71,9 @@ class KIndex(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, lists = self.source.snapshot(), len(self._index.cut_start) + 1
-        sizes = sizes_of(
+        sizes = make_sizes(
             KIndexScratch,
-            cursors=sizes_of(Cursors, **dict.fromkeys(Cursors._fields, lists)),
+            cursors=make_sizes(Cursors, **dict.fromkeys(Cursors._fields, lists)),
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
         )
@@ -103,7 +103,7 @@ class _SeveralValues(Reader):
     def match(self, events: Events) -> Matches:
         several = np.flatnonzero(events.single_valued == 0)
         if not len(several):
-            return no_matches(len(events.single_valued))
+            return make_empty_matches(len(events.single_valued))
         found = self._refiner.match(chosen(events, several))
         start = np.zeros(len(events.start), dtype=np.int64)
         start[several + 1] = np.diff(found.start)

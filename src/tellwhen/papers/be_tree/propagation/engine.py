@@ -13,10 +13,10 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.selectivity import least, points, ranking
-from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_for
+from tellwhen.engines.shared.selectivity import count_points, find_least, rank_predicates
+from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_predicate_stabbing
 from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex, PropagationScratch
 from tellwhen.papers.be_tree.propagation.kernels import propagate
 
@@ -34,9 +34,9 @@ class Propagation(ConjunctionEngine):
         slot, start, predicate = self.conjunctions()
         nowhere = len(snapshot.predicates.domain)
         access = np.full(len(slot), nowhere, dtype=np.int64)
-        eligible = points(snapshot.predicates) > 0
-        rank = np.where(eligible, ranking(self.source, predicate), nowhere)
-        position = least(rank[predicate].astype(np.int64), start)
+        eligible = count_points(snapshot.predicates) > 0
+        rank = np.where(eligible, rank_predicates(self.source, predicate), nowhere)
+        position = find_least(rank[predicate].astype(np.int64), start)
         some = position >= 0
         chosen = predicate[position[some]]
         access[some] = np.where(eligible[chosen], chosen, nowhere)
@@ -46,7 +46,7 @@ class Propagation(ConjunctionEngine):
         owner = np.repeat(np.arange(len(order)), np.diff(first))
         kept = predicate[which] != access[order][owner]
         self._index = PropagationIndex(
-            build_for(snapshot.predicates, snapshot.domains, predicate),
+            build_predicate_stabbing(snapshot.predicates, snapshot.domains, predicate),
             cluster=np.searchsorted(access[order], np.arange(nowhere + 2)),
             code_start=np.concatenate([[0], np.cumsum(np.bincount(owner[kept], minlength=len(order)))]),
             code=predicate[which][kept],
@@ -55,7 +55,7 @@ class Propagation(ConjunctionEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, predicates = self.source.snapshot(), len(self._index.cluster) - 2
-        sizes = sizes_of(
+        sizes = make_sizes(
             PropagationScratch,
             runs=RUNS_SIZE,
             truth=predicates // 64 + 1,

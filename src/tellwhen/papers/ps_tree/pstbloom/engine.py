@@ -21,10 +21,10 @@ import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
-from tellwhen.engines.shared.selectivity import least, ranking
-from tellwhen.engines.shared.spaces import Spaces, coverage, widths
+from tellwhen.engines.shared.selectivity import find_least, rank_predicates
+from tellwhen.engines.shared.spaces import Spaces, count_coverage, count_spaces
 from tellwhen.kernels.arrays import I64
 from tellwhen.papers.ps_tree.arrays import Assignment, ListRanges
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
@@ -51,16 +51,16 @@ class PSTBloom(PSTreeEngine):
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
-        self._rank = ranking(self.source, conjunctions.predicate)
+        self._rank = rank_predicates(self.source, conjunctions.predicate)
         spaces = self._update_trees(conjunctions.predicate)
         assignment = self._assign_lists(conjunctions, spaces)
-        is_signed = (widths(spaces, predicates) <= self.signed_spaces_max) & (self.option["bits"] > 0)
+        is_signed = (count_spaces(spaces, predicates) <= self.signed_spaces_max) & (self.option["bits"] > 0)
         record_domain = np.where(is_signed, predicates.domain, -1 - predicates.domain).astype(np.int32)
         common, records = self._build_common(conjunctions, spaces, assignment, record_domain)
 
         tested = conjunctions.predicate[assignment.is_known == 0]
         times = np.bincount(tested, minlength=len(self._times))
-        signed = coverage(spaces, predicates, np.where(is_signed, times, 0))
+        signed = count_coverage(spaces, predicates, np.where(is_signed, times, 0))
         signature_start = np.concatenate([[0], np.cumsum((signed * self.option["bits"] + 63) >> 6)])
         signatures = fill_signatures(records, predicates.start, spaces, signature_start)
         self._index = PSTBloomIndex(common, signature_start, signatures)
@@ -68,9 +68,9 @@ class PSTBloom(PSTreeEngine):
     def _assign_lists(self, conjunctions: Conjunctions, spaces: Spaces) -> Assignment:
         """Choose the access predicate of each conjunction, and the lists of the spaces that it covers."""
         predicates = self.source.snapshot().predicates
-        chosen: I64 = least(self._rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
+        chosen: I64 = find_least(self._rank[conjunctions.predicate].astype(np.int64), conjunctions.start)
         access = np.append(conjunctions.predicate, -1)[chosen].astype(np.int64)
-        is_listed = np.append(widths(spaces, predicates), self.lists_max + 1)[access] <= self.lists_max
+        is_listed = np.append(count_spaces(spaces, predicates), self.lists_max + 1)[access] <= self.lists_max
         begin, end = np.where(is_listed, [predicates.start[access], predicates.start[access + 1]], 0)
         is_known = np.zeros(len(conjunctions.predicate), dtype=np.uint8)
         is_known[chosen[is_listed]] = 1
@@ -78,7 +78,7 @@ class PSTBloom(PSTreeEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot = self.source.snapshot()
-        sizes = sizes_of(
+        sizes = make_sizes(
             PSTBloomScratch,
             common=self._measure_common(snapshot),
             space=len(self._index.common.cut_start),

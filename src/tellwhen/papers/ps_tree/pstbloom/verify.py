@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.engines.shared.spaces import widths
+from tellwhen.engines.shared.spaces import count_spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.papers.ps_tree.arrays import TreeState
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, SignatureLimits
@@ -16,7 +16,7 @@ def check_index(
 ) -> None:
     """Raise AssertionError at the first difference between the index and its conjunctions."""
     spaces = check_state(state, index.common, predicates, conjunctions.predicate)
-    width = widths(spaces, predicates)
+    width = count_spaces(spaces, predicates)
 
     def place(members: list[int]) -> Place:
         if not members:

@@ -20,9 +20,9 @@ from typing import ClassVar
 import numpy as np
 
 from tellwhen.engines.base import Option, Reader
-from tellwhen.engines.shared.calls import Refiner, sizes_of
+from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionReader
-from tellwhen.engines.shared.selectivity import ranking
+from tellwhen.engines.shared.selectivity import rank_predicates
 from tellwhen.papers.ps_tree.arrays import Assignment, ListRanges
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
 from tellwhen.papers.ps_tree.psthash.arrays import KeyLimits, PSTHashIndex, PSTHashScratch
@@ -52,7 +52,7 @@ class PSTHash(PSTreeEngine):
 
     def _build(self) -> None:
         predicates, conjunctions = self.source.snapshot().predicates, self.conjunctions()
-        self._rank = ranking(self.source, conjunctions.predicate)
+        self._rank = rank_predicates(self.source, conjunctions.predicate)
         chosen = np.full((len(conjunctions.slot), self.option["access"]), -1, dtype=np.int64)
         choose_access(conjunctions, self._rank, predicates.domain, chosen)
         access = np.append(conjunctions.predicate, -1)[chosen]
@@ -68,7 +68,7 @@ class PSTHash(PSTreeEngine):
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, keys, spaces = self.source.snapshot(), self._index.keys, len(self._index.key_sizes)
-        sizes = sizes_of(
+        sizes = make_sizes(
             PSTHashScratch,
             common=self._measure_common(snapshot),
             spaces=spaces + 1,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.shared.spaces import Spaces, widths
+from tellwhen.engines.shared.spaces import Spaces, count_spaces
 from tellwhen.kernels.arrays import I32, I64, I32Matrix, I64Matrix, Predicates
 from tellwhen.papers.ps_tree.psthash.arrays import KeyCursor, KeyLimits, KeyPredicates, KeyTable
 from tellwhen.papers.ps_tree.psthash.kernels.keys import enumerate_keys, fill_table
@@ -27,7 +27,7 @@ class NumberedKeys(NamedTuple):
 
 def number_keys(access: I64Matrix, predicates: Predicates, spaces: Spaces, limits: KeyLimits) -> NumberedKeys:
     """Assign numbers to the keys of all conjunctions. Row c of `access` is the access predicates of c, then -1."""
-    depth, count = _limit_combinations(np.append(widths(spaces, predicates), limits.lists + 1)[access], limits)
+    depth, count = _limit_combinations(np.append(count_spaces(spaces, predicates), limits.lists + 1)[access], limits)
     is_used = np.arange(access.shape[1]) < depth[:, None]
     makers = KeyPredicates(np.where(is_used, access, -1), np.concatenate([[0], np.cumsum(count)]))
     pairs = np.empty(makers.pair_start[-1], dtype=np.int32)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.engines.shared.spaces import widths
+from tellwhen.engines.shared.spaces import count_spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.papers.ps_tree.arrays import TreeState
 from tellwhen.papers.ps_tree.psthash.arrays import KeyLimits, PSTHashIndex
@@ -30,7 +30,7 @@ def check_index(
     each = np.split(conjunctions.predicate, conjunctions.start[1:-1])
     in_trees = np.array([p for members in each for p in choose_access(members.tolist())], dtype=np.int32)
     spaces = check_state(state, index.common, predicates, in_trees)
-    width = widths(spaces, predicates)
+    width = count_spaces(spaces, predicates)
 
     def place(members: list[int]) -> Place:
         used = choose_access(members)

@@ -31,7 +31,7 @@ def test_the_example_is_matched(engine):
 
 
 def count_candidates(store, engine, *true):
-    return engine.reader().candidates(encode([make_event(*true)], store.attributes, Schema())[0])
+    return engine.reader().count_candidates(encode([make_event(*true)], store.attributes, Schema())[0])
 
 
 def test_enough_satisfied_predicates_make_a_candidate_but_no_match():
