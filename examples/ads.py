@@ -123,7 +123,7 @@ def main() -> None:
     visitor = {"age": 33, "city": "Rome", "segments": ["sports", "food"]}
     print(f"{index.count(visitor)} of {len(index)} ads may be shown to {visitor}; the best five:")
     for ad, bid in index.top_k(visitor, k=5):
-        payload = index.payload(ad)
+        payload = index.get_payload(ad)
         print(f"  {bid:.2f}  {payload['text']} of advertiser {payload['advertiser']}")
     print(f"the best of advertiser 7: {index.top_k(visitor, k=1, where={'advertiser': 7})}")
 

@@ -34,7 +34,7 @@ from tellwhen.errors import (
     UnknownId,
 )
 from tellwhen.index import Index
-from tellwhen.index.subscriptions import Rejected
+from tellwhen.index.subscriptions import Rejected, Subscription
 from tellwhen.inspect.attribute_coverage import AttributeCoverage
 from tellwhen.inspect.engine_description import EngineDescription, EnginePart
 from tellwhen.inspect.inspection import Inspection
@@ -84,6 +84,7 @@ __all__ = [
     "ScoreError",
     "SparkSetupError",
     "StateError",
+    "Subscription",
     "TellwhenError",
     "UnknownId",
     "coalesce",

@@ -127,9 +127,7 @@ def test_answers_are_those_of_an_index(client):
     assert client.attributes() == index.inspect.get_attributes()
     for id_ in list(index)[:5]:
         shown = client.get(id_)
-        assert (shown["expression"], shown["score"], shown["weights"], shown["payload"]) == (
-            index.text(id_), index.score(id_), index.weights(id_), index.payload(id_),
-        )  # fmt: skip
+        assert tw.Subscription(**shown) == index.get_subscription(id_)
 
 
 def test_changes_are_those_of_an_index(client):
@@ -152,7 +150,7 @@ def test_changes_are_those_of_an_index(client):
     assert client.match(event) == index.match(event)
     assert client.top_k(event) == index.top_k(event)
     assert [(one["id"], one["expression"], one["score"], one["payload"]) for one in client.all()] == [
-        (id_, text, index.score(id_), index.payload(id_)) for id_, text in index.iter_texts()
+        (id_, text, index.get_subscription(id_).score, index.get_payload(id_)) for id_, text in index.iter_texts()
     ]
 
 

@@ -46,7 +46,7 @@ def killed(kept):
 
 
 def contents(index):
-    return {id_: (text, index.score(id_), index.payload(id_)) for id_, text in index.iter_texts()}
+    return {id_: (text, index.get_subscription(id_).score, index.get_payload(id_)) for id_, text in index.iter_texts()}
 
 
 def test_changes_are_there_after_a_kill(tmp_path):
@@ -60,7 +60,7 @@ def test_changes_are_there_after_a_kill(tmp_path):
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert contents(kept.index) == known == {7: ("x > 2", 5.0, {}), "a": ("x > 3", 0.0, {})}
-    assert kept.index.weights(7) == {"x": 0.5}
+    assert kept.index.get_subscription(7).weights == {"x": 0.5}
     kept.close()
     kept = DurableIndex(tmp_path)
     assert kept.replayed == 0  # closed in peace, it made a snapshot

@@ -18,7 +18,7 @@ def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
     assert [(row.id, "a payload is a mapping" in row.reason) for row in quarantined.collect()] == [("bad", True)]
     tws.build(subs, tmp_path / "i", shards=2)
     index = tw.Index.load(tmp_path / "i")
-    assert {id_: index.payload(id_) for id_ in index} == {
+    assert {id_: index.get_payload(id_) for id_ in index} == {
         "a": {"tenant": 7, "tags": ["p"]},
         "b": {},
         "c": {"tenant": 8},

@@ -123,7 +123,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
     tws.build(subs, path)
     index = tw.Index.load(path)
     assert index.top_k({"x": 2, "y": "b"}) == [("a", 2.5), ("b", 0.0), ("g", -1000.0)]
-    assert index.weights("a") == {"x": 0.5, "y": 2.0}
+    assert index.get_subscription("a").weights == {"x": 0.5, "y": 2.0}
     changes = [
         ("add", "b", "x > 1", "7", None),
         ("add", "h", "x > 0", "8", '{"x": 3}'),
@@ -133,7 +133,7 @@ def test_scores_from_raw_rows_to_the_result_and_through_updates(spark, tmp_path)
     tws.update(frame.withColumnsRenamed({"price": "score"}), path, weights="boost")
     index = tw.Index.load(path)
     assert index.top_k({"x": 2, "y": "b"}) == [("h", 8.0), ("b", 7.0), ("a", 2.5)]
-    assert (index.weights("a"), index.weights("h")) == ({"x": 0.5, "y": 2.0}, {"x": 3.0})
+    assert [index.get_subscription(id_).weights for id_ in "ah"] == [{"x": 0.5, "y": 2.0}, {"x": 3.0}]
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ def test_a_table_of_subscriptions(make):
 
 def test_weights_in_a_table():
     table = pa.table(ROWS).append_column("weights", WEIGHTS)
-    assert tw.Index().add_many(table).weights("a") == {"x": 2.0}
+    assert tw.Index().add_many(table).get_subscription("a").weights == {"x": 2.0}
     structs = pa.table(ROWS).append_column("weights", pa.array([{"x": 2.0}, None, {"x": None}]))
-    assert tw.Index().add_many(structs).weights("a") == {"x": 2.0}
+    assert tw.Index().add_many(structs).get_subscription("a").weights == {"x": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,7 @@ def test_every_format_of_results_and_subscriptions(suffix, monkeypatch):
     run("convert", "index", f"again.{suffix}")
     run("build", f"again.{suffix}", "-o", "again")
     one, other = tw.Index.load("index"), tw.Index.load("again")
-    for ask in (lambda i: dict(i.iter_texts()), lambda i: [i.score(x) for x in i], lambda i: [i.payload(x) for x in i]):
-        assert ask(one) == ask(other)
-    assert [other.weights(id_) for id_ in other] == [one.weights(id_) for id_ in one]
+    assert list(map(other.get_subscription, other)) == list(map(one.get_subscription, one))
     assert sorted(os.listdir(".")) == sorted([
         "again", f"again.{suffix}", "events.jsonl", "index", f"matches.{suffix}", "rules.jsonl"
     ])  # fmt: skip
@@ -393,10 +391,10 @@ def test_what_was_faulty_is_mended_and_given_again_whole(kind):
     index = tw.Index.load("again")
     one, three = (1, 3) if kind != "csv" else ("1", "3")  # all is text in CSV
     assert dict(index.iter_texts()) == {one: "x > 5", three: "y < 5"}
-    assert (index.score(one), index.score(three)) == (2.0, 3.5)
-    assert index.weights(one) == {"x": 0.5}
-    assert index.payload(one) == {"who": "ann", "n": [1, None]}
-    assert index.payload(three) == {}
+    assert (index.get_subscription(one).score, index.get_subscription(three).score) == (2.0, 3.5)
+    assert index.get_subscription(one).weights == {"x": 0.5}
+    assert index.get_payload(one) == {"who": "ann", "n": [1, None]}
+    assert index.get_payload(three) == {}
 
 
 @pytest.mark.usefixtures("work")
@@ -614,7 +612,7 @@ def test_what_a_new_user_stumbled_over():
     assert "team is not used (1 row): put it into the payload" in said
     assert "rules.jsonl is a file" in told(run("keys", "add", "rules.jsonl", "x", "--role", "read", code=1))
     with pytest.raises(tw.UnknownId, match="no subscription '7', but 7, whose id is an integer"):
-        tw.Index().add(7, "x = 1").text("7")
+        tw.Index().add(7, "x = 1").get_subscription("7")
     with pytest.raises(tw.UnknownId, match="no subscription 8, but '8', whose id is a string"):
         tw.Index().add("8", "x = 1").remove(8)
     answer = Session(tw.Index.load("index"))

@@ -654,7 +654,7 @@ def test_scores_of_those_that_are_still_there():
     index = tw.Index().add("a", "x > 1", score=1).add("b", "x > 1", score=2)
     with pytest.raises(tw.UnknownId):
         index.set_scores({"a": 5, "gone": 7})
-    assert index.score("a") == 1
+    assert index.get_subscription("a").score == 1
     assert index.set_scores({"a": 5, "gone": 7}, missing="ignore").top_k({"x": 2}) == [("a", 5.0), ("b", 2.0)]
     with pytest.raises(tw.ArgumentError, match="'raise' or 'ignore'"):
         index.set_scores({}, missing="no")

@@ -92,7 +92,7 @@ def full():
 
 
 def told(index):
-    return [(i, str(index[i]), index.score(i), index.weights(i), index.payload(i)) for i in index]
+    return [index.get_subscription(id_) for id_ in index]
 
 
 def test_to_a_table_and_back(tmp_path):

@@ -93,7 +93,7 @@ def test_payloads_stay_with_their_subscriptions(tmp_path):
         with pytest.raises(tw.ParseError):
             index.add_many([("new", "x > 1", None, None, {"tenant": 1}), ("bad", "x >")])
         for one in (index, copy.deepcopy(index)):
-            assert {id_: one.payload(id_) for id_ in one} == {id_: payload or {} for id_, payload in kept.items()}
+            assert {id_: one.get_payload(id_) for id_ in one} == {id_: payload or {} for id_, payload in kept.items()}
         assert index.match({"x": 9}, where={"tenant": 7}) == [id_ for id_ in index if passes(kept[id_], {"tenant": 7})]
     index.save(tmp_path / "i")
     loaded = tw.Index.load(tmp_path / "i")
@@ -119,7 +119,7 @@ def test_a_compaction_that_catches_up_keeps_payloads():
     while not work.finish():
         work.run()
     kept = {work.result.ids[slot]: work.result.payloads.of(slot) for slot in work.result.store.alive().tolist()}
-    assert kept == {id_: index.payload(id_) for id_ in index}
+    assert kept == {id_: index.get_payload(id_) for id_ in index}
 
 
 def test_compaction_keeps_payloads(monkeypatch):
@@ -174,8 +174,8 @@ def tables():
 def test_tables_of_subscriptions_have_payloads(table):
     index = tw.Index().add_many(table)
     assert index.match({"x": 9}, where={"tenant": 8}) == ["b"]
-    assert index.payload("a")["tenant"] == 7
-    assert not any(index.payload("c").values())
+    assert index.get_payload("a")["tenant"] == 7
+    assert not any(index.get_payload("c").values())
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_payload_that_holds_itself():
 def test_payloads_of_odd_columns():
     def kept(column):
         index = tw.Index().add_many(pa.table({"id": [1, 2], "expression": ["x > 1"] * 2, "payload": column}))
-        return [index.payload(1), index.payload(2)]
+        return [index.get_payload(1), index.get_payload(2)]
 
     inner = pa.map_(pa.string(), pa.int64())
     assert kept(pa.array([{"a": [("k", 1)]}, {"a": []}], pa.struct([("a", inner)]))) == [{"a": {"k": 1}}, {"a": {}}]

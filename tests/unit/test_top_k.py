@@ -15,7 +15,7 @@ import pytest
 import tellwhen as tw
 from support import settled, verify
 from tellwhen.engines.auto import bands
-from tellwhen.index.index import KEEP_UP_EVERY
+from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
 from tellwhen.kernels.best import keep_best, sort_best
 from tellwhen.testing.engine_checks import random_event, random_expression
 
@@ -297,7 +297,7 @@ def test_bands_that_have_become_useless_are_cut_anew(small_bands):
     # Perhaps the bands were cut before the last change, and rest now: then some ranking has them cut again.
     settled(index)
     index._shard.engine._rests_until = 0.0
-    for _ in range(KEEP_UP_EVERY):
+    for _ in range(RANKINGS_PER_UPKEEP_CHECK):
         index.top_k({"x": 2}, 4)
     assert tiers_read(settled(index), {"x": 2}, 4)[0] == 1
     settled(index)
@@ -347,7 +347,7 @@ def test_a_mapping_with_a_wrong_length():
 
     index = tw.Index().add_many((i, "x > 1", i) for i in range(5))
     index.set_scores(Odd({0: 9}))
-    assert [index.score(i) for i in range(5)] == [9.0, 1.0, 2.0, 3.0, 4.0]
+    assert [index.get_subscription(i).score for i in range(5)] == [9.0, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_scores_and_weights_are_kept(tmp_path):
@@ -357,16 +357,17 @@ def test_scores_and_weights_are_kept(tmp_path):
     loaded = tw.Index.load(tmp_path / "saved")
     for found in (index, loaded, copy.copy(index)):
         assert found.top_k({"x": 2, "y": 2}) == [("b", 7.0), ("a", -2.5)]
-        assert (found.score("a"), found.weights("a"), found.weights("b")) == (-2.5, {"x": 0.25, "y": 3.0}, {})
+        assert found.get_subscription("a")[2:4] == (-2.5, {"x": 0.25, "y": 3.0})
+        assert found.get_subscription("b").weights == {}
     loaded.set_score("a", 8)  # what is mapped from a file stays as it is
-    assert tw.Index.load(tmp_path / "saved").score("a") == -2.5
+    assert tw.Index.load(tmp_path / "saved").get_subscription("a").score == -2.5
 
 
 def test_a_replaced_subscription_has_the_new_score():
     index = tw.Index().add("a", "x > 1", score=3, weights={"x": 2}).add("b", "x > 1", score=2)
     index.add("a", "x > 0", replace=True)
     assert index.top_k({"x": 2}) == [("b", 2.0), ("a", 0.0)]
-    assert index.weights("a") == {}
+    assert index.get_subscription("a").weights == {}
 
 
 @pytest.mark.parametrize("is_background", [False, True])
@@ -386,7 +387,7 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
     settled(index)
     assert len(index._shard.store) < 9000
     assert index.top_k({"x": 9.5}, 30) == known.best({"x": 9.5}, 30)
-    assert index.weights(17) == {"x": 17.0}
+    assert index.get_subscription(17).weights == {"x": 17.0}
 
 
 @pytest.mark.parametrize(
@@ -414,7 +415,7 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
         (lambda i: i.top_k({"x": 2}, 2.0), "k must be a whole number of at least 1, not 2.0"),
         (lambda i: i.top_k({"x": 2}, True), "k must be a whole number of at least 1, not True"),
         (lambda i: i.top_k_many([{"x": 2}], -1), "k must be a whole number"),
-        (lambda i: i.score("b"), "there is no subscription 'b'"),
+        (lambda i: i.get_subscription("b"), "there is no subscription 'b'"),
     ],
 )
 def test_what_is_wrong_is_told_and_changes_nothing(call, message):
@@ -434,7 +435,7 @@ def test_scores_of_every_kind_of_number():
     ]
     index = tw.Index().add_many(rows).set_score("a", -0.0)
     assert index.top_k({"x": 2}) == [("c", 3.0), ("b", 2.5), ("a", 0.0), ("d", 0.0)]
-    assert math.copysign(1, index.score("a")) == 1
+    assert math.copysign(1, index.get_subscription("a").score) == 1
 
 
 def test_a_faulty_batch_leaves_no_scores():
@@ -443,7 +444,7 @@ def test_a_faulty_batch_leaves_no_scores():
         index.add_many([("b", "x > 1", 9, {"x": 3}), ("c", "x >", 1)])
     index.add("d", "x > 1")
     assert index.top_k({"x": 2}) == [("a", 5.0), ("d", 0.0)]
-    assert index.weights("d") == {}
+    assert index.get_subscription("d").weights == {}
 
 
 def test_no_subscriptions_no_events():

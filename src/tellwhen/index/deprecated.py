@@ -19,6 +19,7 @@ class DeprecatedMembers:
     observe = alias_method("Index.observe", "optimize_for")
     adapt = alias_method("Index.adapt", "optimize_for_recent_events")
     exists = alias_method("Index.exists", "has_match")
+    payload = alias_method("Index.payload", "get_payload")
     payload_values = alias_method("Index.payload_values", "get_payload_values")
     plan = alias_method("Index.plan", "inspect.describe_engine")
     mentioning = alias_method("Index.mentioning", "inspect.find_mentions")
@@ -37,6 +38,22 @@ class DeprecatedMembers:
         """Call `Index.iter_texts`. Deprecated."""
         warn_deprecated("Index.texts()", "Index.iter_texts()")
         return self.iter_texts(start=start)
+
+    def score(self: Any, id: Id) -> float:
+        """Return the score of `Index.get_subscription`. Deprecated."""
+        warn_deprecated("Index.score()", "Index.get_subscription(id).score")
+        return self.get_subscription(id).score
+
+    def weights(self: Any, id: Id) -> dict[str, float]:
+        """Return the weights of `Index.get_subscription`. Deprecated."""
+        warn_deprecated("Index.weights()", "Index.get_subscription(id).weights")
+        return self.get_subscription(id).weights
+
+    def text(self: Any, id: Id) -> str:
+        """Return the expression of `Index.get_subscription`. Deprecated."""
+        warn_deprecated("Index.text()", "Index.get_subscription(id).expression")
+        shard, slot = self._contents.located(id)
+        return shard.texts[slot]
 
 
 def quarantine_errors(index: Index, subscriptions: Any, replace: bool, errors: str) -> Any:

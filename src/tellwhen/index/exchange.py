@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tellwhen.errors import FormatError, IdError
 from tellwhen.index.state import State
-from tellwhen.index.subscriptions import COLUMNS, Subscription, iter_subscriptions, read_subscription
+from tellwhen.index.subscriptions import COLUMNS, SubscriptionRow, iter_subscriptions, read_subscription
 from tellwhen.language.read import StoredText
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.paths import resolve_path
@@ -90,7 +90,7 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Iterator[Any], Schema]:
     return map(_mark_as_stored, iter_subscriptions(table)), declared_in(table.schema)
 
 
-def _mark_as_stored(row: Any) -> Subscription:
+def _mark_as_stored(row: Any) -> SubscriptionRow:
     """Exempt the text from the length limit of user input: an index may have written a longer one."""
     subscription = read_subscription(row)
     text = subscription.expression

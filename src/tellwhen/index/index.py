@@ -25,7 +25,7 @@ from tellwhen.index.payloads import Filtered, checked_where
 from tellwhen.index.sampling import Recent
 from tellwhen.index.shard import Shard
 from tellwhen.index.state import Contents, State
-from tellwhen.index.subscriptions import Rejected, iter_subscriptions
+from tellwhen.index.subscriptions import Rejected, Subscription, iter_subscriptions
 from tellwhen.index.views import ExpressionsView, SubscriptionsView, parse_cached
 from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.inspect.inspection import Inspection
@@ -657,25 +657,29 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         state, (tiers, scores) = self._contents.at_one_moment(taken)
         return state, lambda some: find_best(tiers, some, state.most(k), scores)
 
-    def score(self, id: Id) -> float:
-        """Return the score of a subscription."""
-        shard, slot = self._contents.located(id)
-        return float(shard.store.scores.of(np.array([slot]))[0])
+    def get_subscription(self, id: Id) -> Subscription:
+        """Return a subscription with its text, score, weights and payload; raise UnknownId if the id is unknown.
 
-    def weights(self, id: Id) -> dict[str, float]:
-        """Return the weights of a subscription."""
+        Examples
+        --------
+        >>> import tellwhen as tw
+        >>> tw.Index().add("a", "x > 1", score=2.5, payload={"to": "ann"}).get_subscription("a")
+        Subscription(id='a', expression='x > 1', score=2.5, weights={}, payload={'to': 'ann'})
+        """
         shard, slot = self._contents.located(id)
-        return shard.store.scores.weights_of(slot)
+        scores = shard.store.scores
+        return Subscription(
+            id,
+            shard.texts[slot] if shard.has_texts else None,
+            float(scores.of(np.array([slot]))[0]),
+            scores.weights_of(slot),
+            shard.payloads.of(slot),
+        )
 
-    def payload(self, id: Id) -> dict[str, Any]:
-        """Return the payload of a subscription."""
+    def get_payload(self, id: Id) -> dict[str, Any]:
+        """Return the payload of a subscription; faster than `get_subscription`, which also reads the text."""
         shard, slot = self._contents.located(id)
         return shard.payloads.of(slot)
-
-    def text(self, id: Id) -> str:
-        """Return the text of the expression of a subscription."""
-        shard, slot = self._contents.located(id)
-        return shard.texts[slot]
 
     def get_payload_values(self, name: str, ids: Iterable[Id]) -> list[Any]:
         """Return the value of one payload key for many subscriptions.

@@ -22,27 +22,40 @@ from tellwhen.language.values import is_missing
 
 
 class Subscription(NamedTuple):
-    """A subscription to add to an index: an id, an expression, and what belongs to them.
+    """A subscription of an index: what `Index.get_subscription` returns, and `Index.add_many` takes.
 
-    Parameters
+    Attributes
     ----------
     id : str or int
-    expression : str, Expr or Mapping
-        Text, an expression made with `col`, or its JSON form.
-    score : float, optional
-        The number that `top_k` ranks by; 0 by default.
-    weights : Mapping of str to float, optional
-        The weight of each attribute, for relaxed ranking.
-    payload : Mapping or str, optional
-        A JSON object, or its text, that matches return and filters read.
+        The id that matches return.
+    expression : str or None
+        The text of the expression; None in an index without texts.
+    score : float
+        The number that `top_k` ranks by.
+    weights : mapping of str to float
+        The weights of attributes, for relaxed ranking.
+    payload : mapping
+        The JSON object that is returned with matches and by which matches can be filtered.
 
     Examples
     --------
     >>> import tellwhen as tw
-    >>> from tellwhen.index.subscriptions import Subscription
-    >>> index = tw.Index().add_many([Subscription("a", "x > 1", score=2.5), ("b", "x > 2")])
-    >>> index.top_k({"x": 3})
-    [('a', 2.5), ('b', 0.0)]
+    >>> index = tw.Index().add_many([tw.Subscription("a", "x > 1", score=2.5), tw.Subscription("b", "x > 2")])
+    >>> index.get_subscription("a")
+    Subscription(id='a', expression='x > 1', score=2.5, weights={}, payload={})
+    """
+
+    id: Id
+    expression: str | None
+    score: float = 0.0
+    weights: Mapping[str, float] = {}
+    payload: Mapping[str, Any] = {}
+
+
+class SubscriptionRow(NamedTuple):
+    """A row of subscriptions to add, with its fields unchecked.
+
+    `expression` is text, an `Expr` or its JSON form, and `payload` a JSON object or its text. None is the default.
     """
 
     id: Id
@@ -52,7 +65,7 @@ class Subscription(NamedTuple):
     payload: Mapping[str, Any] | str | None = None
 
 
-COLUMNS = Subscription._fields
+COLUMNS = SubscriptionRow._fields
 """The columns of a table of subscriptions; the first two are required."""
 
 ROWS_PER_BATCH_MAX = 4_096
@@ -90,17 +103,17 @@ def iter_subscriptions(source: Any) -> Iterator[Any]:
     return iter(source)
 
 
-def read_subscription(row: Any) -> Subscription:
-    """Return a row as a `Subscription`, its fields unchecked; raise ExpressionError if the row has another shape."""
+def read_subscription(row: Any) -> SubscriptionRow:
+    """Return a row as a `SubscriptionRow`, its fields unchecked; raise ExpressionError if the row has another shape."""
     try:
-        if isinstance(row, Subscription):
+        if isinstance(row, SubscriptionRow):
             return row
         if isinstance(row, tuple | list):
-            return Subscription(*row)
+            return SubscriptionRow(*row)
         if isinstance(row, Mapping):
-            return Subscription(**row)
+            return SubscriptionRow(**row)
         if not isinstance(row, str | bytes):  # a str of two letters is not an id and an expression
-            return Subscription(*row)
+            return SubscriptionRow(*row)
     except TypeError:
         pass
     raise ExpressionError(
@@ -115,7 +128,7 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
     Parameters
     ----------
     row
-        A `Subscription`, or a tuple or mapping of its fields.
+        A `SubscriptionRow`, or a tuple or mapping of its fields.
     schema
         The declared types, which the expression must not contradict.
     expression
@@ -233,10 +246,10 @@ def _iter_table(source: Any) -> Iterator[Any]:
     return iter([_read_frame_row(row) for row in table])
 
 
-def _read_frame_row(row: Mapping[str, Any]) -> Subscription:
+def _read_frame_row(row: Mapping[str, Any]) -> SubscriptionRow:
     others = (row.get(name) for name in COLUMNS[2:])
     present = (None if is_missing(value) else _convert_pairs(value) for value in others)
-    return Subscription(row["id"], row["expression"], *present)
+    return SubscriptionRow(row["id"], row["expression"], *present)
 
 
 def _iter_arrow(table: pa.Table) -> Iterator[Any]:
@@ -247,7 +260,7 @@ def _iter_arrow(table: pa.Table) -> Iterator[Any]:
             yield from rows
             continue
         for row in rows:
-            subscription = Subscription(**dict(zip(names, row, strict=True)))
+            subscription = SubscriptionRow(**dict(zip(names, row, strict=True)))
             yield subscription._replace(
                 weights=_drop_nulls(_convert_pairs(subscription.weights)),
                 payload=_drop_nulls(_convert_pairs(subscription.payload)),

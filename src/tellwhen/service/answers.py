@@ -77,7 +77,7 @@ def _with_payloads(index: Index, ids: list[Any], most: int) -> Iterator[dict[str
 
 def payload_of(index: Index, id_: Any) -> dict[str, Any]:
     try:
-        return index.payload(id_)
+        return index.get_payload(id_)
     except UnknownId:  # removed since
         return {}
 
@@ -212,13 +212,8 @@ def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
 
 def shown(index: Index, id_: Any) -> dict[str, Any]:
     """One subscription."""
-    return {
-        "id": id_,
-        "expression": index.text(id_),
-        "score": _finite(index.score(id_)),
-        "weights": index.weights(id_),
-        "payload": index.payload(id_),
-    }
+    subscription = index.get_subscription(id_)
+    return {**subscription._asdict(), "score": _finite(subscription.score)}
 
 
 class Search(NamedTuple):

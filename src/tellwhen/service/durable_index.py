@@ -117,9 +117,8 @@ class DurableIndex:
     def _declare(self, schema: Schema) -> None:
         """All subscriptions are compiled again, and a snapshot has them; or an error, and nothing has changed."""
         before = self.index
-        worth = Index.score, Index.weights, Index.payload
-        rows = ((id_, text, *(ask(before, id_) for ask in worth)) for id_, text in before.iter_texts())
-        self.index = Index(before.inspect.get_stats()["engine"], schema=schema).add_many(rows)
+        subscriptions = map(before.get_subscription, before)
+        self.index = Index(before.inspect.get_stats()["engine"], schema=schema).add_many(subscriptions)
         self._snap()
         log.warning("tellwhen: %s has another schema now; %d subscriptions were read again", self._folder, len(before))
 

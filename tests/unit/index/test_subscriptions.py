@@ -8,14 +8,14 @@ import pytest
 import tellwhen as tw
 from tellwhen.index.subscriptions import (
     Rejected,
-    Subscription,
+    SubscriptionRow,
     iter_subscriptions,
     parse_subscription,
     read_subscription,
 )
 from tellwhen.language.schema import Schema
 
-FULL = Subscription("a", "x > 1 AND y = 2", 1.5, {"y": 3.0}, {"tenant": 7})
+FULL = SubscriptionRow("a", "x > 1 AND y = 2", 1.5, {"y": 3.0}, {"tenant": 7})
 
 
 def parse_all(source):
@@ -35,7 +35,7 @@ def parse_all(source):
         pa.table(
             [["a"], ["x > 1 AND y = 2"], [1.5], pa.array([[("y", 3.0)]], pa.map_(pa.string(), pa.float64())),
              pa.array([[("tenant", 7)]], pa.map_(pa.string(), pa.int64()))],
-            names=Subscription._fields,
+            names=SubscriptionRow._fields,
         ),
     ],
 )  # fmt: skip
