@@ -105,13 +105,13 @@ class Relaxed:
 
 
 def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, factors: Mapping[str, float]) -> Best:
-    heaps, packed = Heaps.of(events, k), Packed(snapshot)
+    heaps, packed = Heaps.make_empty(events, k), Packed(snapshot)
     for built in indexes:
         scratch = take_scratch(built.sizes)
         arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
         rank_relaxed(*arguments, _factors(factors, built.names), *heaps)
         give_back(scratch)
-    return heaps.best()
+    return heaps.sort()
 
 
 def _factors(given: Mapping[str, float], ranks: Mapping[str, int]) -> F64:

@@ -49,7 +49,7 @@ class ATree(BulkEngine):
             self.rebuild()
             return
         snapshot = self.source.snapshot()
-        pending = self._alive(self._pending.view)
+        pending = self._select_alive(self._pending.view)
         self._roots = np.concatenate([self._roots, self._forest.add(snapshot, pending)])
         self._built = np.concatenate([self._built, pending])
         is_kept = is_alive(snapshot, self._built)

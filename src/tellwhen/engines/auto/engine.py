@@ -35,7 +35,7 @@ from tellwhen.engines.cover.postings import (
     find_slots_tested_together,
 )
 from tellwhen.engines.cover.verify import check_index
-from tellwhen.engines.shared.bulk import pending_share
+from tellwhen.engines.shared.bulk import list_pending_share
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.kernels.jit import is_compiled
 
@@ -266,7 +266,7 @@ class Auto(Engine):
         if shared:
             why = ", which is faster here" if self.option["layout"] == FASTEST else ""
             shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
-        return shares + pending_share(len(alive(snapshot, self._pending.view)))
+        return shares + list_pending_share(len(alive(snapshot, self._pending.view)))
 
     def bands(self) -> list[tuple[int, float]]:
         bounds = self._bounds

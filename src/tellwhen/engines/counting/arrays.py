@@ -8,17 +8,17 @@ from tellwhen.kernels.arrays import I32, I64, U64, Runs, Stabbing, keeps
 
 
 class CountingIndex(NamedTuple):
-    """Conjunctions wait for the intervals of their predicates.
+    """Conjunctions that wait for the intervals of their predicates.
 
     A subscription that is one conjunction has the number of its slot, so that a match needs no look-up. Translated
     conjunctions are numbered behind the slots.
     """
 
-    stabbing: Stabbing  # whose members are conjunctions
-    need: U64  # |7 0 3 2 ...|  predicates by conjunction, eight bytes to a word; 0 where the slot has none built
+    stabbing: Stabbing  # its members are conjunctions
+    need: U64  # |7 0 3 2 ...|  predicates by conjunction, eight bytes to a word; 0 for a slot that is not built as one
     translated_slot: I32  # |1|-6|-6|     slots of the translated conjunctions; -1 - slot for one of several
     always: I32  # conjunctions without predicates
-    conjunctions: int  # how many
+    conjunctions: int  # the number of them
 
 
 @keeps("stamps", "effort")
@@ -27,6 +27,6 @@ class CountingScratch(NamedTuple):
 
     runs: Runs
     remaining: U64  # by conjunction: predicates not satisfied yet, eight bytes to a word
-    done: I32  # conjunctions that have none left
+    done: I32  # conjunctions whose predicates are all satisfied
     stamps: I64
     effort: I64

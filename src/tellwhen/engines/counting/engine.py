@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.engines.base import Reader
 from tellwhen.engines.counting.arrays import CountingIndex, CountingScratch
-from tellwhen.engines.counting.kernels import count
+from tellwhen.engines.counting.kernels import match_counting
 from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.stabbing import RUNS_SIZE, build_stabbing
@@ -14,7 +14,7 @@ from tellwhen.kernels.arrays import CONJUNCTION, I64, U64
 
 
 class Counting(ConjunctionEngine):
-    """Counts satisfied predicates, over structures that find them without testing each."""
+    """Engine that counts satisfied predicates, which a stabbing index finds without testing each."""
 
     name = "counting"
     summary = "counts satisfied predicates per subscription (SIFT)"
@@ -34,7 +34,7 @@ class Counting(ConjunctionEngine):
         is_built = np.concatenate([direct, np.ones(len(translated.slot), dtype=bool)])
         self._index = CountingIndex(
             build_stabbing(snapshot.predicates, snapshot.domains, offset, predicate),
-            need=_words(need),
+            need=_pack_bytes(need),
             translated_slot=translated.slot,
             always=np.flatnonzero(is_built & (need == 0)).astype(np.int32),
             conjunctions=len(need),
@@ -50,11 +50,11 @@ class Counting(ConjunctionEngine):
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
         )
-        return ConjunctionReader(count, self._index, sizes, snapshot, refiner)
+        return ConjunctionReader(match_counting, self._index, sizes, snapshot, refiner)
 
 
-def _words(counts: I64) -> U64:
-    """Counts as bytes, eight to a word."""
+def _pack_bytes(counts: I64) -> U64:
+    """Return the counts as bytes, eight to a word."""
     words = np.zeros(-(-len(counts) // 8), dtype=np.uint64)
     words.view(np.uint8)[: len(counts)] = counts
     return words

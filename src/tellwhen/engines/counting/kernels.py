@@ -19,11 +19,11 @@ from tellwhen.kernels.stabbing import find_runs
 
 @inline
 def count_down(members, begin, end, once, remaining, done, finished):
-    """One predicate fewer for each conjunction of the run; those that need no more are listed in `done`.
+    """Count one predicate down for each conjunction of a run, and list the conjunctions that reach zero in `done`.
 
-    The hot loop. Unsigned indices spare Numba's test for negative ones. A write that is kept or not spares the branch
-    that would be mispredicted at every match. Together that halves the time. `once` is 0 when an event may satisfy a
-    predicate twice: then a counter at zero stays there.
+    This is the hot loop. Unsigned indices spare Numba's test for negative ones. An unconditional write, which the next
+    one may overwrite, spares a branch that would be mispredicted at every match. Together they halve the time. `once`
+    is 0 if an event may satisfy a predicate twice; then a counter stays at zero.
     """
     if once:
         for i in range(np.uint64(begin), np.uint64(end)):
@@ -43,8 +43,8 @@ def count_down(members, begin, end, once, remaining, done, finished):
 
 
 @kernel
-def count(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions touched."""
+def match_counting(index, snapshot, scratch, events, out, event):
+    """Match exactly for single-valued events; find too many for others. effort[0] counts the conjunctions touched."""
     index, snapshot = unpack(index, CountingIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, CountingScratch), borrow(events, Events), borrow(out, Matches)
     stabbing, need, remaining, done, stamps = (
@@ -60,7 +60,7 @@ def count(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         finished = 0
-        # By words: Numba copies byte arrays byte by byte.
+        # Copied by words, because Numba copies byte arrays byte by byte.
         for i in range(need.size):
             remaining[i] = need[i]
         for i in range(events.start[e], events.start[e + 1]):

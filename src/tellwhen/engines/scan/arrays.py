@@ -13,8 +13,8 @@ class ScanIndex(NamedTuple):
 
     conjunctions: I32  # |0|1|4|    slots of conjunctions with at least one predicate
     head: I32  # |5|2|9|    a predicate of each, tested first
-    others: I32  # slots of all else
-    stabbing: Stabbing  # whose members are predicates
+    others: I32  # all other slots
+    stabbing: Stabbing  # its members are predicates
     stabbed: int
 
 

@@ -1,4 +1,4 @@
-"""`scan`: test every subscription. The baseline that every other engine has to beat."""
+"""`scan`: test every subscription. It is the baseline of all other engines."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tellwhen.containers.growing import Growing
 from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
-from tellwhen.engines.scan.kernels import scan
+from tellwhen.engines.scan.kernels import match_scan
 from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.engines.shared.stabbing import build_stabbing, make_empty_stabbing, make_satisfied_sizes
 from tellwhen.kernels.arrays import CONJUNCTION, I32, Events, Matches, Snapshot
 
 PENDING_MIN = 256
-"""Index predicates once more than 256 are not indexed and they are over 1/8 of the indexed ones; drop removed
-subscriptions once there are more than 256 and over a quarter."""
+"""Index predicates once more than 256 are not indexed and they exceed 1/8 of the indexed ones. Drop removed
+subscriptions once there are more than 256 and they exceed a quarter."""
 
 WIDE = (1 << 31) - 1
 """The number of points of a predicate that is not a set of points."""
 
 
 class Scan(Engine):
-    """Finds every true predicate once, then tests every subscription on these values."""
+    """Engine that finds every true predicate once, then tests every subscription on these values."""
 
     name = "scan"
     summary = "a tight loop over all subscriptions"
@@ -37,7 +37,7 @@ class Scan(Engine):
         super().__init__(source, **given)
         self._conjunctions = Growing(np.int32)  # slots
         self._head = Growing(np.int32)  # a predicate of each, tested first
-        self._others = Growing(np.int32)  # slots of all else
+        self._others = Growing(np.int32)  # all other slots
         self._removed = 0
         self._stabbing, self._stabbed = make_empty_stabbing(), 0
 
@@ -49,7 +49,7 @@ class Scan(Engine):
         start = snapshot.subscriptions.start
         chosen = (snapshot.subscriptions.kind[slots] == CONJUNCTION) & (start[slots + 1] > start[slots])
         self._conjunctions.extend(slots[chosen])
-        self._head.extend(_heads(snapshot, slots[chosen]))
+        self._head.extend(_choose_heads(snapshot, slots[chosen]))
         self._others.extend(slots[~chosen])
         if len(snapshot.predicates.domain) - self._stabbed > max(PENDING_MIN, self._stabbed // 8):
             self._index_predicates()
@@ -98,8 +98,8 @@ class Scan(Engine):
         }
 
 
-def _heads(snapshot: Snapshot, slots: I32) -> I32:
-    """For each conjunction the predicate of the fewest points, if it has one that is a set of points; else any."""
+def _choose_heads(snapshot: Snapshot, slots: I32) -> I32:
+    """Return for each conjunction its predicate with the fewest points; any predicate if none is a set of points."""
     if not len(slots):
         return slots
     _, _, start, low, high = snapshot.predicates
@@ -118,7 +118,7 @@ class _ScanReader(Reader):
             candidates=len(index.conjunctions) + 1,
             registers=snapshot.registers,
         )
-        self._call, self._subscriptions = Call(scan, index, snapshot, sizes), subscriptions
+        self._call, self._subscriptions = Call(match_scan, index, snapshot, sizes), subscriptions
 
     def match(self, events: Events) -> Matches:
         return self._call(events)

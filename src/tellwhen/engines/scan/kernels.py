@@ -15,9 +15,9 @@ from tellwhen.kernels.truth import forget_true, is_true, set_true
 
 @inline
 def evaluate_predicates(index, predicates, events, event, scratch):
-    """Set the bits of all true predicates, and list them; returns how many.
+    """Set the bits of all true predicates, and list them; return how many.
 
-    Those numbered `index.stabbed` and above are not in the stabbing index yet: they are few, and tested one by one.
+    Predicates numbered from `index.stabbed` on are not in the stabbing index yet. They are few, and tested one by one.
     """
     found, first_entry = scratch.found, scratch.found.first_entry
     count = find_satisfied(index.stabbing, predicates, events, event, found)
@@ -33,8 +33,8 @@ def evaluate_predicates(index, predicates, events, event, scratch):
 
 
 @kernel
-def scan(index, snapshot, scratch, events, out, event):
-    """Exact for all events."""
+def match_scan(index, snapshot, scratch, events, out, event):
+    """Match exactly, whatever values events have."""
     index, snapshot = unpack(index, ScanIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, ScanScratch), borrow(events, Events), borrow(out, Matches)
     predicates, subscriptions, version = snapshot.predicates, snapshot.subscriptions, snapshot.version
@@ -43,8 +43,8 @@ def scan(index, snapshot, scratch, events, out, event):
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         true = evaluate_predicates(index, predicates, events, e, scratch)
-        # One predicate of each conjunction, from an array of its own, turns most of them away: 4 bytes read for each,
-        # and no branch to mispredict.
+        # One predicate of each conjunction, from a separate array, rules most of them out: 4 bytes are read for each,
+        # and there is no branch to mispredict.
         count = 0
         for k in range(np.uint64(index.conjunctions.size)):
             candidates[np.uint64(count)] = index.conjunctions[k]

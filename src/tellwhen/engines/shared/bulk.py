@@ -1,7 +1,7 @@
-"""What do engines have in common whose index is built in bulk? Later subscriptions are pending until merged.
+"""Base class of the engines that build an index of many slots at once.
 
-Subscriptions added to a built index are *pending*, tested one by one, until there are enough of them to be merged into
-it. Removed ones are skipped when found, until there are enough to be dropped.
+Subscriptions added to a built index are *pending*: they are tested one by one until enough of them have come to merge
+them into the index. Removed subscriptions are skipped when found, until enough of them have gone to drop them.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tellwhen.engines.shared.calls import Refiner
 from tellwhen.kernels.arrays import I32
 
 PENDING_MIN = 64
-"""Merge pending subscriptions once there are more than 64 of them and they are over 1/64 of the index.
-Drop removed ones once there are more than 64 of them and they are over a quarter."""
+"""Merge pending subscriptions once there are more than 64 of them and they exceed 1/64 of the index.
+Drop removed ones once there are more than 64 of them and they exceed a quarter."""
 
 
-def pending_share(count: int) -> list[Share]:
-    """How pending subscriptions are found."""
+def list_pending_share(count: int) -> list[Share]:
+    """Return the share of `count` pending subscriptions, if there are any."""
     return [Share(count, "are pending: tested one by one until they are merged")] if count else []
 
 
 class BulkEngine(Engine):
-    """An engine that builds an index of many slots at once. A subclass says how it is built and read."""
+    """An engine that builds an index of many slots at once. A subclass implements `_build` and `_index_reader`."""
 
     index_kind: ClassVar[type[Any]]
     """The NamedTuple of arrays that `_build` makes."""
 
-    _index: Any = None  # None before the first one is built
+    _index: Any = None  # None before the first build
 
     def __init__(self, source: Source, **given: int) -> None:
         super().__init__(source, **given)
@@ -57,22 +57,22 @@ class BulkEngine(Engine):
             self.merge()
 
     def merge(self) -> None:
-        """Take pending slots into the index and removed ones out of it. By default all is built again."""
+        """Take pending slots into the index and removed ones out of it. By default, build the whole index again."""
         self.rebuild()
 
     def rebuild(self) -> None:
-        self._built = self._alive(np.concatenate([self._built, self._pending.view]))
+        self._built = self._select_alive(np.concatenate([self._built, self._pending.view]))
         self._pending = Growing(np.int32)
         self._removed = 0
         self._build()
 
-    def _alive(self, slots: I32) -> I32:
-        """Those of the slots that are not removed."""
+    def _select_alive(self, slots: I32) -> I32:
+        """Return the slots that are not removed."""
         return alive(self.source.snapshot(), slots)
 
     @abstractmethod
     def _build(self) -> None:
-        """Make `_index` of the slots in `_built`."""
+        """Build `_index` from the slots in `_built`."""
 
     def reader(self) -> Reader:
         pending = Refiner(self._pending.view, self.source.snapshot())
@@ -80,11 +80,11 @@ class BulkEngine(Engine):
 
     @abstractmethod
     def _index_reader(self, refiner: Refiner) -> Reader:
-        """A reader of the index, and of what the refiner knows is pending."""
+        """Return a reader of the index and of the pending slots in the refiner."""
 
     def list_shares(self) -> list[Share]:
-        pending = len(self._alive(self._pending.view))
-        return [Share(len(self) - pending, "are indexed"), *pending_share(pending)]
+        pending = len(self._select_alive(self._pending.view))
+        return [Share(len(self) - pending, "are indexed"), *list_pending_share(pending)]
 
     def arrays(self) -> dict[str, np.ndarray]:
         index = {} if self._index is None else flatten(self._index, "index.")
@@ -93,10 +93,10 @@ class BulkEngine(Engine):
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._built = arrays["built"]
         self._pending = Growing(np.int32, arrays["pending"])
-        mine = np.concatenate([self._built, self._pending.view])
-        self._removed = len(mine) - len(self._alive(mine))
-        is_saved = any(name.startswith("index.") for name in arrays)
-        self._index = unflatten(self.index_kind, arrays, "index.") if is_saved else None
+        slots = np.concatenate([self._built, self._pending.view])
+        self._removed = len(slots) - len(self._select_alive(slots))
+        has_index = any(name.startswith("index.") for name in arrays)
+        self._index = unflatten(self.index_kind, arrays, "index.") if has_index else None
 
     def stats(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,8 @@
-"""How is a kernel called? With packed arrays, scratch from a pool, and an output that grows until the matches fit.
+"""Calls of matching kernels: with packed arrays, scratch from a pool, and an output that grows until all matches fit.
 
-All kernels that match have one form: `kernel(index, snapshot, scratch, events, out, event)`. The first three are packed
-(`kernels/handover.py`). The kernel fills `out` from `event` on, and returns the first event whose matches did not fit.
+All matching kernels have one form: `kernel(index, snapshot, scratch, events, out, event)`. The first three arguments
+are packed (`kernels/handover.py`). The kernel fills `out` from `event` on, and returns the first event whose matches
+did not fit.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
 
 MATCHES_MIN = 1_024
-"""Matches that every output has room for."""
+"""Every output has room for at least 1,024 matches."""
 
 INITIAL_MATCHES_MAX = 1 << 24
-"""Matches, at most, that an output has room for before any is known. What is not written takes no memory."""
+"""A new output has room for at most 16 Mi more matches. Pages that are not written take no memory."""
 
 Kernel = Callable[..., int]
 
-_matches_per_event: dict[Kernel, int] = {}  # as they were lately
+_matches_per_event: dict[Kernel, int] = {}  # a decaying maximum
 
 
 class Scratch:
-    """A set of working arrays of one kind, and their addresses."""
+    """A set of working arrays, and their addresses."""
 
     __slots__ = ("arrays", "fits", "packed")
 
     def __init__(self, sizes: Any) -> None:
         self.arrays = array_like(sizes)
         self.packed = pack(self.arrays)
-        self.fits = sizes  # the last sizes that it was found large enough for
+        self.fits = sizes  # the last sizes for which the arrays were found large enough
 
     def renew(self, name: str, length: int) -> None:
-        """Replace one array by zeros of that length. For tests: no array may depend on what another one has seen."""
+        """Replace one array by zeros, for tests: no array may depend on the history of another one."""
         named = flatten(self.arrays)
         named[name] = np.zeros(length, dtype=named[name].dtype)
         self.arrays = unflatten(type(self.arrays), named)
@@ -49,31 +50,31 @@ class Scratch:
 
 
 def make_sizes(kind: Any, **lengths: Any) -> Any:
-    """A scratch kind with lengths in place of arrays: how large the arrays of a set must be."""
+    """Return a scratch kind with lengths in place of arrays: the sizes that the arrays of a set must have."""
     return kind(**lengths)
 
 
 _pools: defaultdict[type, list[Scratch]] = defaultdict(list)
-"""Sets that no thread uses now, by kind. All indexes share them: allocating would cost more than most matches."""
+"""Sets that no thread uses now, by kind. All indexes share them: to allocate would cost more than most matches."""
 
 
 poison: Callable[[Scratch], None] | None = None
-"""Called with every set that is handed out. For tests: what is not kept may hold anything."""
+"""Called with every set that is taken, for tests: arrays that a kind does not keep may hold anything."""
 
 
 def take_scratch(sizes: Any) -> Scratch:
-    """Working arrays of at least these sizes, which no other thread uses until they are given back.
+    """Take working arrays of at least these sizes from the pool; no other thread uses them until they are given back.
 
-    New arrays are zero. A kernel leaves those that its kind `keeps` as it needs to find them. When one array of a set
-    is too small, the whole set is renewed, so that no two arrays of a set have different histories.
+    New arrays are zero. A kernel leaves the arrays that its kind `keeps` in the state in which it expects them. If one
+    array of a set is too small, the whole set is renewed, so that all arrays of a set have the same history.
     """
-    scratch = _taken(sizes)
+    scratch = _take_from_pool(sizes)
     if poison is not None:
         poison(scratch)
     return scratch
 
 
-def _taken(sizes: Any) -> Scratch:
+def _take_from_pool(sizes: Any) -> Scratch:
     try:
         scratch = _pools[type(sizes)].pop()
     except IndexError:
@@ -86,17 +87,17 @@ def _taken(sizes: Any) -> Scratch:
 
 
 def give_back(scratch: Scratch) -> None:
-    """Back to the pool. Not called when a kernel failed: a dirty set is never used again."""
+    """Give a set back to the pool, unless a kernel failed with it: a dirty set is never used again."""
     _pools[type(scratch.fits)].append(scratch)
 
 
 def drain_pools() -> list[Scratch]:
-    """Take all sets out of the pools. For tests."""
-    found = []
+    """Take all sets out of the pools, for tests."""
+    drained = []
     for pool in list(_pools.values()):
         while pool:
-            found.append(pool.pop())
-    return found
+            drained.append(pool.pop())
+    return drained
 
 
 def _is_enough(arrays: Any, sizes: Any) -> bool:
@@ -107,58 +108,63 @@ def _is_enough(arrays: Any, sizes: Any) -> bool:
 
 
 def bound_entries(events: Events) -> int:
-    """Entries of the longest event, rounded up so that only few different sizes are asked for."""
+    """Return the entries of the longest event, rounded up so that few different sizes occur."""
     if len(events.single_valued) == 1:
-        most = len(events.domain)
+        entries = len(events.domain)
     else:
-        most = int(np.diff(events.start).max(initial=0))
-    return max(64, 1 << most.bit_length())
+        entries = int(np.diff(events.start).max(initial=0))
+    return max(64, 1 << entries.bit_length())
 
 
 class Packed:
-    """Arrays that kernels read, and their addresses once a kernel wants them: many are handed over and never read."""
+    """Arrays that kernels read, with their addresses. Addresses are computed on first use, since many are never used."""
 
     __slots__ = ("_addresses", "arrays")
 
     def __init__(self, arrays: Any) -> None:
-        self.arrays = arrays  # kept alive: addresses do not
+        self.arrays = arrays  # keeps them alive, which addresses do not
         self._addresses: I64 | None = None
 
     @classmethod
-    def of(cls, arrays: Any) -> Packed:
-        """The arrays of a kind; or what is given, where several calls share it."""
+    def wrap(cls, arrays: Any) -> Packed:
+        """Return the arrays packed; packed arrays are returned unchanged, so that calls may share them."""
         return arrays if isinstance(arrays, Packed) else cls(arrays)
 
     @property
     def addresses(self) -> I64:
-        """Packed for a kernel."""
+        """The addresses for a kernel."""
         if self._addresses is None:
             self._addresses = pack(self.arrays)
         return self._addresses
 
 
 class Call:
-    """A kernel, with the index and the snapshot that it reads, packed or not.
+    """A kernel with the index and the snapshot that it reads, packed or not.
 
-    `sizes` are those of its scratch, or a function that gives them for the entries of the longest event. With `counted`
-    it adds up the candidates, which the kernel must always count.
+    Parameters
+    ----------
+    kernel, index, snapshot
+        The kernel and its first two arguments.
+    sizes
+        The sizes of its scratch, or a function that returns them for the entries of the longest event.
+    counted
+        If given, candidates are added to it. The kernel must then always count them.
     """
 
     def __init__(
         self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: MatchCounts | None = None
     ) -> None:
         self._kernel, self._sizes, self._counted = kernel, sizes, counted
-        self.index, self._snapshot = Packed.of(index), Packed.of(snapshot)
+        self.index, self._snapshot = Packed.wrap(index), Packed.wrap(snapshot)
 
-    def of(self, index: Any) -> Call:
-        """The same call on another index."""
+    def with_index(self, index: Any) -> Call:
+        """Return the same call on another index."""
         return Call(self._kernel, index, self._snapshot, self._sizes)
 
     def __call__(self, events: Events) -> Matches:
-        """The matches of all events."""
         scratch = self.take(events)
         if self._counted is not None:
-            scratch.arrays.effort[0] = 0  # who used it before may have counted, too
+            scratch.arrays.effort[0] = 0  # the last user may have counted too
         matches = self._fill(scratch, events)
         if self._counted is not None:
             self._counted.candidates += int(scratch.arrays.effort[0])
@@ -166,36 +172,36 @@ class Call:
         return matches
 
     def take(self, events: Events) -> Scratch:
-        """Working arrays that are large enough for these events."""
+        """Take working arrays that are large enough for these events."""
         return take_scratch(self._sizes(bound_entries(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)
         arguments = self.index.addresses, self._snapshot.addresses, scratch.packed, tuple(events)
         start = np.zeros(count + 1, dtype=np.int64)
-        # As much as lately was needed, and some more: an event that does not fit is matched again.
-        lately = _matches_per_event.get(kernel, 0)
-        out = np.empty(MATCHES_MIN + min(count * (4 + lately), INITIAL_MATCHES_MAX), dtype=np.int32)
+        # Somewhat more than was needed lately, because an event that does not fit is matched again.
+        expected = _matches_per_event.get(kernel, 0)
+        out = np.empty(MATCHES_MIN + min(count * (4 + expected), INITIAL_MATCHES_MAX), dtype=np.int32)
         done = kernel(*arguments, (start, out), 0)
         while done < count:
             grown = np.empty(4 * len(out), dtype=np.int32)
             grown[: start[done]] = out[: start[done]]
             out = grown
             done = kernel(*arguments, (start, out), done)
-        found = int(start[count])
+        total = int(start[count])
         if count:
-            _matches_per_event[kernel] = max(found * 5 // (4 * count), lately - lately // 8 - 1)
-        return Matches(start, out[:found])
+            _matches_per_event[kernel] = max(total * 5 // (4 * count), expected - expected // 8 - 1)
+        return Matches(start, out[:total])
 
     def effort(self, events: Events) -> tuple[int, int]:
-        """Candidates tested, and predicates tested for them, as the kernel counts them in `scratch.effort`.
+        """Count the candidates, and the predicates tested for them, by `scratch.effort`.
 
-        A kernel to which counting costs time counts only if it finds a 1 in effort[0].
+        A kernel that is slowed down by counting counts only if it finds a 1 in effort[0].
         """
         candidates = predicates = 0
         scratch = self.take(events)
         effort = scratch.arrays.effort
-        for event in one_by_one(events):  # a kernel whose output is full starts again: only the last run counts
+        for event in one_by_one(events):  # a kernel with a full output starts again, and only the last run counts
             room, done = 64, 0
             while not done:
                 effort[:2] = 1, 0
@@ -211,7 +217,7 @@ class Call:
 
 
 class CallReader(Reader):
-    """Matches by one kernel, which counts its candidates in effort[0]."""
+    """A reader of one kernel, which counts its candidates in effort[0]."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -224,16 +230,16 @@ class CallReader(Reader):
 
 
 class Refiner(Reader):
-    """Makes the matches of an index exact: filter and refine.
+    """The second step of filter and refine: makes the matches of an index exact.
 
-    An index need not have all slots, nor be exact for events with several values or intervals: it may find too many
-    for these. The refiner tests pending slots, and what was found for such events, one by one. Alone, without anything
-    found, it is the reader of an index that has only pending slots.
+    An index need not have all slots, and may find too many for events with several values or intervals. The refiner
+    tests pending slots, and the matches of such events, one by one. Alone, it is the reader of an index that has only
+    pending slots.
     """
 
     def __init__(self, pending: I32, snapshot: Snapshot | Packed) -> None:
         self._pending = pending
-        packed = Packed.of(snapshot)
+        packed = Packed.wrap(snapshot)
         known: Snapshot = packed.arrays
         sizes = make_sizes(
             RefineScratch,
@@ -243,12 +249,12 @@ class Refiner(Reader):
         )
         self._call = Call(refine, RefineIndex(NOTHING_FOUND, pending), packed, sizes)
 
-    def exact(self, found: Matches, events: Events) -> Matches:
-        """The matches themselves where they are exact already, or refined, with those of the pending slots."""
+    def refine(self, found: Matches, events: Events) -> Matches:
+        """Return the exact matches, including those of the pending slots."""
         # Bytes, because all() of a short array costs a microsecond.
         if not len(self._pending) and b"\0" not in events.single_valued.tobytes():
             return found
-        return self._call.of(RefineIndex(found, self._pending))(events)
+        return self._call.with_index(RefineIndex(found, self._pending))(events)
 
     def match(self, events: Events) -> Matches:
         return self._call(events)
@@ -261,7 +267,7 @@ NOTHING_FOUND = Matches(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
 
 class Union(Reader):
-    """Several readers over disjoint slots."""
+    """A reader that joins several readers of disjoint slots."""
 
     def __init__(self, readers: list[Reader]) -> None:
         self._readers = readers
@@ -271,7 +277,7 @@ class Union(Reader):
         found = [reader.match(events) for reader in self._readers]
         if not found:
             return make_empty_matches(count)
-        if count == 1:  # a tenth of the time
+        if count == 1:  # in a tenth of the time
             slots = np.concatenate([matches.slot for matches in found])
             return Matches(np.array([0, len(slots)]), slots)
         lengths = [np.diff(matches.start) for matches in found]
@@ -290,5 +296,5 @@ class Union(Reader):
 
 
 def make_empty_matches(events: int) -> Matches:
-    """Of events that satisfy nothing."""
+    """Return the matches of events that satisfy no subscription."""
     return Matches(np.zeros(events + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))

@@ -1,7 +1,7 @@
-"""What do engines of conjunctions have in common?
+"""Base class of the engines that index conjunctions.
 
-A subscription that is a conjunction is indexed as such; any other is translated to its disjunctive normal form, and all
-conjunctions of that are indexed.
+A subscription that is a conjunction is indexed as it is. Any other is translated to its disjunctive normal form, and
+all conjunctions of that are indexed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, I32, Events, Matches, S
 
 
 class ConjunctionEngine(BulkEngine):
-    """An engine of conjunctions. A subclass says how they are indexed and read."""
+    """An engine of conjunctions. A subclass implements `_build` and `_index_reader`."""
 
     predicates_max: ClassVar[int] = 255
-    """Predicates that a conjunction may have."""
+    """The most predicates of a conjunction."""
 
     goal: ClassVar[int] = ACCEPT
     """The normal form: ACCEPT for conjunctions (disjunctive), REJECT for clauses (conjunctive)."""
@@ -57,36 +57,36 @@ class ConjunctionEngine(BulkEngine):
         self.translator.conjunctions_max = conjunctions_max
 
     def conjunctions(self, slots: I32 | None = None) -> Conjunctions:
-        """All conjunctions of some slots, of those in `_built` if none are given, numbered from 0."""
+        """Return all conjunctions of some slots, numbered from 0; without `slots`, those of the slots in `_built`."""
         subscriptions = self.source.snapshot().subscriptions
         chosen = self._built if slots is None else slots
-        mine = chosen[subscriptions.kind[chosen] == CONJUNCTION]
-        first, which = gather(subscriptions.start, mine)
+        direct = chosen[subscriptions.kind[chosen] == CONJUNCTION]
+        first, which = gather(subscriptions.start, direct)
         other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
         return Conjunctions(
-            np.concatenate([mine, other.slot]),
+            np.concatenate([direct, other.slot]),
             np.concatenate([first[:-1], first[-1] + other.start]),
             np.concatenate([subscriptions.code[which], other.predicate]),
         )
 
 
 class ConjunctionReader(Reader):
-    """Runs the kernel of an engine, and refines what it finds.
+    """A reader that runs the kernel of an engine and refines its matches.
 
-    `index` is the kind that the kernel unpacks. `sizes` is its scratch kind with lengths in place of arrays; the field
-    `effort` of two int64 counts candidates, and the predicates tested for them.
+    `index` is the kind that the kernel unpacks. `sizes` is its scratch kind with lengths in place of arrays. The scratch
+    has a field `effort` of two int64, for candidates and for the predicates tested for them.
     """
 
     def __init__(self, kernel: Kernel, index: Any, sizes: Any, snapshot: Snapshot, refiner: Refiner) -> None:
         self._call, self._refiner = Call(kernel, index, snapshot, sizes), refiner
 
     def match(self, events: Events) -> Matches:
-        return self._refiner.exact(self._call(events), events)
+        return self._refiner.refine(self._call(events), events)
 
     def count_candidates(self, events: Events) -> int:
         return self.effort(events)[0]
 
     def effort(self, events: Events) -> tuple[int, int]:
-        """The candidates, and the predicates that were tested for them where the engine counts these."""
+        """Count the candidates and, if the engine counts them, the predicates tested for them."""
         candidates, predicates = self._call.effort(events)
         return candidates + self._refiner.count_candidates(events), predicates

@@ -1,6 +1,6 @@
-"""How selective are domains and predicates? By this, engines choose pivots and access predicates.
+"""The selectivity of domains and predicates, by which engines choose pivots and access predicates.
 
-It is read from the profile of the events, where there is one, and else guessed from the subscriptions.
+It is computed from the profile of the events or, without a profile, guessed from the subscriptions.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tellwhen.engines.shared.kernels.selectivity import sum_inside
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, LOWEST, Predicates
 
 EQUAL, ONE_OF, BETWEEN, ONE_SIDED, NONE_OF, NOT_EQUAL, ANY = range(7)
-"""Operators, as their intervals show them, the most selective first (PS-Tree, section 3.3)."""
+"""Operators by the form of their intervals, the most selective first (PS-Tree, section 3.3)."""
 
 UNIT = 1 << 40
-"""Shares are summed as whole numbers of 1 / UNIT: rounding errors would tell equal predicates apart."""
+"""Shares are summed as integer multiples of 2**-40, since rounding errors would tell equal predicates apart."""
 
 
 def estimate_frequencies(source: Source, predicate: I32) -> F64:
-    """By domain: the share of the events that carry it (OpIndex, section 4.1).
+    """Estimate by domain the share of the events that carry it (OpIndex, section 4.1).
 
-    Without a profile, a domain that few predicates ask for is assumed to be one that few events carry. `predicate` has
-    the predicates of all conjunctions, with repetition.
+    `predicate` has the predicates of all conjunctions, with repetition. Without a profile, a domain in few predicates is
+    assumed to be in few events.
     """
     snapshot, typical = source.snapshot(), source.typical()
     if typical.is_known:
@@ -33,10 +33,10 @@ def estimate_frequencies(source: Source, predicate: I32) -> F64:
 
 
 def rank_predicates(source: Source, predicate: I32) -> I32:
-    """By predicate: its rank by selectivity, the most selective first.
+    """Return by predicate its rank by selectivity, the most selective first.
 
     The fewer events satisfy a predicate, the more selective it is. Without a profile, and among equals, the operator
-    decides, then the width of its intervals, then how rare its domain is.
+    decides, then the width of the intervals, then the rarity of the domain.
     """
     snapshot, typical = source.snapshot(), source.typical()
     predicates = snapshot.predicates
@@ -55,14 +55,14 @@ def rank_predicates(source: Source, predicate: I32) -> I32:
 
 
 def sum_satisfying_shares(predicates: Predicates, marginals: Marginals) -> I64:
-    """By predicate: the share of the events with a value inside its intervals, times UNIT."""
+    """Return by predicate the share of the events with a value inside its intervals, times UNIT."""
     _, start, point, share = marginals
     upto = np.concatenate([[0], np.cumsum(np.rint(share * UNIT).astype(np.int64))])
     return sum_inside(predicates, start, point, upto)
 
 
 def classify_operators(predicates: Predicates) -> I64:
-    """By predicate: the operator above that it is, or that it is most like."""
+    """Return by predicate its operator, or the operator with the most similar intervals."""
     _, _, start, low, high = predicates
     many = np.diff(start)
     single = count_points(predicates)
@@ -74,7 +74,7 @@ def classify_operators(predicates: Predicates) -> I64:
 
 
 def count_points(predicates: Predicates) -> I64:
-    """By predicate: the number of its values if it is a set of single values; else 0."""
+    """Return by predicate the number of its values if it is a set of single values, else 0."""
     _, _, start, low, high = predicates
     many = np.diff(start)
     owner = np.repeat(np.arange(len(many)), many)
@@ -82,16 +82,16 @@ def count_points(predicates: Predicates) -> I64:
 
 
 def find_least(score: I64, start: I64) -> I64:
-    """By conjunction: the index of its least score, the first of equals; -1 for a conjunction without predicates."""
-    found = np.full(len(start) - 1, -1, dtype=np.int64)
-    some = np.flatnonzero(np.diff(start))
-    if len(some):
-        found[some] = np.minimum.reduceat(score << 36 | np.arange(len(score)), start[some]) & ((1 << 36) - 1)
-    return found
+    """Return by conjunction the index of its least score, the first of equals; -1 without predicates."""
+    index = np.full(len(start) - 1, -1, dtype=np.int64)
+    nonempty = np.flatnonzero(np.diff(start))
+    if len(nonempty):
+        index[nonempty] = np.minimum.reduceat(score << 36 | np.arange(len(score)), start[nonempty]) & ((1 << 36) - 1)
+    return index
 
 
 def weigh_domains(source: Source, predicate: I32) -> F64:
-    """By domain: a weight by which pivots are chosen, the least first: the share of events that carry the domain.
+    """Return by domain a weight for choosing pivots, lightest first: the share of the events that carry the domain.
 
     Presence domains occur in every event, so they are the last resort and weigh 2.
     """
@@ -100,11 +100,11 @@ def weigh_domains(source: Source, predicate: I32) -> F64:
 
 
 GUESSED = np.array([0.01, 0.03, 0.1, 0.5, 0.9, 0.95, 1.0])
-"""By operator: the share of the values that satisfy a predicate, where nothing is known of them."""
+"""By operator: the assumed share of the values that satisfy a predicate, without a profile."""
 
 
 def estimate_chances(predicates: Predicates, marginals: Marginals | None) -> F64:
-    """By predicate: the share of the events that satisfy it, or a guess."""
+    """Return by predicate the share of the events that satisfy it, or a guess without marginals."""
     if marginals is None:
         return GUESSED[classify_operators(predicates)]
     # An event with several values inside counts several times.

@@ -1,7 +1,7 @@
-"""Which values of a domain can no predicate tell apart? Its predicate spaces (PS-Tree, section 4).
+"""Predicate spaces: stretches of a domain whose values satisfy the same predicates (PS-Tree, section 4).
 
-The ends of intervals cut a domain into spaces. Every interval is a run of whole spaces, so all values of a space
-satisfy the same predicates. The spaces of all domains are numbered consecutively, in the order of the domains.
+The ends of intervals cut a domain into spaces, so every interval is a run of whole spaces. The spaces of all domains
+are numbered consecutively, in the order of the domains.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 
 
 class Spaces(NamedTuple):
-    """A cut is the point at which a space begins: where an interval begins, or just behind its end.
+    """The cuts of all domains. A cut is the first point of a space: where an interval begins, or just behind its end.
 
     Domain d with c cuts has c + 1 spaces, numbered from cut_start[d] + d on.
     """
@@ -24,16 +24,16 @@ class Spaces(NamedTuple):
     cut_start: I64  # |0|3|3|    cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
     cuts: I64
     first: I64  # by interval: the first space that it covers
-    last: I64  # and the last one; last < first if the predicate is not in use
+    last: I64  # by interval: the last space that it covers; last < first if the predicate is not in use
 
     @property
     def total(self) -> int:
-        """Spaces of all domains."""
+        """The number of spaces of all domains."""
         return len(self.cuts) + len(self.cut_start) - 1
 
 
 def cut_spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
-    """The spaces that the ends of the predicates in use make."""
+    """Cut all domains at the ends of the predicates in use."""
     begin, which = gather(predicates.start, used)
     domain = np.repeat(predicates.domain[used], np.diff(begin)).astype(np.int64)
     low, high = predicates.low[which], predicates.high[which]
@@ -48,13 +48,13 @@ def cut_spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
 
 
 def count_spaces(known: Spaces, predicates: Predicates) -> I64:
-    """By predicate: the number of spaces that it covers."""
+    """Return by predicate the number of spaces that it covers."""
     upto = np.concatenate([[0], np.cumsum(known.last - known.first + 1)])
     return upto[predicates.start[1:]] - upto[predicates.start[:-1]]
 
 
 def count_coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
-    """By space: the number of predicates that cover it, where predicate p counts times[p]."""
+    """Return by space the number of predicates that cover it, where predicate p counts times[p]."""
     each = np.repeat(times, np.diff(predicates.start))
     steps = np.bincount(known.first, each, known.total + 1) - np.bincount(known.last + 1, each, known.total + 1)
     return np.cumsum(steps)[: known.total].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Build a stabbing index: for every interval of every predicate, who waits for it."""
+"""Build stabbing indexes: for every interval of every predicate, the members that wait for it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Snapshot, Stabbing
 
 RUNS_SIZE = make_sizes(Runs, begin=kernels.MAX_RUNS, end=kernels.MAX_RUNS)
-"""The scratch that stabbing needs."""
+"""Sizes of the scratch for stabbing."""
 
 
 def make_satisfied_sizes(snapshot: Snapshot) -> Any:
-    """The lengths of the arrays of `Satisfied`."""
+    """Return the sizes of `Satisfied` for a snapshot."""
     predicates = len(snapshot.predicates.domain)
     return make_sizes(
         Satisfied,
@@ -32,15 +32,16 @@ def make_satisfied_sizes(snapshot: Snapshot) -> Any:
 def build_stabbing(
     predicates: Predicates, domains: int, owner_start: I64, owner_code: I32, in_one_tree: bool = False
 ) -> Stabbing:
-    """Owners wait for the intervals of their predicates: o for those of owner_code[owner_start[o]:owner_start[o+1]].
+    """Build an index whose members are owners: o waits for the predicates owner_code[owner_start[o]:owner_start[o+1]].
 
-    In one tree: a segment tree takes points and rays that end as well, as the textbooks have it.
+    With `in_one_tree`, one segment tree per domain has all intervals but those without an end, as in textbooks, instead
+    of sorted lists for points and for intervals without a beginning.
     """
     if not len(owner_code):
         return make_empty_stabbing(domains)
     used = np.zeros(len(predicates.domain), dtype=bool)
     used[owner_code] = True
-    shape = _shapes(predicates, used)
+    shape = _classify_shapes(predicates, used)
     if in_one_tree:
         shape[(shape == kernels.POINT) | (shape == kernels.UPTO)] = kernels.SPAN
     domain = np.repeat(predicates.domain, np.diff(predicates.start))
@@ -68,8 +69,8 @@ def build_stabbing(
     return Stabbing(flat, np.concatenate(keys), *placed)
 
 
-def _shapes(predicates: Predicates, used: np.ndarray) -> U8:
-    """By interval: its shape."""
+def _classify_shapes(predicates: Predicates, used: np.ndarray) -> U8:
+    """Return the shape of every interval."""
     low, high = predicates.low, predicates.high
     unused = np.repeat(~used, np.diff(predicates.start))
     return np.select(
@@ -82,7 +83,7 @@ def _shapes(predicates: Predicates, used: np.ndarray) -> U8:
 def build_predicate_stabbing(
     predicates: Predicates, domains: int, predicate: I32, in_one_tree: bool = False
 ) -> Stabbing:
-    """Whose members are the predicates themselves: those in use, given with repetition."""
+    """Build an index whose members are predicates: those in `predicate`, which may repeat."""
     in_use = np.zeros(len(predicates.domain), dtype=bool)
     in_use[predicate] = True
     upto = np.concatenate([[0], np.cumsum(in_use)])
@@ -90,7 +91,7 @@ def build_predicate_stabbing(
 
 
 def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
-    """The same after some domains were relabelled."""
+    """Return the same index after some domains were relabelled."""
     key_start, keys = stabbing.key_start.reshape(4, -1), stabbing.keys.copy()
     for domain, relabelled in moves:
         if domain < key_start.shape[1] - 1:
@@ -101,8 +102,8 @@ def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> 
 
 
 def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Distinct keys, domain by domain: where those of each domain begin, the keys, and the number of every input."""
-    order = _order(domain, key, domains)
+    """Number the distinct keys, domain by domain; return the offset of each domain, the keys, and every input's number."""
+    order = _sort_by_domain(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (domain[1:] != domain[:-1]) | (key[1:] != key[:-1])
@@ -111,8 +112,8 @@ def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
     return np.searchsorted(domain[fresh], np.arange(domains + 1)), key[fresh], number
 
 
-def _order(domain: I32, key: I64, domains: int) -> I64:
-    """What np.lexsort((key, domain)) gives, up to the order of equals, in half the time."""
+def _sort_by_domain(domain: I32, key: I64, domains: int) -> I64:
+    """Sort by domain, then by key, as np.lexsort((key, domain)) does, in half the time; equal pairs may swap."""
     if domains > 1 << 16:
         return np.lexsort((key, domain))
     order = np.argsort(key)
@@ -121,6 +122,6 @@ def _order(domain: I32, key: I64, domains: int) -> I64:
 
 
 def make_empty_stabbing(domains: int = 0) -> Stabbing:
-    """A stabbing index without intervals."""
+    """Return a stabbing index without intervals."""
     wide, narrow = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
     return Stabbing(np.zeros(4 * (domains + 1), dtype=np.int64), wide, np.zeros(1, dtype=np.int64), narrow)

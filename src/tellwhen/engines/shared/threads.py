@@ -1,4 +1,4 @@
-"""How do several threads match one batch? Each a part of its events: kernels let other threads run."""
+"""Matching one batch in several threads: each takes a part of the events, since kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from tellwhen.containers.batches import between
 from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import Events, Matches
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 EVENTS_PER_THREAD = 64
-"""Fewer events are not worth another thread."""
+"""A thread is started for every 64 events, at most."""
 
 
 def count_cores() -> int:
-    """The processors that this process may use, which may be fewer than there are."""
+    """Return the number of processors that this process may use, which may be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def match_in_threads(reader: Reader, events: Events, threads: int) -> Matches:
-    """The matches of all events, by at most so many threads."""
-    found = run_in_threads(reader.match, events, threads)
-    if len(found) == 1:
-        return found[0]
-    lengths = np.concatenate([np.diff(matches.start) for matches in found])
-    return Matches(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([matches.slot for matches in found]))
+    """Match all events in at most `threads` threads."""
+    parts = run_in_threads(reader.match, events, threads)
+    if len(parts) == 1:
+        return parts[0]
+    lengths = np.concatenate([np.diff(matches.start) for matches in parts])
+    return Matches(np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([matches.slot for matches in parts]))
 
 
-def run_in_threads(run: Callable[[Events], Found], events: Events, threads: int) -> list[Found]:
-    """The results of running on parts of the events, in order. Uses at most `threads` threads."""
+def run_in_threads(run: Callable[[Events], Result], events: Events, threads: int) -> list[Result]:
+    """Run a function on parts of the events in at most `threads` threads; return the results in order."""
     count = len(events.single_valued)
     parts = max(1, min(threads, count // EVENTS_PER_THREAD))
     if parts == 1:

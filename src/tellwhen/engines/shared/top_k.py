@@ -1,7 +1,7 @@
-"""The best k: tiers of subscriptions are matched in the order of what they are worth, until no better one can come.
+"""Find the k best matches: match tiers of slots, the best first, until no later tier can have a better match.
 
 tiers, the best first     | 4k slots, up to 9.7 | 12k, up to 6.2 | 47k, up to 4.1 | 190k ... |
-the k best so far                          7.3       ^ none of these has more: an event ends here
+the k-th best so far                       7.3       ^ no score here is higher: the event is done
 """
 
 from __future__ import annotations
@@ -19,32 +19,31 @@ from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.kernels.best import keep_best, sort_best
 
 HEAPED_MAX = 1 << 22
-"""Elements of all heaps at a time: more events are ranked in several parts."""
+"""Elements of all heaps together, at most; more events are ranked in several parts."""
 
 
 class Best(NamedTuple):
-    """The best matches of every event, the best first."""
+    """The best matches of every event, in descending order."""
 
-    start: I64  # |0|2|5|    those of event e are start[e]:start[e+1]
+    start: I64  # |0|2|5|    matches of event e are slot[start[e]:start[e+1]]
     slot: I32
     score: F64
 
 
 class Heaps(NamedTuple):
-    """The best so far of every event, the worst of them first."""
+    """A heap of the best matches of every event, with the worst of them at index 0."""
 
     score: F64  # [events, k]
     slot: I32  # [events, k]
-    found: I64  # |2|0|10|    how many each event has
+    found: I64  # |2|0|10|    number of matches in each heap
 
     @classmethod
-    def of(cls, events: Events, k: int) -> Heaps:
-        """Empty ones."""
+    def make_empty(cls, events: Events, k: int) -> Heaps:
         count = len(events.single_valued)
         return cls(np.empty((count, k)), np.empty((count, k), dtype=np.int32), np.zeros(count, dtype=np.int64))
 
-    def best(self) -> Best:
-        """Their contents, the best first. The heaps are gone then."""
+    def sort(self) -> Best:
+        """Sort the heaps in place, and return their contents."""
         sort_best(*self)
         if len(self.found) == 1:  # a third of the time
             count = int(self.found[0])
@@ -54,7 +53,7 @@ class Heaps(NamedTuple):
 
 
 def rank_in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Best:
-    """What `rank` finds, of parts of the events whose heaps are not too large."""
+    """Rank the events in parts whose heaps have at most HEAPED_MAX elements."""
     count, step = len(events.single_valued), max(1, HEAPED_MAX // k)
     if 0 < count <= step:
         return rank(events)
@@ -62,24 +61,24 @@ def rank_in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Bes
 
 
 def find_best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
-    """The k best of each event, by the scores of all slots."""
-    ranked = _ranked_one if len(events.single_valued) == 1 else _ranked
-    return rank_in_parts(lambda some: ranked(tiers, some, k, scores), events, k)
+    """Find the k best matches of each event; scores[slot] is the score of a slot."""
+    rank = _rank_event if len(events.single_valued) == 1 else _rank_events
+    return rank_in_parts(lambda part: rank(tiers, part, k, scores), events, k)
 
 
-NOTHING = Best(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
+EMPTY_RANKING = Best(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
 
 
 def join_rankings(parts: list[Best]) -> Best:
-    """Those of several parts of the events."""
-    parts = [NOTHING, *parts]
+    """Concatenate the rankings of several parts of the events."""
+    parts = [EMPTY_RANKING, *parts]  # there may be no parts
     lengths = np.concatenate([np.diff(part.start) for part in parts])
     slots, scores = np.concatenate([part.slot for part in parts]), np.concatenate([part.score for part in parts])
     return Best(np.concatenate([[0], np.cumsum(lengths)]), slots, scores)
 
 
-def _ranked(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
-    heaps, total = Heaps.of(events, k), len(events.single_valued)
+def _rank_events(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
+    heaps, total = Heaps.make_empty(events, k), len(events.single_valued)
     rows = np.arange(total)
     for tier in tiers:
         rows = rows[_is_open(tier, heaps.found[rows], heaps.score[rows, 0], heaps.slot[rows, 0], k)]
@@ -87,15 +86,15 @@ def _ranked(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
             break
         matches = tier.reader.match(events if len(rows) == total else chosen(events, rows))
         keep_best(matches.start, matches.slot, rows, scores, tier.elsewhere, *heaps)
-    return heaps.best()
+    return heaps.sort()
 
 
 ROW = np.zeros(1, dtype=np.int64)
 
 
-def _ranked_one(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Best:
-    """The same for one event, in a third of the time."""
-    heaps = Heaps.of(event, k)
+def _rank_event(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Best:
+    """Rank a single event, in a third of the time that `_rank_events` takes."""
+    heaps = Heaps.make_empty(event, k)
     for tier in tiers:
         if heaps.found[0] == k:
             score = heaps.score[0, 0]
@@ -103,27 +102,27 @@ def _ranked_one(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Be
                 break
         matches = tier.reader.match(event)
         keep_best(matches.start, matches.slot, ROW, scores, tier.elsewhere, *heaps)
-    return heaps.best()
+    return heaps.sort()
 
 
 def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:
-    """By event, given the worst that it has kept: may the tier have a better one?"""
+    """Return by event whether a tier may have a better match than the worst one in the heap."""
     is_worse = (score < tier.score) | ((score == tier.score) & (slot > tier.slot))
     return (found < k) | is_worse
 
 
-# what a user asks for
+# arguments of users
 
 
 def validate_k(k: Any) -> int:
-    """How many of the best are wanted."""
+    """Return k as an int; raise ArgumentError if it is not a whole number of at least 1."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ArgumentError(f"k is a whole number from 1 on, not {abbreviate(k)}")
+        raise ArgumentError(f"k must be a whole number of at least 1, not {abbreviate(k)}")
     return int(k)
 
 
 def validate_weight_factors(weights: Any, relaxed: bool) -> dict[str, float]:
-    """What the weights of attributes are multiplied by."""
+    """Return the factors of attribute weights that a user passed as `weights`."""
     if weights is not None and not relaxed:
-        raise ScoreError("the weights of an event are for relaxed=True: otherwise the score of a subscription is given")
+        raise ScoreError("weights requires relaxed=True: without it, only the score of a subscription counts")
     return checked_weights(weights) or {}

@@ -1,4 +1,4 @@
-"""Which predicates does an event satisfy? Each is found once, however many subscriptions ask for it."""
+"""Find the predicates that an event satisfies, each once, however many subscriptions have it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tellwhen.kernels.truth import is_true, set_true
 
 @keeps("first_entry", "truth")
 class Satisfied(NamedTuple):
-    """Working arrays, and what was found: part of the scratch of a kernel."""
+    """The satisfied predicates of an event, with the working arrays for finding them: a part of a kernel's scratch."""
 
     runs: Runs
     first_entry: I32  # zero between events
@@ -25,7 +25,7 @@ class Satisfied(NamedTuple):
 
 @inline
 def find_satisfied(stabbing, predicates, events, event, found):
-    """Set the bits of all predicates in a stabbing index that are true, and list them; returns how many.
+    """Set the bits of all true predicates in a stabbing index, and list them; return how many.
 
     Exact for all events. `kernels.truth.forget_true` clears the bits again.
     """

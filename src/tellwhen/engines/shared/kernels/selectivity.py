@@ -1,4 +1,4 @@
-"""How often do events have a point inside the intervals of a predicate?"""
+"""Sum the weights of the points inside the intervals of predicates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tellwhen.kernels.search import first_above, first_at_least
 
 @kernel
 def sum_inside(predicates, start, point, upto):
-    """By predicate: the weights of the points inside its intervals, summed.
+    """Return by predicate the sum of the weights of the points inside its intervals.
 
     The points of domain d are point[start[d]:start[d+1]], ascending; upto[i] is the weight of all points before i.
     """

@@ -1,8 +1,8 @@
-"""What is the AND/OR tree of a program? Read back from its tests.
+"""Recover the AND/OR tree of a program from its tests.
 
-A group of AND or OR is a region of neighbouring tests that is left only for its two exits, *yes* and *no*. Where the
-tests before a cut leave for the cut and for *no*, but not for *yes*, the parts on both sides of it are joined by AND;
-where they leave for the cut and for *yes*, by OR. The parts are regions again:
+The tests of an AND or OR are a region of neighbours that jumps out of the region only to its two exits, *yes* and *no*.
+If the tests before a cut jump to the cut and to *no*, but not to *yes*, the parts on both sides of the cut are joined
+by AND. If they jump to the cut and to *yes*, but not to *no*, by OR. The parts are regions again:
 
     0: a  yes 1  no 2        region 0:3, yes ACCEPT, no REJECT
     1: b  yes A  no 2        cut at 2: 0 and 1 leave for 2 and for yes   ->   (a AND b) OR c
@@ -17,16 +17,16 @@ from tellwhen.kernels.arrays import ACCEPT, REJECT, SET
 from tellwhen.kernels.jit import inline
 
 BEGIN, END, YES, NO, KIND, CHILD, CHILDREN, NODE_COLUMNS = range(8)
-"""Columns of a node: its region and exits, its kind, its first child and how many there are. Children are neighbours,
-and come behind their parent. A leaf has its predicate, or its register, in CHILD."""
+"""Columns of a node: its region and exits, its kind, its first child and the number of its children. Children are
+neighbours, behind their parent. A leaf has its predicate, or its register, in CHILD."""
 
 AND_NODE, OR_NODE, LEAF, REGISTER_LEAF, UNREADABLE = range(5)
-"""Kinds of nodes. UNREADABLE is a region that no cut divides; no compiled program has one."""
+"""Kinds of nodes. UNREADABLE is a region that no cut divides; compiled programs have none."""
 
 
 @inline
 def find_region_end(code, start, end, begin):
-    """Where the region that starts at test `begin` ends: at the next SET, or with the program."""
+    """Return the end of the region that starts at test `begin`: the next SET, or the end of the program."""
     at = begin
     while start + 3 * at < end:
         if code[start + 3 * at] < 0 and code[start + 3 * at + 2] == SET:
@@ -37,14 +37,14 @@ def find_region_end(code, start, end, begin):
 
 @inline
 def put_node(nodes, n, begin, end, yes, no):
-    """Write node n, not divided yet."""
+    """Write node n, which is not divided yet."""
     nodes[n, BEGIN], nodes[n, END], nodes[n, YES], nodes[n, NO] = begin, end, yes, no
     nodes[n, CHILDREN] = 0
 
 
 @inline
 def divide(code, start, nodes, n, count):
-    """Divide node n into its parts, which become nodes from `count` on; returns the new count."""
+    """Divide node n into its parts, which become the nodes from `count` on; return the new count."""
     begin, end, yes, no = nodes[n, BEGIN], nodes[n, END], nodes[n, YES], nodes[n, NO]
     if end - begin == 1:
         test = code[start + 3 * begin]
@@ -80,9 +80,9 @@ def divide(code, start, nodes, n, count):
 
 @inline
 def grow_tree(code, start, end, nodes, roots):
-    """The trees of all registers, then that of the program itself; roots[r] is the root of register r.
+    """Write the trees of all registers, then that of the program itself; roots[r] is the root of register r.
 
-    `nodes` has room for two of every test. Returns the number of registers, and of nodes.
+    `nodes` has room for two nodes per test. Return the number of registers, and of nodes.
     """
     begin = count = registers = 0
     while True:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tellwhen.compile.live_slots import is_alive
 from tellwhen.engines.base import Option, Reader, Share
-from tellwhen.engines.shared.bulk import BulkEngine, pending_share
+from tellwhen.engines.shared.bulk import BulkEngine, list_pending_share
 from tellwhen.engines.shared.calls import Call, CallReader, Refiner, Union, make_sizes
 from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, Snapshot
@@ -74,15 +74,15 @@ class BDD(BulkEngine):
     def find_always_tested(self) -> I32:
         if self._index is None:
             return super().find_always_tested()
-        return np.sort(self._alive(np.concatenate([self._index.always, self._index.listed])))
+        return np.sort(self._select_alive(np.concatenate([self._index.always, self._index.listed])))
 
     def list_shares(self) -> list[Share]:
         pending = self._pending.count
-        listed = 0 if self._index is None else len(self._alive(self._index.listed))
+        listed = 0 if self._index is None else len(self._select_alive(self._index.listed))
         found = [Share(len(self) - pending - listed, "are roots of the diagram")]
         if listed:
             found.append(Share(listed, "are over budget: their programs are run on every event"))
-        return found + pending_share(pending)
+        return found + list_pending_share(pending)
 
     def stats(self) -> dict[str, Any]:
         index: BDDIndex | None = self._index

@@ -121,9 +121,9 @@ class BETree(ConjunctionEngine):
         tree.reinsert(snapshot, unfit)
         self.recycled += len(unfit)
         self.translator.forget(snapshot.subscriptions.died, snapshot.version)
-        new = self._alive(self._pending.view)
+        new = self._select_alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
-        self._built = np.concatenate([self._alive(self._built), new])
+        self._built = np.concatenate([self._select_alive(self._built), new])
         self._pending = Growing(np.int32)
         self._removed = 0
         self._index = tree.lay_out(snapshot)
