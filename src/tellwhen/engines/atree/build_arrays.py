@@ -31,14 +31,14 @@ class Reach(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Which nodes an event finds from below; the others are only asked."""
+    """The nodes that an event finds from below; all others are only asked."""
 
     is_found: Flags  # by inner node
     is_stabbed: Flags  # by predicate
 
 
 class Propagation(NamedTuple):
-    """Which results are passed on."""
+    """The results that nodes pass on to their parents."""
 
     on_demand: bool  # only the access child leads to an AND; else all children do
     keeps_all: bool  # false results too, so that every child is looked up

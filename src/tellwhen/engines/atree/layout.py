@@ -38,7 +38,7 @@ from tellwhen.kernels.arrays import F64, I32, I64, U64, I32Matrix, Snapshot
 
 
 class Switches(NamedTuple):
-    """What the paper's experiments turn off."""
+    """Optimisations that the paper's experiments turn off."""
 
     zero_suppression: bool
     on_demand: bool

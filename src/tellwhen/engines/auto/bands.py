@@ -1,10 +1,10 @@
-"""Which subscriptions are worth most? A merge puts the best ones into small segments of their own, *bands*.
+"""Bands: a merge puts the subscriptions with the best scores into small segments, so that `top_k` matches few slots.
 
-The best k of an event are then found in the small bands at the top, mostly, and the large ones at the bottom are not
-matched at all. `Bounds` says what the best slot of each band is worth. Scores may change at any time:
+The k best matches of an event are mostly in the small bands at the top, and then the large bands at the bottom are not
+matched at all. `Bounds` has the best rank in each band. Scores may change at any time. The new score of a slot is
 
     up to the bound of its band                 nothing to do
-    up to the bound of the next better band     the bound rises: a little more is matched than need be
+    up to the bound of the next better band     the bound rises, and slightly more slots are matched than necessary
     beyond                                      the slot is *raised*: tested by itself, besides being in its band
 
 Once that costs too much, all segments are merged into new bands.
@@ -24,27 +24,27 @@ from tellwhen.engines.base import NO_BITS
 from tellwhen.kernels.arrays import F64, I32, I64, U8
 
 BAND_MIN = 2_048
-"""The fewest slots of a band: matching a smaller one would not take less time."""
+"""A band has at least 2,048 slots: matching a smaller one would not be faster."""
 
 RAISED_MAX = 1_024
-"""The most slots that are raised. Further ones raise the bound of their band, however much that is."""
+"""At most 1,024 slots are raised. Any further slot raises the bound of its band instead."""
 
 DISORDER_CHECK_SHARE = 8
-"""Whether the bands are still good is judged whenever an eighth of all scores have changed, or RAISED_MAX."""
+"""Check the bands for disorder whenever an eighth of all scores have changed, but at least RAISED_MAX of them."""
 
 REBUILD_RATIO = 4
-"""New bands are made when finding the best takes four times as many slots as it would with them."""
+"""Make new bands once finding the best matches takes four times as many slots as with new bands."""
 
 
 class Band(NamedTuple):
-    """Some slots, ascending, and their highest score."""
+    """Ascending slots, and the highest of their scores."""
 
     slots: I32
     worth: float
 
 
 def cut_bands(slots: I32, scores: Scores) -> list[Band]:
-    """The slots, ascending, in bands; the largest first, which has the lowest scores."""
+    """Cut ascending slots into bands, the largest first, which has the lowest scores."""
     if not len(slots):
         return []
     worth = scores.of(slots)
@@ -60,19 +60,19 @@ def cut_bands(slots: I32, scores: Scores) -> list[Band]:
 
 
 class Bounds:
-    """By segment: the best rank of its slots that are not raised."""
+    """The best rank in each segment, without raised slots, and the set of raised slots."""
 
     def __init__(self, segments: Sequence[Segment], scores: Scores, before: Bounds | None = None) -> None:
         self._segments = tuple(segments)
-        self.changes = scores.changes  # of the scores that it knows
+        self.changes = scores.changes  # as of the last update
         self.score, self.slot = np.empty(len(segments)), np.empty(len(segments), dtype=np.int64)
         self.raised = Growing(np.int32)
         self.is_raised: U8 = NO_BITS  # a bit for every slot
         self.is_disordered = False
-        self._changed = 0  # scores, since that was judged
+        self._changed = 0  # changed scores since the last check for disorder
         if before is not None and before.changes != scores.changes:
-            before = None  # it has missed a change
-        # By their slots: an index that was relabelled, or replaced by the faster one, has the same.
+            before = None  # an update is missing there
+        # Segments are identified by their slots, which relabelling and the choice of an index preserve.
         known = {} if before is None else {id(segment.slots): place for place, segment in enumerate(before._segments)}
         risen = []
         for place, segment in enumerate(segments):
@@ -89,19 +89,19 @@ class Bounds:
         self._limit = np.append(ordered, np.inf)[above]  # the bound of the next better segment
         if before is not None and len(risen) < len(segments):
             self.is_disordered, self._changed = before.is_disordered, before._changed
-            gone = [segments[place].slots for place, *_ in risen]  # the raised ones of new segments are below
-            kept = before.raised.view
-            self._mark_raised(kept[~np.isin(kept, np.concatenate([kept[:0], *gone]))])
+            gone = [segments[place].slots for place, *_ in risen]  # raised slots of new segments are marked below
+            raised = before.raised.view
+            self._mark_raised(raised[~np.isin(raised, np.concatenate([raised[:0], *gone]))])
         for change in risen:
             self._raise_or_extend(*change)
 
     def list_best_first(self) -> list[int]:
-        """The segments, that with the best bound first."""
-        found: list[int] = np.lexsort((self.slot, -self.score)).tolist()
-        return found
+        """Return the numbers of the segments in the order of their bounds, the best first."""
+        order: list[int] = np.lexsort((self.slot, -self.score)).tolist()
+        return order
 
     def update_scores(self, slots: I32, scores: F64, known: Scores) -> None:
-        """These slots have new scores, as all slots are known to have now."""
+        """Take over new scores of some slots; `known` are the scores of all slots."""
         highest = scores.max(initial=-np.inf)
         for place, bound in enumerate(self.score.tolist()):
             if highest >= bound:
@@ -124,19 +124,19 @@ class Bounds:
         return sum(len(segment.slots) for segment in self._segments)
 
     def check_disorder(self, scores: Scores) -> None:
-        """Are the bands still good?"""
+        """Update `is_disordered`: whether new bands are worth their cost."""
         self._changed = 0
         self.is_disordered = self.raised.count > RAISED_MAX // 4 or self._is_costly(scores)
 
     def _is_costly(self, scores: Scores) -> bool:
-        """Must much more be matched for the best than if the bands were new?"""
+        """Return whether finding the best matches takes many more slots than with new bands."""
         best = total = self._total
         if total < MERGE_RATIO * BAND_MIN:
             return False
         while best // MERGE_RATIO >= BAND_MIN:
             best //= MERGE_RATIO
         worth = np.concatenate([scores.of(segment.slots) for segment in self._segments])
-        least = np.partition(worth, total - best)[total - best]  # of those that would be in the best band
+        least = np.partition(worth, total - best)[total - best]  # the lowest score in a new best band
         met = sum(
             len(segment.slots)
             for segment, bound in zip(self._segments, self.score.tolist(), strict=True)
@@ -145,7 +145,7 @@ class Bounds:
         return met > REBUILD_RATIO * best
 
     def _find_better(self, place: int, slots: I32, scores: F64) -> I64:
-        """Which of the slots are in a segment, and have a better rank than its bound?"""
+        """Return the indices of the slots that are in a segment and have a better rank than its bound."""
         score, slot, known = self.score[place], self.slot[place], self._segments[place].slots
         mine = ((scores > score) | ((scores == score) & (slots < slot))).nonzero()[0]
         at = known.searchsorted(slots[mine])
@@ -153,7 +153,7 @@ class Bounds:
         return mine[known[at] == slots[mine]]
 
     def _raise_or_extend(self, place: int, slots: I32, scores: F64) -> None:
-        """Slots of a segment, whose ranks are better than its bound, or not worse."""
+        """Raise slots of a segment, or raise its bound to their ranks, which are not worse than the bound."""
         if not len(slots):
             return
         is_far = scores > self._limit[place]
@@ -179,14 +179,14 @@ class Bounds:
 
 
 def _find_first(segment: Segment, slots: I32) -> list[int]:
-    """[0] if the first of the slots is in a segment. A fifth of the time that arrays would take."""
+    """Return [0] if the first of the slots is in a segment, in a fifth of the time that arrays would take."""
     known = segment.slots
     at = known.searchsorted(slots[0])
     return [0] if at < len(known) and known[at] == slots[0] else []
 
 
 def find_best_rank(slots: I32, scores: F64) -> tuple[float, int]:
-    """The highest of the scores, and the lowest slot that has it."""
+    """Return the highest score, and the lowest slot that has it."""
     if not len(slots):
         return -np.inf, 0
     highest = scores.max()

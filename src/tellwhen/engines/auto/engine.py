@@ -1,4 +1,4 @@
-"""`auto`, the default: `cover` or `atree` in segments that are merged in the background. Nobody waits for a merge."""
+"""`auto`, the default engine: segments with an index of `cover` or `atree`, merged in the background."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ from tellwhen.kernels.arrays import F64, I32
 from tellwhen.kernels.jit import is_compiled
 
 PENDING_MAX = 256
-"""A segment is made once more than this many subscriptions are pending, which are tested one by one."""
+"""Make a segment once more than 256 subscriptions are pending, since these are tested one by one."""
 
 UNCOMPILED_PENDING_MAX = 2_048
-"""The same while the kernels of `cover` are not compiled: a small index never has to wait for that."""
+"""PENDING_MAX while the kernels of `cover` are not compiled, so that a small index never waits for the compiler."""
 
 FASTEST, COVER, ATREE = range(3)
 """Values of the option `layout`."""
 
 SETTLED_MIN = 1_024
-"""A segment of at least this many slots is worth trying which index is faster."""
+"""Try which index is faster for segments of at least 1,024 slots."""
 
 UNCOMPILED_SETTLED_MIN = 16_384
-"""The same while the kernels of `atree` are not compiled."""
+"""SETTLED_MIN while the kernels of `atree` are not compiled."""
 
 REST_RATIO = 10
-"""Where scores change all the time, at most a tenth of the time goes into new bands."""
+"""After making new bands, rest 10 times as long, so that constant changes of scores take a tenth of the time."""
 
 REMOVED_MIN = 64
-"""All segments are merged once more than 64 subscriptions are removed and they are over a quarter of all."""
+"""Merge all segments once more than 64 subscriptions are removed and they exceed a quarter of all."""
 
 
 class Auto(Engine):
-    """Keeps segments, each much smaller than the one before it, and pending slots that are in none yet."""
+    """Engine of segments, each much smaller than the one before it, and of pending slots that are in no segment yet."""
 
     name = "auto"
     summary = "cover or atree, in segments that are merged in the background; the default"
@@ -78,8 +78,8 @@ class Auto(Engine):
         self._segments: tuple[Segment, ...] = ()  # the largest first
         self._pending = Growing(np.int32)  # slots
         self._removed = 0
-        self._merge: Merge | None = None  # under way
-        self._is_outdated = False  # were the segments built for other events?
+        self._merge: Merge | None = None  # in progress
+        self._is_outdated = False  # whether the segments were built for other typical events
         self._counted = MatchCounts()
         self._bounds = Bounds((), source.scores)
         self._rests_until = 0.0
@@ -89,7 +89,7 @@ class Auto(Engine):
 
     @property
     def _sizes(self) -> list[int]:
-        """Slots of every segment."""
+        """Number of slots of every segment."""
         return [len(segment.slots) for segment in self._segments]
 
     # changing
@@ -109,7 +109,7 @@ class Auto(Engine):
             self._bounds = Bounds(self._segments, self.source.scores)
 
     def rebuild(self) -> None:
-        self._counted = MatchCounts()  # perhaps for other events than those that were counted
+        self._counted = MatchCounts()  # the new index may be for other events
         if self._segments or self._pending.count > self._pending_max():
             self._merge_now(len(self._segments))
         self.run_upkeep()
@@ -129,25 +129,25 @@ class Auto(Engine):
             self._segments, self._pending, self._removed, self._is_outdated = segments, pending, removed, is_outdated
             pending.count = pending_count
             self._bounds = bounds
-            self._merge = None  # it may have been told of moves that are undone now
+            self._merge = None  # it may have seen moves that are undone now
 
         return undo
 
     # merging
 
     def is_due(self) -> bool:
-        return self._count_due() is not None or self._find_unsettled() is not None
+        return self._count_due() is not None or self._find_undecided() is not None
 
     def upkeep(self) -> Upkeep | None:
         count = self._count_due()
         if count is not None:
             self._merge = self._new_merge(count)
             return self._merge
-        segment = self._find_unsettled()
+        segment = self._find_undecided()
         return None if segment is None else IndexChoice(self, segment, self.option["layout"] == ATREE)
 
-    def _find_unsettled(self) -> Segment | None:
-        """A segment for which the faster index is to be found."""
+    def _find_undecided(self) -> Segment | None:
+        """Return a segment whose faster index is not known yet, or None."""
         if self.option["layout"] == COVER:
             return None
         if self.option["layout"] == ATREE:
@@ -157,7 +157,7 @@ class Auto(Engine):
         return next((one for one in self._segments if not one.is_settled and len(one.slots) >= least), None)
 
     def _count_due(self) -> int | None:
-        """How many of the last segments to merge with the pending slots; None if no merge is due."""
+        """Count the last segments that must be merged with the pending slots now; None if no merge is due."""
         total = len(self) + self._removed
         if self._removed > max(REMOVED_MIN, total // 4) or (self._is_outdated and self._segments):
             return len(self._segments)
@@ -168,7 +168,7 @@ class Auto(Engine):
         return None
 
     def _count_to_merge(self) -> int:
-        """How many of the last segments to merge with the pending slots."""
+        """Count the last segments that are merged with the pending slots in the next merge."""
         return count_last_segments(
             self._segments, count_groups_to_merge(count_slots_by_group(self._segments), self._pending.count)
         )
@@ -210,14 +210,14 @@ class Auto(Engine):
         return True
 
     def settle(self, before: Segment, after: Segment) -> bool:
-        """Put the faster index of a segment in place; False if the segment is gone."""
+        """Replace a segment by one with its faster index; return False if the segment is gone."""
         if not any(one is before for one in self._segments):
             return False
         self._segments = tuple(after if one is before else one for one in self._segments)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         self._removed = self._count_removed()
         if after.is_graph:
-            self._counted = MatchCounts()  # what was counted before says nothing of the new index
+            self._counted = MatchCounts()  # the old counts do not apply to the new index
         return True
 
     # reading
@@ -279,11 +279,11 @@ class Auto(Engine):
         return np.sort(alive(self.source.snapshot(), slots))
 
     def _list_covers(self) -> list[CoverIndex]:
-        """The indexes of `cover` among those of the segments."""
+        """Return the indexes of the segments that have one of `cover`."""
         return [segment.packed.arrays for segment in self._segments if not segment.is_graph]
 
     def _is_often_absent(self) -> NDArray[np.bool_]:
-        """By domain: does it tell whether an attribute is there that most events lack, as far as is known?"""
+        """Return by domain whether it says if an attribute is there, and most events lack the attribute, as far as known."""
         is_presence = self.source.is_presence()
         marginals = self.source.typical().marginals_if_known(len(is_presence))
         if marginals is not None:
@@ -297,7 +297,7 @@ class Auto(Engine):
 
     def adapt(self) -> None:
         self._is_outdated = True
-        self._merge = None  # it was begun for other events
+        self._merge = None  # it began for other events
         self._counted = MatchCounts()
 
     def verify(self) -> None:

@@ -1,7 +1,7 @@
-"""What do events look like when none is known? Much like what subscriptions ask for.
+"""Guess typical events from subscriptions, for an index without a profile.
 
-A guessed event has the attributes of a few subscriptions. A value that is asked for by itself (`x = 5`) occurs; where
-ranges are asked for, all values between their ends are as likely. Attributes are independent of each other.
+A guessed event has the attributes of a few subscriptions. It has the values of predicates such as `x = 5`; for ranges,
+all values between their ends are equally likely. Attributes are independent of each other.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from tellwhen.engines.cover.postings import ABSENT
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Predicates, Snapshot
 
 SAMPLED_SUBSCRIPTIONS = 4_096
-"""Subscriptions that are looked at."""
+"""Subscriptions that are sampled, at most."""
 
 SUBSCRIPTIONS_PER_EVENT = 3
-"""Subscriptions whose attributes one event has."""
+"""Subscriptions whose attributes one event combines."""
 
 
 def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_], count: int) -> Events:
-    """That many events that could be expected by these subscriptions, the same ones every time."""
+    """Guess `count` events that suit these subscriptions; the result is the same every time."""
     rng = np.random.default_rng(0)
-    some = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLED_SUBSCRIPTIONS, len(slots)), replace=False)))
-    predicate, owner = some.tested(), _find_owners(some)
-    order = np.argsort(some.literals.domain[predicate], kind="stable")
+    sample = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLED_SUBSCRIPTIONS, len(slots)), replace=False)))
+    predicate, owner = sample.tested(), _find_owners(sample)
+    order = np.argsort(sample.literals.domain[predicate], kind="stable")
     predicate, owner = predicate[order], owner[order]
-    domain = some.literals.domain[predicate]
+    domain = sample.literals.domain[predicate]
 
     has = np.zeros((count, snapshot.domains), dtype=np.bool_)
     for mine in has:
-        mine[domain[np.isin(owner, rng.integers(len(some.kind), size=SUBSCRIPTIONS_PER_EVENT))]] = True
-    has[:, np.flatnonzero(is_presence[: snapshot.domains])] = True  # every event tells what it lacks
+        mine[domain[np.isin(owner, rng.integers(len(sample.kind), size=SUBSCRIPTIONS_PER_EVENT))]] = True
+    has[:, np.flatnonzero(is_presence[: snapshot.domains])] = True  # every event has a point on every presence domain
     event, domain_of = np.nonzero(has)
-    point = _draw_points(some.literals, predicate, domain, domain_of, rng)
+    point = _draw_points(sample.literals, predicate, domain, domain_of, rng)
     is_kept = point != HIGHEST
     event, domain_of, point = event[is_kept], domain_of[is_kept], point[is_kept]
     start = np.searchsorted(event, np.arange(count + 1))
     return Events(start, domain_of.astype(np.int32), point, point.copy(), np.ones(count, dtype=np.uint8))
 
 
-def _find_owners(some: Extract) -> I64:
-    """By tested predicate: its subscription."""
-    owner = np.repeat(np.arange(len(some.kind)), np.diff(some.start))
-    return owner[names_predicate(some.kind, some.start, some.code)]
+def _find_owners(sample: Extract) -> I64:
+    """Return the subscription of every tested predicate."""
+    owner = np.repeat(np.arange(len(sample.kind)), np.diff(sample.start))
+    return owner[names_predicate(sample.kind, sample.start, sample.code)]
 
 
 def _draw_points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng: np.random.Generator) -> I64:
-    """A point on every wanted domain, like those that are asked for there; HIGHEST if nothing is known of it.
+    """Draw a point for every domain in `wanted`, like those in its predicates; HIGHEST for an unknown domain.
 
     `predicate` is sorted by `domain`, its domain.
     """
@@ -66,7 +66,7 @@ def _draw_points(literals: Predicates, predicate: I32, domain: I32, wanted: I64,
 
 
 def _find_ends(literals: Predicates, domains: int) -> tuple[I64, I64]:
-    """By domain: the lowest and the highest end of an interval; HIGHEST and LOWEST where there is none."""
+    """Return by domain the lowest and the highest end of an interval; HIGHEST and LOWEST without intervals."""
     domain = np.repeat(literals.domain, np.diff(literals.start))
     least, most = np.full(domains, HIGHEST), np.full(domains, LOWEST)
     for ends in literals.low, literals.high:

@@ -1,7 +1,7 @@
-"""Which index is faster for a segment, `cover` or `atree`? Both are timed, on typical events or on guessed ones.
+"""Choose the faster index for a segment, `cover` or `atree`, by timing both on typical or guessed events.
 
-`cover` tests candidates 512 at a time, or one by one; `atree` evaluates what several subscriptions share only once. So
-`cover` wins on conjunctions and wherever few are candidates, and `atree` where expressions have many parts in common.
+`cover` tests candidates 512 at a time, or one by one. `atree` evaluates a part that several subscriptions share only
+once. So `cover` is faster for conjunctions and for few candidates, and `atree` for expressions with many common parts.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ TIMED_EVENTS = 64
 """Events that are timed."""
 
 TRIAL_SECONDS_MIN = 10e-6
-"""An event that `cover` matches in less is not worth a second index."""
+"""`atree` is not tried if `cover` matches an event in less than 10 microseconds."""
 
 SAMPLED_SLOTS = 16_384
-"""Of a larger segment, this many slots are tried first."""
+"""For a large segment, 16,384 of its slots are tried first."""
 
 SAMPLE_SPEEDUP_MIN, SPEEDUP_MIN = 0.6, 1.2
-"""On a sample `atree` must be at least 0.6 times as fast as `cover`: more slots share more. On all, 1.2 times."""
+"""`atree` must be 0.6 times as fast as `cover` on a sample, since more slots share more, and 1.2 times on all slots."""
 
 
 class IndexTimer:
@@ -40,7 +40,7 @@ class IndexTimer:
         self._snapshot, self._marginals, self._events = Packed(snapshot), marginals, events
 
     def build_if_faster(self, slots: I32, packed: Packed) -> ATreeIndex | None:
-        """The index of `atree` for these slots, if it is clearly faster than that of `cover`, which is given."""
+        """Build the index of `atree` for some slots; return None unless it is faster than their index of `cover`."""
         by_cover = make_readers([packed], self._snapshot)[0]
         if self._measure_seconds(by_cover) < TRIAL_SECONDS_MIN:
             return None
@@ -59,14 +59,13 @@ class IndexTimer:
     def _make_graph_reader(self, graph: ATreeIndex) -> Reader:
         return make_graph_reader(Packed(graph), self._snapshot)
 
-    def _compute_speedup(self, one: Reader, other: Reader) -> float:
-        """How many times as fast the other one is."""
-        return self._measure_seconds(one) / self._measure_seconds(other)
+    def _compute_speedup(self, before: Reader, after: Reader) -> float:
+        return self._measure_seconds(before) / self._measure_seconds(after)
 
     def _measure_seconds(self, reader: Reader) -> float:
-        """Of an event; the shortest of some runs, since others use this machine too."""
+        """Measure the seconds per event: the least of four runs, since other processes use the machine too."""
         least = np.inf
-        for _ in range(4):  # the first may compile the kernel
+        for _ in range(4):  # the first run may compile the kernel
             begin = time.perf_counter()
             reader.match(self._events)
             least = min(least, time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-"""Matching with all segments and the pending slots."""
+"""The reader of all segments and the pending slots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
 
 class SegmentsReader(Reader):
-    """Reads all segments and the pending slots. It is set up by the first match: most readers are never used."""
+    """Reader of all segments and the pending slots, set up on the first match, because most readers are never used."""
 
     def __init__(
         self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: MatchCounts, bounds: Bounds
@@ -20,8 +20,8 @@ class SegmentsReader(Reader):
         self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
         self._bounds = bounds
         self._reader: Reader | None = None
-        self._parts: list[Reader] | None = None  # of the segments, for tiers
-        self._ranked: tuple[int, list[Tier]] = -1, []  # the tiers, and after how many changes of scores
+        self._parts: list[Reader] | None = None  # readers of the segments, for tiers
+        self._ranked: tuple[int, list[Tier]] = -1, []  # the changes of scores, and the tiers at that moment
 
     def _make_reader(self) -> Reader:
         snapshot = Packed(self._snapshot)
@@ -42,13 +42,13 @@ class SegmentsReader(Reader):
 
     def list_tiers(self, changes: int) -> list[Tier]:
         bounds = self._bounds
-        if bounds.changes != changes:  # those of a later reader were changed instead
+        if bounds.changes != changes:  # the bounds of a later reader were updated instead
             return super().list_tiers(changes)
         known, found = self._ranked
         if known == changes:
             return found
         parts = self._parts
-        if parts is None:  # not those that count candidates: a tier is not all
+        if parts is None:  # without counting candidates, since a tier is not the whole index
             parts = self._parts = make_segment_readers(self._segments, Packed(self._snapshot)) if self._segments else []
         found = []
         apart = np.concatenate([self._pending, bounds.raised.view])

@@ -1,7 +1,7 @@
-"""Segments: each is an index of some slots, built once and never changed.
+"""Segments: indexes of disjoint slots, each built once and never changed.
 
 As in Lucene, new slots are pending until there are enough of them for a segment, and small segments are merged into
-larger ones. No change has to wait for a merge, which can be made in the background.
+larger ones. Merges run in the background, so that no change waits for one.
 """
 
 from __future__ import annotations
@@ -20,39 +20,37 @@ from tellwhen.engines.atree.arrays import ATreeIndex
 from tellwhen.engines.atree.reader import make_reader
 from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.cover.arrays import CoverIndex
-from tellwhen.engines.cover.build import build_index
-from tellwhen.engines.cover.build import relabel_index as moved_cuts
+from tellwhen.engines.cover.build import build_index, relabel_index
 from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.engines.shared.stabbing import relabel_stabbing
 from tellwhen.kernels.arrays import I32, Snapshot
 
 MERGE_RATIO = 4
-"""A group of segments is merged with all that is smaller once that exceeds a quarter of its size."""
-
+"""Merge a group of segments with all smaller groups once these together exceed a quarter of its size."""
 
 KINDS: dict[str, type[CoverIndex] | type[ATreeIndex]] = {"cover": CoverIndex, "atree": ATreeIndex}
-"""What the index of a segment may be, by what its name begins with."""
+"""The kinds of index of a segment, by the prefix of the segment's name."""
 
 
 class Segment(NamedTuple):
-    """Some slots and their index."""
+    """Slots and their index."""
 
     name: str
-    """Unique: arrays that were saved under this name need not be saved again."""
+    """A unique name: arrays that were saved under it need not be saved again."""
     slots: I32
     packed: Packed
-    """Its `CoverIndex`, or its `ATreeIndex`."""
+    """A `CoverIndex` or an `ATreeIndex`."""
     is_settled: bool
-    """Is it the index to keep, or was the other one not tried yet?"""
+    """Whether this is the faster index; False if the other kind was not tried yet."""
     worth: float = math.nan
-    """The highest score of its slots when they were chosen; not a number if nobody knows."""
+    """The highest score of the slots when they were chosen; NaN if unknown."""
     group: str = ""
-    """The same for those that were made together, and are merged together."""
+    """Segments of one group were made together, and are merged together."""
 
     @classmethod
     def create(cls, slots: I32, index: CoverIndex | ATreeIndex, like: Segment | None = None) -> Segment:
-        """A new one, perhaps like another one in everything else."""
+        """Create a segment with a new name; all other fields are those of `like`, if given."""
         kind = "cover" if isinstance(index, CoverIndex) else "atree"
         name = f"{kind}-{uuid.uuid4().hex}"
         if like is None:
@@ -61,37 +59,37 @@ class Segment(NamedTuple):
 
     @property
     def is_graph(self) -> bool:
-        """Is its index that of `atree`?"""
+        """Whether the index is one of `atree`."""
         return isinstance(self.packed.arrays, ATreeIndex)
 
     def relabel(self, moves: Sequence[tuple[int, Moved]]) -> Segment:
-        """The same after some domains were relabelled."""
+        """Return the same segment after some domains were relabelled."""
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):
             index = index._replace(stabbing=relabel_stabbing(index.stabbing, moves))
         else:
-            index = moved_cuts(index, moves)
+            index = relabel_index(index, moves)
         return Segment.create(self.slots, index, like=self)
 
     def name_arrays(self) -> dict[str, np.ndarray]:
-        """By name, to be saved."""
+        """Return the arrays by name, to be saved."""
         named = {"slots": self.slots, **flatten(self.packed.arrays)}
         return {f"{self.name}.{name}": array for name, array in named.items()}
 
 
 def restore_segments(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
-    """The segments whose `arrays` were saved, in the order in which they were saved."""
+    """Restore the segments from saved arrays, in the order in which they were saved."""
     names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.partition("-")[0] in KINDS)
-    found = []
+    segments = []
     for name, is_settled, group in zip(names, arrays["is_settled"].tolist(), arrays["group"].tolist(), strict=True):
-        mine, kind = part(arrays, name), KINDS[name.partition("-")[0]]
-        index = Packed(unflatten(kind, mine))
-        found.append(Segment(name, mine["slots"], index, bool(is_settled), group=f"saved {group}"))
-    return found
+        named, kind = part(arrays, name), KINDS[name.partition("-")[0]]
+        index = Packed(unflatten(kind, named))
+        segments.append(Segment(name, named["slots"], index, bool(is_settled), group=f"saved {group}"))
+    return segments
 
 
 def describe_segments(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
-    """What `restored` needs to know besides the arrays of each."""
+    """Return the arrays that `restore_segments` needs besides those of each segment."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return {
         "is_settled": np.array([segment.is_settled for segment in segments], dtype=np.uint8),
@@ -100,15 +98,15 @@ def describe_segments(segments: Sequence[Segment]) -> dict[str, np.ndarray]:
 
 
 def count_slots_by_group(segments: Sequence[Segment]) -> list[int]:
-    """Slots of every group, in the order of the segments."""
-    found: dict[str, int] = {}
+    """Return the number of slots of every group, in the order of the segments."""
+    counts: dict[str, int] = {}
     for segment in segments:
-        found[segment.group] = found.get(segment.group, 0) + len(segment.slots)
-    return list(found.values())
+        counts[segment.group] = counts.get(segment.group, 0) + len(segment.slots)
+    return list(counts.values())
 
 
 def count_last_segments(segments: Sequence[Segment], count: int) -> int:
-    """How many segments belong to the last `count` groups."""
+    """Count the segments of the last `count` groups."""
     groups = list(dict.fromkeys(segment.group for segment in segments))
     return sum(segment.group in groups[len(groups) - count :] for segment in segments)
 
@@ -123,7 +121,7 @@ def make_segment_readers(
 
 
 def count_groups_to_merge(sizes: list[int], fresh: int) -> int:
-    """How many of the last groups to merge with `fresh` new slots, given the sizes of all groups, descending."""
+    """Count the last groups to merge with `fresh` new slots; `sizes` are those of all groups, descending."""
     merged = 0
     while merged < len(sizes) and sizes[-1 - merged] < MERGE_RATIO * fresh:
         fresh += sizes[-1 - merged]
@@ -132,11 +130,11 @@ def count_groups_to_merge(sizes: list[int], fresh: int) -> int:
 
 
 def build_segment(snapshot: Snapshot, slots: I32, marginals: Marginals | None) -> Segment:
-    """A segment of the slots, ready to be matched with."""
+    """Build a segment of the slots, and compile its kernel."""
     return compile_kernel(Segment.create(slots, build_index(snapshot, slots, marginals)), snapshot)
 
 
 def compile_kernel(segment: Segment, snapshot: Snapshot) -> Segment:
-    """Compiles the kernel that matches, if necessary: otherwise the first match would have to wait for it."""
+    """Compile the matching kernel of a segment, if necessary, so that the first match need not wait for it."""
     make_segment_readers([segment], Packed(snapshot))[0].match(NO_EVENTS)
     return segment

@@ -1,4 +1,4 @@
-"""What `auto` does in the background: merge segments, and find the faster index for each."""
+"""Background work of `auto`: merge segments, and choose the faster index for each."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 class Merge(Upkeep):
-    """Makes one segment of the last segments and the pending slots, or several bands (`bands.py`)."""
+    """Merge of the last segments and the pending slots into one segment, or into several bands (`bands.py`)."""
 
     def __init__(
         self, engine: Auto, count: int, pending: int, slots: I32, snapshot: Snapshot, marginals: Marginals | None
     ) -> None:
         self._engine, self._slots, self._snapshot, self._marginals = engine, slots, snapshot, marginals
-        self._scores = engine.source.scores  # which may change meanwhile: they only say where to cut
-        self.count = count  # last segments that it replaces
-        self.pending = pending  # first pending slots that it includes
-        self.moves: list[tuple[int, Moved]] = []  # relabellings since it began
+        self._scores = engine.source.scores  # they may change meanwhile, but decide only where to cut
+        self.count = count  # number of the last segments that the merge replaces
+        self.pending = pending  # number of the first pending slots that the merge includes
+        self.moves: list[tuple[int, Moved]] = []  # relabellings since the merge began
         self.result: list[Segment]
-        self.seconds: float  # that it took
-        self.score_changes: int  # when the bands were cut
+        self.seconds: float  # duration of the merge
+        self.score_changes: int  # number of score changes when the bands were cut
 
     def run(self) -> None:
-        kept = np.sort(alive(self._snapshot, self._slots))
+        slots = np.sort(alive(self._snapshot, self._slots))
         begin = time.monotonic()
         self.score_changes = self._scores.changes
-        bands = cut_bands(kept, self._scores)
+        bands = cut_bands(slots, self._scores)
         group = uuid.uuid4().hex
         self.result = [
             build_segment(self._snapshot, band.slots, self._marginals)._replace(worth=band.worth, group=group)
@@ -58,12 +58,12 @@ class Merge(Upkeep):
 
 
 class IndexChoice(Upkeep):
-    """Finds the index to keep for a segment: that of `cover`, which it has, or that of `atree`."""
+    """Choice of the faster index for a segment that has an index of `cover`."""
 
     def __init__(self, engine: Auto, segment: Segment, is_graph_wanted: bool) -> None:
         self._engine, self._segment, self._is_graph_wanted = engine, segment, is_graph_wanted
         self._snapshot = engine.source.snapshot()
-        typical = engine.source.typical()  # which changes with the store: what is needed of it is taken now
+        typical = engine.source.typical()  # changes with the store, so the needed parts are taken now
         self._marginals = typical.marginals_if_known(self._snapshot.domains)
         self._events = between(typical.events, 0, min(TIMED_EVENTS, len(typical.weight)))
         self._is_presence = engine.source.is_presence()

@@ -107,7 +107,7 @@ def _is_enough(arrays: Any, sizes: Any) -> bool:
     )
 
 
-def bound_entries(events: Events) -> int:
+def measure_longest_event(events: Events) -> int:
     """Return the entries of the longest event, rounded up so that few different sizes occur."""
     if len(events.single_valued) == 1:
         entries = len(events.domain)
@@ -117,7 +117,7 @@ def bound_entries(events: Events) -> int:
 
 
 class Packed:
-    """Arrays that kernels read, with their addresses. Addresses are computed on first use, since many are never used."""
+    """Arrays that kernels read, with their addresses, which are computed on first use, since many are never used."""
 
     __slots__ = ("_addresses", "arrays")
 
@@ -173,7 +173,7 @@ class Call:
 
     def take(self, events: Events) -> Scratch:
         """Take working arrays that are large enough for these events."""
-        return take_scratch(self._sizes(bound_entries(events)) if callable(self._sizes) else self._sizes)
+        return take_scratch(self._sizes(measure_longest_event(events)) if callable(self._sizes) else self._sizes)
 
     def _fill(self, scratch: Scratch, events: Events) -> Matches:
         kernel, count = self._kernel, len(events.single_valued)

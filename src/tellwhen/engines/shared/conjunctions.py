@@ -73,8 +73,8 @@ class ConjunctionEngine(BulkEngine):
 class ConjunctionReader(Reader):
     """A reader that runs the kernel of an engine and refines its matches.
 
-    `index` is the kind that the kernel unpacks. `sizes` is its scratch kind with lengths in place of arrays. The scratch
-    has a field `effort` of two int64, for candidates and for the predicates tested for them.
+    `index` is the kind that the kernel unpacks. `sizes` is its scratch kind with lengths in place of arrays. The
+    scratch has a field `effort` of two int64, for candidates and for the predicates tested for them.
     """
 
     def __init__(self, kernel: Kernel, index: Any, sizes: Any, snapshot: Snapshot, refiner: Refiner) -> None:

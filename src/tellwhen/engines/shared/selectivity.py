@@ -22,8 +22,8 @@ UNIT = 1 << 40
 def estimate_frequencies(source: Source, predicate: I32) -> F64:
     """Estimate by domain the share of the events that carry it (OpIndex, section 4.1).
 
-    `predicate` has the predicates of all conjunctions, with repetition. Without a profile, a domain in few predicates is
-    assumed to be in few events.
+    `predicate` has the predicates of all conjunctions, with repetition. Without a profile, a domain in few predicates
+    is assumed to be in few events.
     """
     snapshot, typical = source.snapshot(), source.typical()
     if typical.is_known:

@@ -102,7 +102,7 @@ def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> 
 
 
 def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Number the distinct keys, domain by domain; return the offset of each domain, the keys, and every input's number."""
+    """Number the distinct keys, domain by domain; return the domains' offsets, the keys, and every input's number."""
     order = _sort_by_domain(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
