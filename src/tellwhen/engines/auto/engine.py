@@ -283,7 +283,7 @@ class Auto(Engine):
         return [segment.packed.arrays for segment in self._segments if not segment.is_graph]
 
     def _is_often_absent(self) -> NDArray[np.bool_]:
-        """Return by domain whether it says if an attribute is there, and most events lack the attribute, as far as known."""
+        """Return by domain whether it is the presence domain of an attribute that most events lack, or may lack."""
         is_presence = self.source.is_presence()
         marginals = self.source.typical().marginals_if_known(len(is_presence))
         if marginals is not None:
