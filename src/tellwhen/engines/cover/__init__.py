@@ -1,4 +1,4 @@
-"""`cover`: a cover finds candidates, a program decides."""
+"""`cover`: covers find candidates, programs decide."""
 
 from tellwhen.engines.cover.engine import Cover
 

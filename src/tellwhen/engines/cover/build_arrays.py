@@ -37,7 +37,7 @@ class SpaceMass(NamedTuple):
 
 
 class PredicateFacts(NamedTuple):
-    """What is known of every predicate."""
+    """Facts about every predicate."""
 
     ranges: Ranges
     price: F64  # expected share of the events that find a term waiting for it
@@ -71,7 +71,7 @@ class TermColumns(NamedTuple):
 
 
 class Requirements(NamedTuple):
-    """What the terms require."""
+    """The predicates and clauses that the terms require."""
 
     all: TermColumns
     plain: TermColumns  # without clauses
@@ -112,7 +112,7 @@ class PartOrder(NamedTuple):
 
 
 class NodeCandidates(NamedTuple):
-    """The nodes that one term may wait on: a working array of `regroup`."""
+    """Working arrays of `list_nodes`: the possible nodes of one term."""
 
     key: I64
     share: F64  # expected share of the events with a value on the node
@@ -128,7 +128,7 @@ class KeyTable(NamedTuple):
 
 
 class NodeChoice(NamedTuple):
-    """By term: the node that it moves to, and the predicate that the node encloses; -1 for a term that stays."""
+    """The node that each term moves to, and the predicate that this node encloses; -1 for a term that stays."""
 
     key: I64
     predicate: I64
@@ -171,7 +171,7 @@ class BitmapScratch(NamedTuple):
 
 
 class ChunkLayout(NamedTuple):
-    """How the postings are distributed over chunks."""
+    """The distribution of the postings over chunks."""
 
     terms: I32  # by posting
     clusters: I64Matrix  # [clusters, CLUSTER_COLUMNS]
@@ -182,7 +182,7 @@ class ChunkLayout(NamedTuple):
 
 
 class ProgramWords(NamedTuple):
-    """Where programs are written."""
+    """The output of `write_programs`."""
 
     words: I32
     base: int  # where `words` will begin in the words of the index

@@ -1,6 +1,6 @@
-"""`cover`: of which few predicates must at least one be true? A subscription waits under these; its program decides.
+"""`cover`: a subscription waits under a few predicates of which one must be true; its program decides.
 
-No normal form, no budget: any expression has a cover, or is tested on every event.
+There is no normal form and no budget: any expression has a cover, or is tested on every event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tellwhen.engines.shared.calls import Packed, Refiner, Union
 
 
 class Cover(BulkEngine):
-    """Finds candidates by their covers, and runs their programs."""
+    """Engine that finds candidates by their covers, and runs their programs."""
 
     name = "cover"
     summary = "finds candidates by a few predicates of which one must be true, and runs their programs"

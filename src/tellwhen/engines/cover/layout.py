@@ -127,7 +127,7 @@ def _count_columns(requirements: Requirements) -> int:
 
 
 def _find_decided(cut: Cut, requirements: Requirements) -> Flags:
-    """By posting: is it in a chunk whose bitmaps decide it?"""
+    """Return by posting whether it is in a chunk whose bitmaps decide it."""
     begin = cut.chunks[:, CUT_BEGIN]
     members = cut.chunks[:, CUT_END] - begin
     inside = np.repeat(begin - np.cumsum(members) + members, members) + np.arange(members.sum())

@@ -1,4 +1,4 @@
-"""Where do the subscriptions of an index wait? For the plan that a user sees."""
+"""The places where the subscriptions of an index wait, for the plan that users see."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from tellwhen.engines.cover.arrays import HALF, LEVEL, NODE_FIRST, NODES, REST, 
 from tellwhen.kernels.arrays import I32, I64
 
 ABSENT = 0
-"""On a domain of presence: the point of events without the attribute."""
+"""The point of events without the attribute, on a presence domain."""
 
 
 def find_slots_by_domain(index: CoverIndex) -> dict[int, I32]:
-    """By domain: the slots that wait on its nodes. A slot may wait on several."""
-    found: dict[int, list[I64]] = {}
+    """Return by domain the slots that wait on its nodes. A slot may wait on several domains."""
+    clusters_of: dict[int, list[I64]] = {}
     for domain, variant in _iterate_variants(index):
         clusters = index.access.cluster[variant[TABLE] : variant[TABLE] + variant[NODES]]
-        found.setdefault(domain, []).append(clusters[clusters >= 0].astype(np.int64))
-    return {domain: _find_slots(index, np.concatenate(clusters)) for domain, clusters in found.items()}
+        clusters_of.setdefault(domain, []).append(clusters[clusters >= 0].astype(np.int64))
+    return {domain: _find_slots(index, np.concatenate(clusters)) for domain, clusters in clusters_of.items()}
 
 
 def find_slots_tested_together(index: CoverIndex) -> I32:
-    """The slots in the chunks that are tested on every event."""
+    """Return the slots in the chunks that are tested on every event."""
     return _decode_slots(index.postings.slot[: index.clusters[0, REST]])
 
 
 def find_slots_tested_singly(index: CoverIndex, is_absent: NDArray[np.bool_]) -> I32:
-    """The slots that are tested one by one on every event: those in the cluster that every event opens, but in no
-    chunk, and those that wait for the absence of an attribute that most events lack: is_absent[domain]."""
+    """Return the slots that are tested one by one on every event.
+
+    These are in the cluster that every event opens, but in no chunk; or they wait for the absence of an attribute that
+    most events lack, as is_absent[domain] says.
+    """
     clusters = []
     for domain, variant in _iterate_variants(index):
         if is_absent[domain]:
@@ -53,7 +56,7 @@ def _iterate_variants(index: CoverIndex) -> Iterator[tuple[int, I64]]:
 
 
 def _find_slots(index: CoverIndex, clusters: I64) -> I32:
-    """The distinct slots in some clusters: the postings of one end where those of the next begin."""
+    """Return the distinct slots of some clusters, whose postings are consecutive."""
     end = index.clusters[:, REST_END]
     begin = np.concatenate([[0], end[:-1]])
     is_wanted = np.zeros(len(end), dtype=np.bool_)

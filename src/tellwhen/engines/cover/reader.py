@@ -1,4 +1,4 @@
-"""Matching with one index of `cover`, or with several of disjoint slots."""
+"""Readers of one index of `cover`, or of several with disjoint slots."""
 
 from __future__ import annotations
 
@@ -25,21 +25,20 @@ from tellwhen.engines.shared.calls import Call, Packed, give_back, make_sizes
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 
 BATCH_MIN, BATCH_BYTES_MIN = 256, 16 << 20
-"""Fewer events, or fewer bytes of bitmaps, which a cache holds anyway, are not matched cluster by cluster."""
+"""Match cluster by cluster only from 256 events and from 16 MiB of bitmaps on; a cache holds fewer bitmaps anyway."""
 
 BLOCK_MAX, BITMAPS_MAX = 1_024, 1 << 20
-"""The most events of a block, and the most of their selected bitmaps."""
+"""The most events of a block, and the most bitmaps that they select."""
 
 VISITS_MIN, STAGED_MIN = 1 << 20, 1 << 23
-"""Visits, and elements of pages, that a block has room for."""
-
+"""The least room of a block, in visits and in elements of pages."""
 
 SAMPLED_EVENTS = 16
-"""Events of a batch that tell how many bitmaps they read."""
+"""Events of a batch whose bitmaps are counted to judge its density."""
 
 
 class CoverReader(Reader):
-    """Matches with one index, event by event or, where that wins, cluster by cluster."""
+    """Reader of one index that matches event by event or, if that is faster, cluster by cluster."""
 
     def __init__(self, call: Call, batch: Call, rows: int) -> None:
         self._call, self._batch, self._rows = call, batch, rows
@@ -51,7 +50,7 @@ class CoverReader(Reader):
         return self._call(events)
 
     def _is_dense(self, events: Events) -> bool:
-        """Do the events of a block probably read every bitmap more than once?"""
+        """Return whether the events of a block probably read every bitmap more than once."""
         index = self._call.index
         scratch = self._call.take(events)
         count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLED_EVENTS)))
@@ -60,7 +59,7 @@ class CoverReader(Reader):
         return bool(count * block * CHUNK_WORDS > SAMPLED_EVENTS * len(index.arrays.chunks.bits))
 
     def compile(self) -> None:
-        """Compile the kernels of both ways."""
+        """Compile the kernels of both ways of matching."""
         self._call(NO_EVENTS)
         self._batch(NO_EVENTS)
         self._is_dense(NO_EVENTS)
@@ -70,7 +69,7 @@ class CoverReader(Reader):
 
 
 def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCounts | None = None) -> list[CoverReader]:
-    """A reader for each. They ask for scratch of one size, so that the same set serves all of them."""
+    """Return a reader of each index. All need scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]
     domains = max(len(index.cut_start) - 1 for index in all_arrays)
@@ -106,7 +105,7 @@ def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCoun
 
     @cache
     def batch_sizes(entries: int) -> BatchScratch:
-        # Whatever the postings of one event, they fit: every page but the last of a chain has fewer than 64 free.
+        # All postings of any one event fit: every page but the last of a chain has fewer than 64 free elements.
         pages = max(STAGED_MIN, postings + postings // 8 + 4 * PAGE_SIZE) // PAGE_SIZE
         found: BatchScratch = make_sizes(
             BatchScratch,

@@ -1,4 +1,4 @@
-"""Is an index of `cover` whole? Its invariants, checked; for tests."""
+"""Check the invariants of an index of `cover`, for tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tellwhen.kernels.arrays import I32, NEVER, Snapshot
 
 
 def check_index(index: CoverIndex, slots: I32, snapshot: Snapshot) -> None:
-    """Every slot waits somewhere; clusters, chunks, bitmaps, guards and programs follow each other without gaps."""
+    """Raise AssertionError unless every slot waits, and clusters, chunks, bitmaps, guards and programs have no gaps."""
     postings = index.postings
     kind = snapshot.subscriptions.kind[slots]
     found = np.where(postings.slot < 0, -1 - postings.slot, postings.slot)

@@ -1,10 +1,10 @@
 """Match a batch cluster by cluster, so that all events that open a cluster find its bitmaps in the cache.
 
-That wins where a block of events reads every bitmap more than once (dense data).
+This is faster if a block of events reads every bitmap more than once (dense data).
 
-A block of events goes through three passes: open the clusters of each event; rule out members of each chunk for all
-events that opened its cluster, and stage what is left; then, event by event again, write what was staged. What is
-staged for an event is in pages of its own: the last pass reads it in one go.
+A block of events takes three passes. The first opens the clusters of each event. The second rules out members of each
+chunk for all events that opened its cluster, and stages the remaining members. The third writes, event by event, what
+is staged. The staged members of an event are in pages of their own, so that the third pass reads them sequentially.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 
 ROOM = 64
-"""Elements that are staged at once, at most."""
+"""Up to 64 elements are staged at once."""
 
 FIRST_BLOCK = 32
-"""Events of the first block. It tells how many of them fit into one."""
+"""Events of the first block, from which the size of the next blocks is estimated."""
 
 
 @inline
 def locate_chain(row, kind):
-    """Where the chain of a kind begins in `chains`."""
+    """Return where the chain of a kind begins in `chains`."""
     return CHAIN_COLUMNS * (CHAINS * row + kind)
 
 
 @inline
 def reserve_room(batch, chain):
-    """Where to stage up to 64 elements more; -1 if all pages are in use."""
+    """Return where to stage up to 64 more elements, or -1 if all pages are in use."""
     page, at = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     if page >= 0 and at + ROOM <= (page + 1) * PAGE_SIZE:
         return at
@@ -76,8 +76,10 @@ def reserve_room(batch, chain):
 
 @inline
 def note_visits(index, clusters, row, batch, met, visit):
-    """Note that the event of a row visits the open clusters that have chunks; returns how many clusters were met so
-    far, and how many visits there are."""
+    """Note the visits of a row's event to the open clusters that have chunks.
+
+    Return the number of clusters that were met, and the number of visits.
+    """
     for c in range(clusters):
         cluster = batch.cover.clusters[c]
         if index.clusters[cluster, CHUNK] < index.clusters[cluster, CHUNKS_END]:
@@ -94,7 +96,7 @@ def note_visits(index, clusters, row, batch, met, visit):
 
 @inline
 def stage_guarded(candidates, row, batch):
-    """Stage the first of scratch.candidates; returns whether there was room."""
+    """Stage the first of scratch.candidates; return whether there was room."""
     chain = locate_chain(row, UNDECIDED)
     for first in range(0, candidates, ROOM):
         at = reserve_room(batch, chain)
@@ -109,8 +111,10 @@ def stage_guarded(candidates, row, batch):
 
 @inline
 def open_block(index, events, first, end, batch):
-    """Open the clusters of the events first:end, note the visits, and stage the postings that are in no chunk. Returns
-    the first event for which there was no room, and how many clusters were met."""
+    """Open the clusters of the events first:end, note the visits, and stage the postings in no chunk.
+
+    Return the first event without room, and the number of clusters that were met.
+    """
     scratch, domains = batch.cover, index.cut_start.size - 1
     met, visit = np.int64(0), np.int64(0)
     for e in range(first, end):
@@ -132,7 +136,7 @@ def open_block(index, events, first, end, batch):
 
 @inline
 def stage_word(members, posting, is_slot, is_sure, row, index, batch):
-    """Stage the postings whose bits are set, or their slots; returns whether there was room."""
+    """Stage the postings whose bits are set, or their slots; return whether there was room."""
     chain = locate_chain(row, DECIDED if is_slot else UNDECIDED)
     at = reserve_room(batch, chain)
     if at < 0:
@@ -152,7 +156,7 @@ def stage_word(members, posting, is_slot, is_sure, row, index, batch):
 
 @inline
 def stage_chunk(chunk, visit, index, batch):
-    """Stage the members of a chunk that are left, for all events from `visit` on; returns whether there was room."""
+    """Stage the remaining members of a chunk for all events from `visit` on; return whether there was room."""
     scratch, records, bits, domains = batch.cover, index.chunks.words, index.chunks.bits, index.cut_start.size - 1
     words = bitmap_words(records[chunk + MEMBERS])
     while visit != 0:
@@ -176,7 +180,7 @@ def stage_chunk(chunk, visit, index, batch):
 
 @inline
 def stage_chunks(index, batch, met):
-    """Stage the members of all chunks; returns whether there was room. Leaves no visit noted."""
+    """Stage the members of all chunks, and forget all visits; return whether there was room."""
     has_room = True
     for m in range(met):
         cluster = batch.met[m]
@@ -191,7 +195,7 @@ def stage_chunks(index, batch, met):
 
 @inline
 def write_decided(row, snapshot, batch, out, written):
-    """Write the slots that are staged for an event; returns the new end of the output, or -1 if it is full."""
+    """Write the staged slots of an event; return the new end of the output, or -1 if the output is full."""
     stamps, staged, is_clean = batch.cover.stamps, batch.staged, snapshot.removed == 0
     chain = locate_chain(row, DECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
@@ -213,7 +217,7 @@ def write_decided(row, snapshot, batch, out, written):
 
 @inline
 def read_undecided(row, batch):
-    """List the candidates that are staged for an event; returns how many."""
+    """List the staged candidates of an event; return how many."""
     chain = locate_chain(row, UNDECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     count = np.int64(0)
@@ -228,7 +232,7 @@ def read_undecided(row, batch):
 
 @inline
 def write_staged(index, snapshot, events, first, end, batch, out):
-    """Write the matches of the events first:end; returns the first one for which the output is full."""
+    """Write the matches of the events first:end; return the first event for which the output is full."""
     scratch, domains = batch.cover, index.cut_start.size - 1
     for e in range(first, end):
         next_event(scratch.stamps)
@@ -246,7 +250,7 @@ def write_staged(index, snapshot, events, first, end, batch, out):
 
 @kernel
 def count_bitmaps(index, scratch, events):
-    """How many bitmaps do the events read, at most?"""
+    """Count the bitmaps that the events read, at most."""
     index, scratch, events = unpack(index, CoverIndex), unpack(scratch, CoverScratch), borrow(events, Events)
     count = 0
     for e in range(events.single_valued.size):
@@ -261,7 +265,7 @@ def count_bitmaps(index, scratch, events):
 
 @kernel
 def match_batch(index, snapshot, scratch, events, out, event):
-    """As `match_cover`."""
+    """Match as `match_cover` does, cluster by cluster."""
     index, snapshot = unpack(index, CoverIndex), unpack(snapshot, Snapshot)
     batch, events, out = unpack(scratch, BatchScratch), borrow(events, Events), borrow(out, Matches)
     domains, count, pages = index.cut_start.size - 1, events.single_valued.size, batch.staged.size // PAGE_SIZE
@@ -279,7 +283,7 @@ def match_batch(index, snapshot, scratch, events, out, event):
             size = max(1, size // 2)
         elif done < end:
             return done
-        else:  # as many as will probably fit
+        else:  # the number that will probably fit
             size = max(1, min(most, (end - event) * pages * 3 // (4 * batch.used[0] + 1)))
         event = done
     return count

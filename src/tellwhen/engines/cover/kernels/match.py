@@ -1,4 +1,4 @@
-"""Match: open the clusters of an event's values, rule out members of chunks and postings, run the programs left."""
+"""Match event by event: open the clusters of its values, rule out members and postings, run the remaining programs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
 
 PREFETCH_PROGRAMS, PREFETCH_LINES = 8, 3
-"""Prefetch distance, in candidates, and how many cache lines of each program."""
+"""Prefetch distance in candidates, and cache lines that are prefetched of each program."""
 
 PREFETCH_CHUNKS = 2
 """Prefetch distance, in chunks."""
@@ -44,12 +44,12 @@ CACHE_LINE_WORDS = 16
 """int32 words per cache line."""
 
 FIRST_WORD, LAST_WORD, JUMP_WORD, STEP_WORDS = (np.uint64(word) for word in (FIRST, LAST, JUMP, INSTRUCTION_WORDS))
-"""Unsigned: Numba tests every signed index for being negative."""
+"""Unsigned, because Numba tests every signed index for being negative."""
 
 
 @inline
 def open_clusters(index, events, event, scratch):
-    """List the clusters on whose nodes the event has a value, each once; returns how many."""
+    """List the clusters on whose nodes the event has a value, each once; return how many."""
     access, opened, clusters = index.access, scratch.opened, scratch.clusters
     opened[-1] += 1
     clusters[0] = 0
@@ -76,7 +76,7 @@ def open_clusters(index, events, event, scratch):
 
 @inline
 def is_program_true(words, program, events, begin, end, scratch):
-    """Run a program."""
+    """Run a program; return its result."""
     origin = np.uint64(program) + np.uint64(1)
     at, stop = origin, origin + np.uint64(words[np.uint64(program)])
     while at < stop:
@@ -102,8 +102,10 @@ def is_program_true(words, program, events, begin, end, scratch):
 
 @inline
 def find_candidates(index, snapshot, events, event, scratch, clusters, out, written):
-    """Write what chunks decide, and list the postings whose program must be run; returns the new end of the output, or
-    -1 if it is full, and how many candidates there are."""
+    """Write the matches that chunks decide, and list the postings whose program must be run.
+
+    Return the new end of the output, or -1 if it is full, and the number of candidates.
+    """
     count = np.int64(0)
     chunks = find_chunks(index, scratch, clusters)
     for c in range(chunks + PREFETCH_CHUNKS):
@@ -119,7 +121,7 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
 
 @inline
 def find_guarded(index, events, event, scratch, clusters, count):
-    """List the postings in no chunk whose guard is true, from `count` on; returns how many candidates there are."""
+    """List the postings in no chunk whose guard is true, from `count` on; return the number of candidates."""
     postings, candidates = index.postings, scratch.candidates
     bits = hash_event(index, events, event, scratch)
     lacking = ~bits
@@ -136,7 +138,7 @@ def find_guarded(index, events, event, scratch, clusters, count):
 
 @inline
 def test_candidates(index, snapshot, events, event, scratch, count, out, written):
-    """Write the slots of the candidates that hold; returns the new end of the output, or -1 if it is full."""
+    """Write the slots of the candidates that match; return the new end of the output, or -1 if it is full."""
     postings, stamps, words = index.postings, scratch.stamps, index.words
     begin, end = events.start[event], events.start[event + 1]
     is_open = False
@@ -172,7 +174,7 @@ def test_candidates(index, snapshot, events, event, scratch, count, out, written
 
 @kernel
 def match_cover(index, snapshot, scratch, events, out, event):
-    """Exact for all events. effort[0] counts the candidates, effort[1] the postings whose guard is tested."""
+    """Match exactly, whatever values events have. effort[0] counts candidates, effort[1] tested guards."""
     index, snapshot = unpack(index, CoverIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, CoverScratch), borrow(events, Events), borrow(out, Matches)
     written = out.start[event]

@@ -1,5 +1,8 @@
-"""Which members of a chunk may an event satisfy? The AND of a bitmap per column that must be true, and of the OR of one
-per column of each clause."""
+"""Rule out members of chunks by bitmaps.
+
+The members that an event may satisfy are the AND of one bitmap per column that must be true, and of the OR of one
+bitmap per column of each clause.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,18 @@ CACHE_LINE_LONGS = 8
 """int64 words per cache line."""
 
 IN_GROUP = (1 << GROUP_SHIFT) - 1
-"""All of a column's word but its group."""
+"""Mask of a column's word without its group."""
 
 
 @inline
 def locate_next_chunk(records, chunk):
-    """Where the words of the next chunk begin."""
+    """Return where the words of the next chunk begin."""
     return chunk + CHUNK_HEADER + records[chunk + COLUMNS] + records[chunk + ALTERNATIVES]
 
 
 @inline
 def has_enough_columns(chunk, records, scratch, row):
-    """Has the event as many of the columns that must be true as some member asks for?"""
+    """Return whether the event has enough of the columns that must be true for some member."""
     there = 0
     for k in range(chunk + CHUNK_HEADER, chunk + CHUNK_HEADER + records[chunk + COLUMNS]):
         there += scratch.bitmap[row + records[k] // (2 * BITMAP_SPAN)] != 0
@@ -51,7 +54,7 @@ def has_enough_columns(chunk, records, scratch, row):
 
 @inline
 def find_chunks(index, scratch, clusters):
-    """List the chunks of the open clusters that the event has enough columns for; returns how many."""
+    """List the chunks of the open clusters for which the event has enough columns; return how many."""
     records = index.chunks.words
     count = 0
     for c in range(clusters):
@@ -82,10 +85,10 @@ def prefetch_bitmaps(chunk, index, scratch):
 
 @inline
 def and_bitmap(members, bits, bitmap, words):
-    """Rule out the members whose bit in a bitmap is 0; returns whether any is left."""
+    """Rule out the members whose bit in a bitmap is 0; return whether any member remains."""
     bitmap = np.uint64(bitmap)
     alive = np.uint64(0)
-    if words == CHUNK_WORDS:  # a fixed number of words becomes vectors
+    if words == CHUNK_WORDS:  # a loop of fixed length is vectorised
         for w in range(np.uint64(CHUNK_WORDS)):
             members[w] &= bits[bitmap + w]
             alive |= members[w]
@@ -110,7 +113,7 @@ def or_bitmap(either, bits, bitmap, words):
 
 @inline
 def join_bitmaps(column, first_bitmap, words, index, scratch, row):
-    """One bitmap of several: one value must be inside or, if the column is negated, all; in a gap, what may be."""
+    """Join the bitmaps of several values or neighbours: by OR or, for a negated column of several values, by AND."""
     bits, joined = index.chunks.bits, scratch.joined
     is_negated = column & 1 != 0 and scratch.bitmap[row + (column >> 1)] == SEVERAL_BITMAPS
     for w in range(np.uint64(words)):
@@ -125,8 +128,10 @@ def join_bitmaps(column, first_bitmap, words, index, scratch, row):
 
 @inline
 def rule_out_members(chunk, index, scratch, row):
-    """Leave the bits of those members that the event may satisfy; returns whether any is left, and whether bitmaps
-    could tell all values of the event."""
+    """Set the bits of the members that the event may satisfy.
+
+    Return whether any member remains, and whether bitmaps have decided all columns exactly.
+    """
     records, members = index.chunks.words, scratch.members
     many = records[chunk + MEMBERS]
     words = bitmap_words(many)
@@ -152,16 +157,16 @@ def rule_out_members(chunk, index, scratch, row):
             if not and_bitmap(members, scratch.joined, 0, words):
                 return False, True
     if records[chunk + ALTERNATIVES] > 0:
-        any_left, is_told = rule_out_by_clauses(
+        any_left, is_exact = rule_out_by_clauses(
             clauses, locate_next_chunk(records, chunk), bitmaps, words, index, scratch, row
         )
-        return any_left, is_sure and is_told
+        return any_left, is_sure and is_exact
     return True, is_sure
 
 
 @inline
 def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
-    """The same for the columns k:end of clauses."""
+    """Rule out members by the columns k:end of clauses, as `rule_out_members` does."""
     records, either = index.chunks.words, scratch.either
     is_sure = True
     while k < end:
@@ -169,7 +174,7 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
         base = np.uint64(bitmaps + ((records[k] & IN_GROUP) % BITMAP_SPAN - 1) * words)
         for w in range(np.uint64(words)):
             either[w] = index.chunks.bits[base + w]
-        is_told = True
+        is_known = True
         while k < end and records[k] >> GROUP_SHIFT == group:
             record = records[k] & IN_GROUP
             column = record // BITMAP_SPAN
@@ -178,13 +183,13 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
             if bitmap > 0:
                 or_bitmap(either, index.chunks.bits, first_bitmap + bitmap * words, words)
             elif bitmap == UNKNOWN_BITMAP or (bitmap == SEVERAL_BITMAPS and column & 1):
-                is_told = False  # no bitmap tells; or some members ask for all values, others for one
+                is_known = False  # no bitmap decides; or some members require all values, others one
             elif bitmap < 0:
                 is_sure &= bitmap != NEIGHBOUR_BITMAPS
                 join_bitmaps(column, first_bitmap, words, index, scratch, row)
                 or_bitmap(either, scratch.joined, 0, words)
             k += 1
-        if not is_told:  # the clause may be true of any member
+        if not is_known:  # the clause may be true for any member
             is_sure = False
         elif not and_bitmap(scratch.members, either, 0, words):
             return False, True
@@ -193,7 +198,7 @@ def rule_out_by_clauses(k, end, bitmaps, words, index, scratch, row):
 
 @inline
 def emit_members(members, posting, index, snapshot, scratch, out, written):
-    """Write the slots of 64 postings whose bits are set; returns the new end of the output, or -1 if it is full."""
+    """Write the slots of 64 postings whose bits are set; return the new end of the output, or -1 if it is full."""
     if np.int64(count_bits(members)) > out.slot.size - written:
         return np.int64(-1)
     slots, first = index.postings.slot, np.uint64(posting)
@@ -211,8 +216,10 @@ def emit_members(members, posting, index, snapshot, scratch, out, written):
 
 @inline
 def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
-    """Write the members that hold for certain, and list those whose program decides; returns the new end of the
-    output, or -1 if it is full, and of the candidates."""
+    """Write the members that certainly match, and list those whose program decides.
+
+    Return the new end of the output, or -1 if it is full, and the new end of the candidates.
+    """
     any_left, is_sure = rule_out_members(chunk, index, scratch, 0)
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits

@@ -152,7 +152,7 @@ def count_candidates(postings, conjunct, is_movable, ranges, spaces, candidates,
 
 @inline
 def count_choices(postings, choice, table):
-    """Count all postings anew, those of moved terms on their new nodes."""
+    """Count all postings from zero, those of moved terms on their new nodes."""
     table.members[:] = 0
     for k in range(postings.key.size):
         if choice.key[postings.term[k]] < 0:

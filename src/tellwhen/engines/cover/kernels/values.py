@@ -1,4 +1,4 @@
-"""Where are an event's values, and does one of them touch a range? In terms of the spaces of an index."""
+"""Find the spaces of an event's values, and test whether values are in ranges of spaces."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from tellwhen.kernels.spaces import space_of
 from tellwhen.kernels.truth import is_true, set_true
 
 ABSENT, SEVERAL, INTERVALS = 0, -1, -2
-"""In place of a space + 1: the event has no value on a domain, several of them, or also intervals."""
+"""Codes in `where` in place of a space + 1: the event has no value on a domain, several, or also intervals."""
 
 UNKNOWN_BITMAP, SEVERAL_BITMAPS, NEIGHBOUR_BITMAPS = -1, -2, -3
-"""In place of the number of a bitmap, which is 1 + bucket, or 0 for an event without the domain: no bitmap tells, there
-is one for each value, or the value is in a gap: one for each neighbour, and that of what is true of gaps alone."""
+"""Codes in `bitmap` in place of the number of a bitmap, which is 1 + bucket, or 0 for an event without the domain: no
+bitmap decides; each of several values has one; or the value is in a gap, and has those of its two neighbours and of
+bucket 0."""
 
 POINTS_MAX = 64
-"""Up to this many values a set is looked up in the event; in a larger one, the event's values are looked up."""
+"""A set of up to 64 values is looked up in the event; in a larger set, the event's values are looked up."""
 
 
 @inline
 def open_spaces(index, events, event, scratch, row):
-    """Find the spaces of an event's entries, and note by domain where its values are, and its bitmaps from `row` on."""
+    """Find the spaces of an event's entries, and note each domain's value, and its bitmap from `row` on."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
-        if domain < index.cut_start.size - 1:  # no subscription here asks for a later one
+        if domain < index.cut_start.size - 1:  # no subscription of this index has a later domain
             k = i - begin
             scratch.low[k] = space_of(index.cut_start, index.cuts, domain, events.low[i])
             scratch.high[k] = scratch.low[k]
@@ -67,7 +68,7 @@ def note_value(index, scratch, domain, k, at):
 
 @inline
 def close_spaces(index, events, event, scratch):
-    """Leave every domain absent again, but for its bitmap."""
+    """Make every domain of the event absent again, except in `bitmap`."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
@@ -78,7 +79,7 @@ def close_spaces(index, events, event, scratch):
 
 @inline
 def close_bitmaps(index, events, event, scratch, row):
-    """The same for the bitmaps from `row` on."""
+    """Make every domain of the event absent in `bitmap`, from `row` on."""
     for i in range(events.start[event], events.start[event + 1]):
         if events.domain[i] < index.cut_start.size - 1:
             scratch.bitmap[row + events.domain[i]] = 0
@@ -86,7 +87,7 @@ def close_bitmaps(index, events, event, scratch, row):
 
 @inline
 def touches_list(words, first, count, low, high):
-    """Does low..high touch one of the `count` ranges in the words from `first` on?"""
+    """Return whether low..high overlaps one of the `count` ranges in the words from `first` on."""
     at, stop = np.int64(0), np.int64(count)
     while at < stop:
         middle = (at + stop) >> 1
@@ -99,8 +100,7 @@ def touches_list(words, first, count, low, high):
 
 @inline
 def has_value_in(domain, first, last, is_range, words, events, begin, end, scratch):
-    """Does some entry of the domain touch the range first..last, or one of the `last` ranges in the words from
-    `first` on?"""
+    """Return whether an entry of the domain overlaps first..last, or one of the `last` ranges from words[first] on."""
     k = scratch.first_entry[domain]
     while begin + k < end and events.domain[begin + k] == domain:
         low, high = scratch.low[k], scratch.high[k]
@@ -112,7 +112,7 @@ def has_value_in(domain, first, last, is_range, words, events, begin, end, scrat
 
 @inline
 def has_point_in(present, words, first, last, is_range):
-    """Is one of the values in a set of single spaces: `first`, or those of the `last` ranges from `first` on?"""
+    """Return whether a value is in one of a set of spaces: `first`, or the `last` ranges from words[first] on."""
     if is_range:
         return is_true(present, first)
     for i in range(np.uint64(first), np.uint64(first + 2 * last), np.uint64(2)):
@@ -123,7 +123,7 @@ def has_point_in(present, words, first, last, is_range):
 
 @inline
 def is_test_true(head, first, last, words, events, begin, end, scratch):
-    """Is the predicate of an instruction true?"""
+    """Return whether the predicate of an instruction is true."""
     domain = head >> FLAG_BITS
     where = scratch.where[np.uint64(domain)]
     if where == ABSENT:
@@ -131,9 +131,9 @@ def is_test_true(head, first, last, words, events, begin, end, scratch):
     is_range = head & 3 == RANGE
     if where > 0:
         space = where - 1
-        found = (first <= space and space <= last) if is_range else touches_list(words, first, last, space, space)
+        is_inside = (first <= space and space <= last) if is_range else touches_list(words, first, last, space, space)
     elif where == SEVERAL and head & POINTS != 0 and (is_range or last <= POINTS_MAX):
-        found = has_point_in(scratch.present, words, first, last, is_range)
+        is_inside = has_point_in(scratch.present, words, first, last, is_range)
     else:
-        found = has_value_in(domain, first, last, is_range, words, events, begin, end, scratch)
-    return found != (head & NEGATED != 0)
+        is_inside = has_value_in(domain, first, last, is_range, words, events, begin, end, scratch)
+    return is_inside != (head & NEGATED != 0)
