@@ -14,6 +14,7 @@ import pytest
 
 import tellwhen as tw
 from tellwhen.errors import FormatError
+from tellwhen.index.listing import iter_listing
 from tellwhen.service import durable_index as durable_module
 from tellwhen.service.changes import adding, removing, scoring
 from tellwhen.service.durable_index import DurableIndex
@@ -104,6 +105,25 @@ def test_any_changes_with_kills_and_snapshots_between(tmp_path, monkeypatch, see
         wanted = {id_ for id_, (text, *_) in known.items() if tw.parse(text).evaluate({"x": value}) is True}
         assert set(reopened.index.match({"x": value})) == wanted
     reopened.close()
+
+
+def test_positions_in_listings_survive_kills_restarts_and_another_schema(tmp_path):
+    kept = DurableIndex(tmp_path)
+    make(kept, adding([[number, "x > 1", None, None, None] for number in range(50)]))
+    for number in (3, 10, 30):
+        make(kept, adding([[number, "x > 2", None, None, None]], replace=True))
+    with pytest.raises(tw.ParseError):  # uses no position, although it is in the log
+        make(kept, adding([["new", "x > 1", None, None, None], ["bad", "x >", None, None, None]]))
+    make(kept, removing([9, 49]))
+    make(kept, adding([["last", "x > 1", None, None, None]]))
+    positions = [(listed.ordinal, listed.id) for listed in iter_listing(kept.index)]
+    assert positions == [(number, number) for number in range(50) if number not in (9, 49)] + [(50, "last")]
+    killed(kept)
+    for schema in (None, tw.Schema({"x": "int"}), None):
+        kept = DurableIndex(tmp_path, schema=schema)
+        assert [(listed.ordinal, listed.id) for listed in iter_listing(kept.index)] == positions
+        assert kept.index.match({"x": 5})[-4:] == [3, 10, 30, "last"]  # replaced ones count as added last
+        kept.close()
 
 
 def test_a_change_is_synced_before_it_is_seen_and_answered(tmp_path, monkeypatch):

@@ -206,11 +206,11 @@ class Calls(Sends):
         start: Id | None = None,
         limit: int = 50,
     ) -> Any:
-        """Some subscriptions, and as `next` the id to `start` the next page with, None at the end."""
+        """Some subscriptions, and as `next` an opaque cursor to `start` the next page with, None at the end."""
         said = json.dumps(constant) if isinstance(constant, str) else constant  # '5' is text, and 5 a number
         given = {"text": text, "mentions": mentions, "constant": said, "subscriber": subscriber, "start": start}
         query: dict[str, Any] = {"limit": limit} | {name: value for name, value in given.items() if value is not None}
-        if start is not None:
+        if isinstance(start, int):
             query["id_type"] = _id_type(start)
         return self._send(Call("GET", "/v1/subscriptions", _whole, query=query))
 

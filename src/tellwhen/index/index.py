@@ -667,14 +667,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         Subscription(id='a', expression='x > 1', score=2.5, weights={}, payload={'to': 'ann'})
         """
         shard, slot = self._contents.located(id)
-        scores = shard.store.scores
-        return Subscription(
-            id,
-            shard.texts[slot] if shard.has_texts else None,
-            float(scores.of(np.array([slot]))[0]),
-            scores.weights_of(slot),
-            shard.payloads.of(slot),
-        )
+        return shard.get_subscription(slot)
 
     def get_payload(self, id: Id) -> dict[str, Any]:
         """Return the payload of a subscription; faster than `get_subscription`, which also reads the text."""

@@ -25,7 +25,7 @@ from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
 from tellwhen.index.ids import Id, Ids, validate_id
 from tellwhen.index.payloads import Columns, Payloads
 from tellwhen.index.slots import SlotsById, unknown
-from tellwhen.index.subscriptions import ParsedSubscription, Rejected, parse_subscription
+from tellwhen.index.subscriptions import ParsedSubscription, Rejected, Subscription, parse_subscription
 from tellwhen.kernels.arrays import F64, I32
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
@@ -181,6 +181,17 @@ class Shard:
         self.texts.extend([subscription.text for subscription in parsed])
         self.payloads.extend(first, [subscription.payload for subscription in parsed])
         return moves
+
+    def get_subscription(self, slot: int) -> Subscription:
+        """Return the subscription in a slot, with its current score; its text is None if texts are not kept."""
+        scores = self.store.scores
+        return Subscription(
+            self.ids[slot],
+            self.texts[slot] if self.has_texts else None,
+            float(scores.of(np.array([slot]))[0]),
+            scores.weights_of(slot),
+            self.payloads.of(slot),
+        )
 
     def remove(self, ids: Iterable[Id]) -> None:
         wanted = dict.fromkeys(validate_id(id_) for id_ in ids)

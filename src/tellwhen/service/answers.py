@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import islice
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from tellwhen.errors import TellwhenError, UnknownId
 from tellwhen.index import Index
+from tellwhen.index.subscriptions import Subscription
 from tellwhen.inspect.spelling import list_event_attributes
 from tellwhen.inspect.validation import validate
 from tellwhen.language.explain import Explanation, explain
@@ -25,8 +24,6 @@ from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenant
 
 EXAMPLES_MAX = 10
-LOOK_EVERY = 1_000
-"""Subscriptions that are looked through before the time is looked at."""
 
 
 def timed_match(index: Index, asked: models.Publish) -> tuple[list[Any], float]:
@@ -210,48 +207,7 @@ def tried(tenant: Tenant, expression: Any, limits: Limits) -> dict[str, Any]:
 # subscriptions
 
 
-def shown(index: Index, id_: Any) -> dict[str, Any]:
-    """One subscription."""
-    subscription = index.get_subscription(id_)
-    return {**subscription._asdict(), "score": _finite(subscription.score)}
-
-
-class Search(NamedTuple):
-    """What subscriptions are looked for; None for any."""
-
-    text: str | None
-    mentions: str | None
-    constant: Any
-    subscriber: str | None
-
-
-def page(index: Index, start: Any, limit: int, search: Search, ends: float) -> dict[str, Any]:
-    """Some subscriptions, in the order they were added."""
-    rows: list[dict[str, Any]] = []
-    for id_ in _found(index, start, search, ends):
-        with suppress(UnknownId):  # removed since
-            rows.append(shown(index, id_))
-        if len(rows) > limit:
-            break
-    more = len(rows) > limit
-    return {"subscriptions": rows[:limit], "next": rows[limit]["id"] if more else None}
-
-
-def _found(index: Index, start: Any, search: Search, ends: float) -> Iterator[Any]:
-    wanted = None if search.text is None else search.text.casefold()
-    named = None
-    if search.mentions is not None or search.constant is not None:
-        given = {} if search.constant is None else {"constant": search.constant}
-        named = set(index.inspect.find_mentions(search.mentions, **given))
-    texts = index.iter_texts(start=start)
-    while some := list(islice(texts, LOOK_EVERY)):
-        if time.monotonic() > ends:
-            raise TooSlow("the search takes too long; ask for an attribute that they mention")
-        if named is not None:
-            some = [(id_, said) for id_, said in some if id_ in named]
-        if search.subscriber is not None:
-            of_subscriber = {*subscribers(index, [id_ for id_, _ in some]).get(search.subscriber, ())}
-            some = [(id_, said) for id_, said in some if id_ in of_subscriber]
-        for id_, said in some:
-            if wanted is None or wanted in said.casefold() or wanted in str(id_).casefold():
-                yield id_
+def shown(subscription: Subscription) -> dict[str, Any]:
+    """Return a subscription as the bodies of responses have it."""
+    fields = subscription._asdict()
+    return fields | {"score": _finite(fields["score"])}

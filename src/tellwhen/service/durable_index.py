@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from tellwhen.errors import FormatError, TellwhenError
 from tellwhen.index import Index
+from tellwhen.index.listing import copy_ordinals
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST, read_note
 from tellwhen.service.changes import KINDS, Change, apply, groups, joined, size, written
@@ -117,8 +118,9 @@ class DurableIndex:
     def _declare(self, schema: Schema) -> None:
         """All subscriptions are compiled again, and a snapshot has them; or an error, and nothing has changed."""
         before = self.index
-        subscriptions = map(before.get_subscription, before)
-        self.index = Index(before.inspect.get_stats()["engine"], schema=schema).add_many(subscriptions)
+        after = Index(before.inspect.get_stats()["engine"], schema=schema).merge(before)
+        copy_ordinals(before, after)  # cursors stay valid
+        self.index = after
         self._snap()
         log.warning("tellwhen: %s has another schema now; %d subscriptions were read again", self._folder, len(before))
 

@@ -46,6 +46,12 @@ class ReadOnly(ServiceError):
     status = 409
 
 
+class CursorExpired(ServiceError):
+    """A cursor of a version of the index that is not served any more."""
+
+    status = 409
+
+
 class TooLarge(ServiceError, ValueError):
     """A body, or an answer, above the limit."""
 

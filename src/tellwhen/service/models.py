@@ -138,7 +138,10 @@ class Shown(BaseModel):
 
 class Page(BaseModel):
     subscriptions: list[Shown]
-    next: Id | None = Field(description="Where the next page begins: give it as `start`. None at the end.")
+    next: str | None = Field(
+        description="An opaque cursor: pass it as `start` to get the next page. None on the last page.",
+        examples=["AQAAAAAAAAACAAAAAAAAAABgvxJ4"],
+    )
 
 
 # events

@@ -84,7 +84,7 @@ export async function subscription(id) {
       const found = page.subscriptions.find((one) => one.id === id);
       if (found) return found;
       if (page.next === null) throw new Refused(404, { message: `There is no subscription ${written(id)}.` });
-      start = `&start=${encodeURIComponent(page.next)}&id_type=${typeOf(page.next)}`;
+      start = `&start=${encodeURIComponent(page.next)}`;
     }
   }
   return get(`v1/subscriptions/${encodeURIComponent(id)}?id_type=${typeOf(id)}`);

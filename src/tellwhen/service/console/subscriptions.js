@@ -1,13 +1,12 @@
 // Subscriptions: find them, and open one to change it.
 import * as editor from "./editor.js";
-import { typeOf } from "./exact.js";
 import { learnAttributes } from "./expression.js";
 import { $, debounced, element, figure, idNode, short } from "./page.js";
 import { get } from "./service.js";
 
 const PAGE = 20;
 
-let pages = [null]; // where each page begins, up to this one
+let pages = [null]; // the cursor of each page up to the current one
 let asking = null;
 
 export const view = {
@@ -58,17 +57,15 @@ async function find() {
   }
   const isSearch = asked.size > 1;
   const start = pages.at(-1);
-  if (start !== null) {
-    asked.set("start", start);
-    asked.set("id_type", typeOf(start));
-  }
+  if (start !== null) asked.set("start", start);
   try {
     const page = await get(`v1/subscriptions?${asked}`, { signal: asking.signal });
     show(page, isSearch);
   } catch (error) {
     if (error.name === "AbortError") return;
-    $("search-status").textContent = error.status === 404 ? "What this page began with was removed." : error.message;
-    if (error.status === 404 && pages.length > 1) {
+    $("search-status").textContent = error.message;
+    if (error.status === 409 && pages.length > 1) {
+      // Another version of the index is served, for which the cursors are not valid.
       pages = [null];
       await find();
     }

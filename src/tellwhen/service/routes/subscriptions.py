@@ -13,6 +13,8 @@ from tellwhen.errors import UnknownId
 from tellwhen.service import answers as asking
 from tellwhen.service import changes, models
 from tellwhen.service.bodies import described, read, read_batch, row
+from tellwhen.service.cursors import Cursor
+from tellwhen.service.listing import Search, list_page
 from tellwhen.service.requests import IdType, Service, id_of, json_answer, tenant_of
 
 
@@ -57,7 +59,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         id_, tenant = id_of(id, id_type), tenant_of(request)
         result = await service.change(tenant, changes.adding([row(given, id_, limits)], replace))
         try:
-            kept = asking.shown(tenant.index, id_)
+            kept = asking.shown(tenant.index.get_subscription(id_))
         except UnknownId:  # somebody else has removed it since
             kept = {**given.model_dump(), "id": id_, "weights": given.weights or {}, "payload": given.payload or {}}
         return json_answer(kept, 201 if result["added"] else 200)
@@ -65,7 +67,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
     @app.get("/v1/subscriptions/{id:any}", tags=["subscriptions"])
     async def get(request: Request, id: str, id_type: IdType = "str") -> models.Shown:
         """One subscription."""
-        return models.Shown(**asking.shown(tenant_of(request).index, id_of(id, id_type)))
+        return models.Shown(**asking.shown(tenant_of(request).index.get_subscription(id_of(id, id_type))))
 
     @app.delete("/v1/subscriptions/{id:any}", tags=["subscriptions"])
     async def remove(request: Request, id: str, id_type: IdType = "str") -> models.Removed:
@@ -92,15 +94,16 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         mentions: Annotated[str | None, Query(description="An attribute that the expression mentions.")] = None,
         constant: Annotated[str | None, Query(description="A constant, as JSON or text.")] = None,
         subscriber: Annotated[str | None, Query(description="The `subscriber` in the payload.")] = None,
-        start: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+        start: Annotated[str | None, Query(description="The `next` of the page before, or an id.")] = None,
         id_type: IdType = "str",
         limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
     ) -> models.Page:
-        """List subscriptions, or search them, in the order they were added."""
-        index = tenant_of(request).index
-        begin = None if start is None else id_of(start, id_type)
-        search = asking.Search(text, mentions, value_of(constant), subscriber)
-        found = await service.beside(lambda ends: asking.page(index, begin, limit, search, ends))
+        """List or search subscriptions, in the order in which their ids were first added."""
+        tenant = tenant_of(request)
+        position = None if start is None else Cursor.decode(start) or id_of(start, id_type)
+        search = Search(text, mentions, value_of(constant), subscriber)
+        index, version = tenant.index, getattr(tenant.kept, "version", 0)
+        found = await service.beside(lambda ends: list_page(index, position, limit, search, ends, version))
         return models.Page(**found)
 
 

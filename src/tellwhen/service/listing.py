@@ -1,0 +1,76 @@
+"""Pages of subscriptions, and searches in them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from tellwhen.index import Index
+from tellwhen.index.listing import Listed, find_ordinal, iter_listing
+from tellwhen.service.answers import shown, subscribers
+from tellwhen.service.cursors import Cursor
+from tellwhen.service.errors import CursorExpired, TooSlow
+
+CLOCK_INTERVAL = 1_000
+"""Check the time limit of a search every 1,000 subscriptions."""
+
+
+class Search(NamedTuple):
+    """Conditions that listed subscriptions satisfy; None for any."""
+
+    text: str | None = None
+    mentions: str | None = None
+    constant: Any = None
+    subscriber: str | None = None
+
+
+def list_page(
+    index: Index, start: Cursor | str | int | None, limit: int, search: Search, deadline: float, index_version: int = 0
+) -> dict[str, Any]:
+    """Return up to `limit` subscriptions in the order in which their ids were first added, and the next cursor.
+
+    A page begins behind a cursor, at an id, or at the beginning. It is read from one state of the index.
+    """
+    found = _iter_matches(index, _find_position(index, start, index_version), search, deadline)
+    page = list(islice(found, limit))
+    has_more = len(page) == limit and next(found, None) is not None
+    return {
+        "subscriptions": [shown(listed.read()) for listed in page],
+        "next": Cursor(page[-1].ordinal, index_version).encode() if has_more else None,
+    }
+
+
+def _find_position(index: Index, start: Cursor | str | int | None, index_version: int) -> int:
+    """Return the ordinal behind which a page begins."""
+    if start is None:
+        return -1
+    if not isinstance(start, Cursor):
+        return find_ordinal(index, start) - 1
+    if start.index_version != index_version:
+        raise CursorExpired(
+            f"this cursor belongs to version {start.index_version} of the index, and version {index_version} is served "
+            "now; list from the beginning, without start"
+        )
+    return start.ordinal
+
+
+def _iter_matches(index: Index, after: int, search: Search, deadline: float) -> Iterator[Listed]:
+    listing = iter_listing(index, after)
+    text = None if search.text is None else search.text.casefold()
+    mentioning = None
+    if search.mentions is not None or search.constant is not None:
+        given = {} if search.constant is None else {"constant": search.constant}
+        mentioning = set(index.inspect.find_mentions(search.mentions, **given))
+    while some := list(islice(listing, CLOCK_INTERVAL)):
+        if time.monotonic() > deadline:
+            raise TooSlow("the search took too long; add `mentions` with an attribute to narrow the search")
+        if mentioning is not None:
+            some = [listed for listed in some if listed.id in mentioning]
+        if search.subscriber is not None:
+            ids = {*subscribers(index, [listed.id for listed in some]).get(search.subscriber, ())}
+            some = [listed for listed in some if listed.id in ids]
+        for listed in some:
+            if text is None or text in listed.text.casefold() or text in str(listed.id).casefold():
+                yield listed
