@@ -23,8 +23,7 @@ from typer.testing import CliRunner
 
 import tellwhen as tw
 from bench.measure import Measured, measured, timed
-from tellwhen.cli import app
-from tellwhen.cli import input_files as reading
+from tellwhen.cli import app, event_files
 from tellwhen.index import matching
 
 EVENTS, SUBSCRIPTIONS, ROUNDS = 1_000_000, 20_000, 5
@@ -92,8 +91,8 @@ class Clock:
 def measure(folder: Path, events: int) -> list[tuple[str, Measured, float]]:
     """The parts of the command's time, each with the time of all of it; then the rival's."""
     parsing, kernels = Clock(), Clock()
-    parsing.around(reading, "_columns")
-    parsing.around(reading, "_objects")
+    parsing.around(event_files, "_parse_block")
+    parsing.around(event_files, "_parse_lines")
     kernels.around(matching, "match_in_threads")
     parts: dict[str, list[float]] = {"parsing JSON": [], "matching kernels": [], "all else": [], "tellwhen match": []}
     loops = []

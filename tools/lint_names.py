@@ -19,7 +19,6 @@ from typing import NamedTuple
 FOLDERS = ("src", "bench", "docs", "tools")
 
 PENDING = (
-    "src/tellwhen/cli",
     "src/tellwhen/client",
     "src/tellwhen/compile",
     "src/tellwhen/containers",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import tellwhen as tw
 from bench.peers.protocol import Match, measure, read
-from tellwhen.cli.warm_command import warm
+from tellwhen.cli.warm_command import compile_kernels
 from tellwhen.containers.batches import one_by_one
 from tellwhen.encode.events import encode
 
@@ -19,7 +19,7 @@ def main(folder: Path, way: str, engine: str) -> None:
     pairs = [(row["id"], row["expression"]) for row in read(folder, "subscriptions")]
     events = read(folder, "events")
     # Compiling and loading kernels is not part of a build; what is done in the background is.
-    warm(engine)
+    compile_kernels(engine)
     tw.Index(engine).add_many(pairs[:100]).match(events[0])
     index = tw.Index(engine)
 

@@ -134,7 +134,7 @@ def test_messy_subscriptions_are_built_as_they_are_without_spark(tmp_path, monke
         for name, more in (("here", []), ("there", ["--spark", "local[2]"]))
     ]
     assert [one.exit_code for one in told] == [0, 0], [one.output for one in told]
-    assert all("note is not used" in one.stderr for one in told)
+    assert all("column note is not read" in one.stderr for one in told)
     here, there = tw.Index.load("here"), tw.Index.load("there")
     assert sorted(here) == sorted(there) == [1, 2, 3, 4]
     for id_ in here:

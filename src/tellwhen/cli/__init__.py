@@ -9,12 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from tellwhen.cli import generate_command as generating
-from tellwhen.cli import match_commands as asking
-from tellwhen.cli import service_commands as serving
-from tellwhen.cli import shell
-from tellwhen.cli import subscription_commands as subscribing
-from tellwhen.cli.console_output import command, fail, json_line
+from tellwhen.cli import generate_command, match_commands, service_commands, shell, subscription_commands
+from tellwhen.cli.console_output import command, fail, print_json
 from tellwhen.cli.options import JsonOption
 
 app = typer.Typer(
@@ -39,26 +35,28 @@ def main(
     pass  # its docstring would replace the help of `app`
 
 
-for _run in (
-    subscribing.validate,
-    subscribing.build,
-    asking.match,
-    asking.top_k,
-    asking.explain,
-    asking.inspect,
+for _command in (
+    subscription_commands.validate,
+    subscription_commands.build,
+    match_commands.match,
+    match_commands.top_k,
+    match_commands.explain,
+    match_commands.inspect,
     shell.shell,
-    subscribing.convert,
-    generating.generate,
-    serving.serve,
+    subscription_commands.convert,
+    generate_command.generate,
+    service_commands.serve,
 ):
-    app.command()(_run)
-app.add_typer(serving.keys, name="keys")
+    app.command()(_command)
+app.add_typer(service_commands.keys, name="keys")
 
 
 @app.command()
 @command
 def demo() -> None:
-    """See it work: a marketplace in this process and on Spark, and a page about it. Needs the extra `demo`.
+    """Match and explain a marketplace in this process and on Spark, and write a page about it.
+
+    Needs the extra `demo`.
 
     Example: tellwhen demo
     """
@@ -70,24 +68,24 @@ def demo() -> None:
 @app.command()
 @command
 def engines(as_json: JsonOption = False) -> None:
-    """List the engines and their options. An option goes behind the name: betree:max_cap=5.
+    """List the engines and their options. An option follows the name of an engine: betree:max_cap=5.
 
     Example: tellwhen engines --json
     """
     if as_json:
         for info in tw.list_engines():
-            given = {name: option._asdict() for name, option in info.options.items()}
-            json_line(info._asdict() | {"supports": sorted(info.supports), "options": given})
+            options_by_name = {name: option._asdict() for name, option in info.options.items()}
+            print_json(info._asdict() | {"supports": sorted(info.supports), "options": options_by_name})
         return
-    table = Table("engine", "what it is", "takes")
+    table = Table("engine", "algorithm", "takes")
     owners: dict[tuple[str, tw.Option], list[str]] = {}
     for info in tw.list_engines():
-        # The one capability in which engines differ.
+        # Engines differ in this capability only.
         takes = "any expression" if "expressions" in info.supports else "a normal form"
         table.add_row(info.name, info.summary, takes)
-        for named in info.options.items():
-            owners.setdefault(named, []).append(info.name)
-    options = Table("option", "of", "default", "from .. to", "what it is")
+        for option_item in info.options.items():
+            owners.setdefault(option_item, []).append(info.name)
+    options = Table("option", "of", "default", "from .. to", "meaning")
     for (name, option), names in owners.items():
         bounds = f"{option.least} .. {option.most}"
         options.add_row(name, ", ".join(names), str(option.default), bounds, option.meaning)
@@ -104,24 +102,24 @@ def warm(
     every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile kernels ahead of time: a new process then loads them from the cache. For images and installations.
+    """Compile kernels ahead of time, so that new processes load them from the cache. For images and installations.
 
     Example: tellwhen warm auto betree
     """
-    from tellwhen.cli.warm_command import warm as warm_engine
+    from tellwhen.cli.warm_command import compile_kernels
     from tellwhen.kernels.jit import cache_directory
 
-    console = Console(stderr=as_json)  # where the status is shown
+    console = Console(stderr=as_json)  # the standard output is for the JSON
     directory = cache_directory()
     if directory is None:
-        fail("no directory can be written, so nothing that is compiled could be kept: set NUMBA_CACHE_DIR")
+        fail("no cache directory is writable, so compiled kernels would be lost: set NUMBA_CACHE_DIR")
     for engine in [info.name for info in tw.list_engines()] if every else engines or ["auto"]:
         with console.status(f"Compiling the kernels of {engine} ..."):
-            done = warm_engine(engine)
+            result = compile_kernels(engine)
         if as_json:
-            json_line(done._asdict() | {"cache": str(directory)})
+            print_json(result._asdict() | {"cache": str(directory)})
             continue
-        what = f"{done.compiled} functions compiled" if done.compiled else "nothing to compile"
-        console.print(f"{engine}: {what}, {done.seconds:.1f} s", highlight=False)
+        summary = f"{result.compiled} functions compiled" if result.compiled else "nothing to compile"
+        console.print(f"{engine}: {summary}, {result.seconds:.1f} s", highlight=False)
     if not as_json:
         console.print(f"The cache is in {directory}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How does a command end? With an exit code and, if it fails, one sentence that says where and what to do."""
+"""Output, progress, errors and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tellwhen.errors import TellwhenError
 
-FAILED, STOPPED, CLOSED = 1, 130, 141
-"""Exit codes: something is wrong with what was given; Ctrl-C; whoever read the output has gone. Other signals: 128 and
-their number."""
+EXIT_FAILED, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 130, 141
+"""Exit codes: faulty input; Ctrl-C; the reader of the output has closed it. Another signal: 128 + its number."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -32,47 +31,49 @@ Result = TypeVar("Result")
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """As for whatever else is printed: not rich's own exit code."""
+        """Raise `BrokenPipeError`, as `print` does, instead of ending with the exit code of rich."""
         raise BrokenPipeError
 
 
 out = _Console(highlight=False)
-told = _Console(stderr=True, highlight=False)
-"""For people: results go to the standard output, all else here."""
+"""Console for results."""
+err = _Console(stderr=True, highlight=False)
+"""Console for messages to people: errors, progress and summaries."""
 
 
 def command(run: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A command whose errors are told in one sentence."""
+    """Decorate a command so that it reports an error in one sentence and ends with an exit code."""
 
     @wraps(run)
-    def running(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+    def run_command(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
-                stream.reconfigure(encoding="utf-8")  # whatever the locale is: trees are drawn with lines
+                stream.reconfigure(encoding="utf-8")  # whatever the locale is, because trees have box characters
         try:
-            with _tidied(), _quiet():
-                return run(*given, **named)
+            with _exit_on_signals(), _mute_logs():
+                return run(*args, **kwargs)
         except TellwhenError as error:
             fail(error)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at its end
-            raise typer.Exit(CLOSED) from None
+            # Otherwise Python reports the closed pipe again at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(EXIT_BROKEN_PIPE) from None
         except KeyboardInterrupt:
-            told.print("stopped")
-            raise typer.Exit(STOPPED) from None
+            err.print("stopped")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
         except (OSError, pa.ArrowException) as error:
             fail(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error)
 
-    return running
+    return run_command
 
 
-LEVELS = {"tellwhen": logging.ERROR, "tellwhen.index.payloads": logging.WARNING, "tellwhen.spark": logging.WARNING}
-"""A command shows a status of its own: no notice about compiling, and what is counted of events only at its end."""
+LOG_LEVELS = {"tellwhen": logging.ERROR, "tellwhen.index.payloads": logging.WARNING, "tellwhen.spark": logging.WARNING}
+"""Levels during a command, which shows its own progress, and counts of faulty values only at its end."""
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    logs = {logging.getLogger(name): level for name, level in LEVELS.items()}
+def _mute_logs() -> Iterator[None]:
+    logs = {logging.getLogger(name): level for name, level in LOG_LEVELS.items()}
     before = {log: log.level for log in logs}
     try:
         for log, level in logs.items():
@@ -83,71 +84,71 @@ def _quiet() -> Iterator[None]:
             log.setLevel(level)
 
 
-class _Ended(BaseException):
-    """The process shall end."""
+class _Terminated(BaseException):
+    """Raised when a signal asks the process to end."""
 
     def __init__(self, signal: int) -> None:
         self.signal = signal
 
 
-def _end(signal: int, *_: object) -> NoReturn:
-    raise _Ended(signal)
+def _raise_terminated(signal: int, *_: object) -> NoReturn:
+    raise _Terminated(signal)
 
 
 @contextmanager
-def _tidied() -> Iterator[None]:
-    """When a supervisor or the terminal ends it, half-written files are removed first, as on Ctrl-C."""
+def _exit_on_signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exit that removes half-written files first, as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # Not what is ignored: nohup would be in vain.
-    heard = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
-    before = {one: signal.signal(one, _end) for one in heard}
+    # A signal that is ignored stays ignored, so that nohup works.
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, _raise_terminated) for number in numbers}
     try:
         yield
-    except _Ended as ended:
-        raise SystemExit(128 + ended.signal) from None
+    except _Terminated as terminated:
+        raise SystemExit(128 + terminated.signal) from None
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def fail(reason: object) -> NoReturn:
-    """End with an error."""
-    told.print(f"[red]{escape(str(reason))}[/red]", soft_wrap=True)
-    raise typer.Exit(FAILED)
+    """Print the reason in red and end the command with `EXIT_FAILED`."""
+    err.print(f"[red]{escape(str(reason))}[/red]", soft_wrap=True)
+    raise typer.Exit(EXIT_FAILED)
 
 
-class Doing:
-    """What is shown of something that takes a while: what is done now, how much of it, and since when."""
+class ProgressLine:
+    """One line of progress: the current step, how far it is, and the time since the start."""
 
-    def __init__(self, shown: Progress, what: str) -> None:
-        self._shown = shown
-        self._task = shown.add_task(what, count="")
+    def __init__(self, display: Progress, step: str) -> None:
+        self._display = display
+        self._task = display.add_task(step, count="")
         self._count = 0
 
-    def advance(self, some: int) -> None:
-        """Some more are done."""
-        self._count += some
-        self.note(f"{self._count:,}")
+    def advance(self, count: int) -> None:
+        """Add to the number of items that are done."""
+        self._count += count
+        self.show_amount(f"{self._count:,}")
 
-    def note(self, how_far: str) -> None:
-        """So far it is."""
-        self._shown.update(self._task, count=how_far)
+    def show_amount(self, amount: str) -> None:
+        """Show how far the current step is."""
+        self._display.update(self._task, count=amount)
 
-    def now(self, what: str) -> None:
-        """Something else is done now, which nobody counts."""
-        self._shown.update(self._task, description=what, count="")
+    def start_step(self, step: str) -> None:
+        """Show the name of the next step, which is not counted."""
+        self._display.update(self._task, description=step, count="")
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Doing]:
-    """Shows what is being done, where somebody sees it."""
+def show_progress(step: str) -> Iterator[ProgressLine]:
+    """Show a line of progress while the block runs, if the standard error is a terminal."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.fields[count]}"), TimeElapsedColumn()
-    with Progress(*columns, console=told, transient=True, disable=not told.is_terminal) as shown:
-        yield Doing(shown, what)
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as display:
+        yield ProgressLine(display, step)
 
 
-def json_line(value: Any) -> None:
-    """One line of JSON on the standard output."""
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
     print(json.dumps(value, ensure_ascii=False, default=str))

@@ -1,4 +1,4 @@
-"""Which options do several commands have?"""
+"""Options that several commands share."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tellwhen.cli.console_output import command, fail, json_line, out, told
+from tellwhen.cli.console_output import command, err, fail, out, print_json
 from tellwhen.cli.options import JsonOption
-from tellwhen.cli.subscription_commands import SchemaOption, StrictOption, declared_schema
+from tellwhen.cli.subscription_commands import SchemaOption, StrictOption, read_schema_file
 
 if TYPE_CHECKING:
     from tellwhen.service import Keys
@@ -52,17 +52,17 @@ def serve(
         port=port,
         limits=service.Limits(rate=rate, seconds=timeout, body=max_body),
         engine=engine,
-        schema=declared_schema(schema, strict),
+        schema=read_schema_file(schema, strict),
         memory_limit=memory_limit,
         certificate=certificate,
         private_key=private_key,
         console=console,
-        ready=_told_where,
+        ready=_print_address,
     )
 
 
-def _told_where(address: str, what: str) -> None:
-    told.print(f"tellwhen listens on {address}; {what}; Ctrl-C stops it", soft_wrap=True)
+def _print_address(address: str, what: str) -> None:
+    err.print(f"tellwhen listens on {address}; {what}; Ctrl-C stops it", soft_wrap=True)
 
 
 keys = typer.Typer(no_args_is_help=True, help="Who may use a service: make, list and remove keys.")
@@ -91,7 +91,7 @@ def add(
     Example: tellwhen keys add data shop --role publish --role read
     """
     if not folder.exists():
-        told.print(f"{folder} is new", soft_wrap=True)
+        err.print(f"{folder} is new", soft_wrap=True)
     elif not folder.is_dir():
         fail(f"{folder} is a file; keys belong to the folder of a service")
     print(_keys(folder).add(name, role, tenant, rate))
@@ -107,7 +107,7 @@ def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
     table = Table("name", "tenant", "roles", "requests per second")
     for key in _keys(folder).all():
         if as_json:
-            json_line({"name": key.name, "tenant": key.tenant, "roles": list(key.roles), "rate": key.rate})
+            print_json({"name": key.name, "tenant": key.tenant, "roles": list(key.roles), "rate": key.rate})
         table.add_row(key.name, key.tenant, ", ".join(key.roles), "" if key.rate is None else f"{key.rate:g}")
     if not as_json:
         out.print(table)

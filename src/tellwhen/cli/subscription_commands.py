@@ -1,4 +1,4 @@
-"""`tellwhen validate`, `build` and `convert`: files of subscriptions in."""
+"""The commands that read files of subscriptions: `validate`, `build` and `convert`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 import typer
 
 import tellwhen as tw
-from tellwhen.cli.console_output import FAILED, Doing, command, fail, json_line, out, progress, told
-from tellwhen.cli.input_files import declared, format_of, subscriptions, unused_hint
-from tellwhen.cli.input_files import events as read_events
+from tellwhen.cli.console_output import EXIT_FAILED, ProgressLine, command, err, fail, out, print_json, show_progress
+from tellwhen.cli.event_files import read_events
+from tellwhen.cli.file_formats import detect_format
 from tellwhen.cli.options import JsonOption, SparkOption
-from tellwhen.cli.output_files import refuse_same, rejected, write
+from tellwhen.cli.output_files import require_separate_output, to_batch, write_batches
+from tellwhen.cli.subscription_files import read_saved_schema, read_subscriptions, suggest_column
 from tellwhen.errors import pluralize
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.inspect.validation import Finding
@@ -24,13 +25,13 @@ from tellwhen.persistence.paths import resolve_path
 
 Files = Annotated[list[str], typer.Argument(help="Files of subscriptions; - is the standard input.")]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="jsonl, csv, parquet, arrow or text, if the name does not tell.")
+    str | None, typer.Option("--format", help="jsonl, csv, parquet, arrow or text, if the suffix does not say it.")
 ]
 SchemaOption = Annotated[Path | None, typer.Option("--schema", help='A JSON file of types: {"price": "float"}.')]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse attributes that the schema does not declare.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Reject attributes that the schema does not declare.")]
 
 
-def declared_schema(file: Path | None, strict: bool) -> tw.Schema:
+def read_schema_file(file: Path | None, strict: bool) -> tw.Schema:
     if file is None:
         if strict:
             fail("--strict needs a --schema")
@@ -41,16 +42,18 @@ def declared_schema(file: Path | None, strict: bool) -> tw.Schema:
         fail(f"{file}: {error}")
 
 
-def _all(files: list[str], form: str | None, doing: Doing, faults: list[Rejected] | None = None) -> Iterator[Any]:
-    """The subscriptions of all files; afterwards, they are indexed."""
+def _read_files(
+    files: list[str], form: str | None, line: ProgressLine, quarantine: list[Rejected] | None = None
+) -> Iterator[Any]:
+    """Yield the subscriptions of all files; report columns that are not read; then show the step `indexing`."""
     unused: Counter[str] = Counter()
     for file in files:
-        for row in subscriptions(file, form, faults, unused):
-            doing.advance(1)
+        for row in read_subscriptions(file, form, quarantine, unused):
+            line.advance(1)
             yield row
     for name, count in unused.items():
-        told.print(f"{name} is not used ({pluralize(count, 'row')}): {unused_hint(name)}", markup=False)
-    doing.now("indexing")
+        err.print(f"column {name} is not read ({pluralize(count, 'row')}): {suggest_column(name)}", markup=False)
+    line.start_step("indexing")
 
 
 @command
@@ -58,42 +61,43 @@ def validate(
     files: Files,
     schema: SchemaOption = None,
     strict: StrictOption = False,
-    lint: Annotated[bool, typer.Option(help="Also tell what is probably not meant.")] = True,
-    against: Annotated[Path | None, typer.Option(help="An index that they are to be added to.")] = None,
+    lint: Annotated[bool, typer.Option(help="Also report what is probably a mistake.")] = True,
+    against: Annotated[Path | None, typer.Option(help="Index that the subscriptions will be added to.")] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
     spark: SparkOption = None,
 ) -> None:
-    """Check files of subscriptions: what is wrong with which one, and where. Exits with 1 if there are errors.
+    """Check files of subscriptions, and show each error with its place. Exit with 1 if there are errors.
 
     Example: tellwhen validate rules.jsonl --schema types.json
     """
     if spark is not None:
         if against is not None or not lint:
-            fail("with --spark, errors are looked for, and nothing else: no --against, no --no-lint")
+            fail("--spark takes no --against and no --no-lint: it only finds errors")
         from tellwhen.cli.spark_commands import validate_on_spark
 
-        report = validate_on_spark(spark, files, declared_schema(schema, strict), form)
-        _told(report, as_json)
+        report = validate_on_spark(spark, files, read_schema_file(schema, strict), form)
+        _print_report(report, as_json)
         return
     index = None if against is None else tw.Index.load(against)
-    types = None if index is not None and schema is None and not strict else declared_schema(schema, strict)
-    with progress("subscriptions") as doing:
+    types = None if index is not None and schema is None and not strict else read_schema_file(schema, strict)
+    with show_progress("subscriptions") as line:
         faults: list[Rejected] = []
-        report = tw.validate(_all(files, form, doing, faults), types, lint=lint, against=index)
-        unread = [Finding.error(one) for one in faults]
+        report = tw.validate(_read_files(files, form, line, faults), types, lint=lint, against=index)
+        unread = [Finding.error(fault) for fault in faults]
         report = tw.Report(report.subscriptions + len(unread), unread + report.findings)
-    _told(report, as_json)
+    _print_report(report, as_json)
 
 
-def _told(report: tw.Report, as_json: bool) -> None:
+def _print_report(report: tw.Report, as_json: bool) -> None:
+    """Print the findings; end with `EXIT_FAILED` if there are errors."""
     if as_json:
-        for one in report.findings:
-            json_line(one._asdict())
+        for finding in report.findings:
+            print_json(finding._asdict())
     else:
         out.print(str(report), markup=False, soft_wrap=True)
     if report.of("error"):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)
 
 
 @command
@@ -104,10 +108,10 @@ def build(
     schema: SchemaOption = None,
     strict: StrictOption = False,
     quarantine: Annotated[
-        str | None, typer.Option(help="A file for faulty subscriptions; without it, one is an error.")
+        str | None, typer.Option(help="A file for faulty subscriptions; without it, a faulty one is an error.")
     ] = None,
-    replace: Annotated[bool, typer.Option(help="Of an id that comes twice, the last one counts.")] = False,
-    observe: Annotated[str | None, typer.Option(help="A file of typical events, by which the engine chooses.")] = None,
+    replace: Annotated[bool, typer.Option(help="Keep the last subscription of an id that occurs twice.")] = False,
+    observe: Annotated[str | None, typer.Option(help="A file of typical events, to optimize the index for.")] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
     spark: SparkOption = None,
@@ -116,52 +120,52 @@ def build(
 
     Example: tellwhen build rules.jsonl more.csv -o index --quarantine faulty.jsonl
     """
-    resolve_path(output)  # an error before the work, not after it
+    resolve_path(output)  # fail before the work, not after it
     if quarantine is not None:
-        format_of(quarantine, None, "--output-format")
-        refuse_same(quarantine, *files)
+        detect_format(quarantine, None, "--output-format")
+        require_separate_output(quarantine, *files)
         if not Path(quarantine).resolve().parent.is_dir():
             fail(f"{quarantine}: No such file or directory")
-    types = declared(files, form) if schema is None and not strict else declared_schema(schema, strict)
+    types = read_saved_schema(files, form) if schema is None and not strict else read_schema_file(schema, strict)
     if spark is not None:
         if replace or quarantine is None:
-            fail("with --spark, say --quarantine for faulty subscriptions, and for all but one of an id; not --replace")
+            fail("--spark needs --quarantine, for faulty and duplicate subscriptions, and takes no --replace")
         from tellwhen.cli.spark_commands import build_on_spark
 
         built, faulty = build_on_spark(spark, files, output, engine, types, observe, form)
     else:
-        built, faulty = _built(files, output, engine, types, observe, form, replace, quarantine is not None)
+        built, faulty = _build_index(files, output, engine, types, observe, form, replace, quarantine is not None)
     if quarantine is not None:
-        write([rejected(faulty)], quarantine)
+        write_batches([to_batch(faulty)], quarantine)
     if as_json:
-        json_line({"subscriptions": built, "quarantined": len(faulty), "index": str(output)})
+        print_json({"subscriptions": built, "quarantined": len(faulty), "index": str(output)})
     else:
-        told.print(f"{pluralize(built, 'subscription')} in {output}", soft_wrap=True)
+        err.print(f"{pluralize(built, 'subscription')} in {output}", soft_wrap=True)
         if faulty:
-            told.print(f"{pluralize(len(faulty), 'faulty one')} in {quarantine}", soft_wrap=True)
+            err.print(f"{pluralize(len(faulty), 'faulty subscription')} in {quarantine}", soft_wrap=True)
 
 
-def _built(
+def _build_index(
     files: list[str], output: Path, engine: str, schema: tw.Schema, observe: str | None, form: str | None,
     replace: bool, has_quarantine: bool,
 ) -> tuple[int, list[Rejected]]:  # fmt: skip
     index, faulty = tw.Index(engine, schema), []
-    with progress("subscriptions") as doing:
+    with show_progress("subscriptions") as line:
         if has_quarantine:
             faults: list[Rejected] = []
-            faulty = index.add_valid(_all(files, form, doing, faults), replace=replace) + faults
+            faulty = index.add_valid(_read_files(files, form, line, faults), replace=replace) + faults
         else:
             try:
-                index.add_many(_all(files, form, doing), replace=replace)
+                index.add_many(_read_files(files, form, line), replace=replace)
             except tw.DuplicateId as error:
-                fail(f"{str(error).partition(';')[0]}; with --replace the last one counts")
+                fail(f"{str(error).partition(';')[0]}; --replace keeps the last one")
         if observe is not None:
-            doing.now("looking at events")
-            for some in read_events(observe):
-                index.optimize_for(some.events)
-        doing.now("building the index")
+            line.start_step("reading events")
+            for batch in read_events(observe):
+                index.optimize_for(batch.events)
+        line.start_step("building the index")
         index.rebuild()
-        doing.now("saving")
+        line.start_step("saving")
         index.save(output)
     return len(index), faulty
 
@@ -171,27 +175,29 @@ def convert(
     source: Annotated[str, typer.Argument(help="A file of subscriptions, or the directory of an index.")],
     target: Annotated[str, typer.Argument(help="A file: .jsonl, .csv, .parquet or .arrow.")],
     form: FormatOption = None,
-    output_format: Annotated[str | None, typer.Option("--output-format", help="Of the target, if it is -.")] = None,
+    output_format: Annotated[
+        str | None, typer.Option("--output-format", help="Format of the target, if it is -.")
+    ] = None,
 ) -> None:
-    """Write subscriptions in another format: those of a file, or of an index.
+    """Convert subscriptions of a file or an index to another format.
 
     Example: tellwhen convert index rules.parquet
     """
     if source != "-" and Path(source).is_dir():
         index = tw.Index.load(source)
     else:
-        with progress("subscriptions") as doing:
-            index = tw.Index(schema=declared([source], form)).add_many(_all([source], form, doing))
+        with show_progress("subscriptions") as line:
+            index = tw.Index(schema=read_saved_schema([source], form)).add_many(_read_files([source], form, line))
     table = index.to_arrow()
-    kind = format_of(target, output_format, "--output-format")
+    kind = detect_format(target, output_format, "--output-format")
     if kind in ("csv", "jsonl") and (index.schema.types or index.schema.strict):
-        told.print(
-            f"{kind} cannot note the declared types: `tellwhen inspect INDEX --schema` writes them, and "
-            "`build --schema` takes them",
+        err.print(
+            f"{kind} cannot hold the declared types: `tellwhen inspect INDEX --schema` writes them, and "
+            "`build --schema` reads them",
             soft_wrap=True,
         )
-    if kind == "csv":  # which has no maps
-        weights = [None if one is None else json.dumps(dict(one)) for one in table["weights"].to_pylist()]
+    if kind == "csv":  # CSV has no maps
+        weights = [None if pairs is None else json.dumps(dict(pairs)) for pairs in table["weights"].to_pylist()]
         table = table.set_column(3, "weights", pa.array(weights, pa.string()))
-    count = write(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target, output_format)
-    told.print(f"{pluralize(count, 'subscription')} in {target}", soft_wrap=True)
+    count = write_batches(table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)], target, output_format)
+    err.print(f"{pluralize(count, 'subscription')} in {target}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How are kernels compiled ahead of time? By a small index that uses all of them, in every way that a user can.
+"""Compiling kernels ahead of time, by using a small index in every way that a user can.
 
 `tellwhen warm` is for images and first installations: a later process loads the compiled kernels from the cache.
 """
@@ -24,80 +24,84 @@ from tellwhen.engines.shared.calls import Packed
 from tellwhen.index import Index
 from tellwhen.language import Interval
 
-MANY = 200
-"""Subscriptions of each form: enough for an engine to build its index, and to merge into it what was added later."""
+SUBSCRIPTIONS_PER_FORM = 200
+"""Enough for an engine to build its index and to merge later subscriptions into it."""
 
 
-class Warmed(NamedTuple):
-    """What was done for an engine."""
+class WarmResult(NamedTuple):
+    """Duration and number of compiled functions of an engine."""
 
     engine: str
     seconds: float
     compiled: int
-    """Kernels, and parts of them, that were compiled. All others were in the cache."""
+    """Kernels and functions inside of kernels that were compiled. The others were in the cache."""
 
 
 class _Counter(event.Listener):
-    """Counts what Numba compiles; what it loads from the cache is not compiled."""
+    """Counter of the functions that Numba compiles, without those that it loads from the cache."""
 
     def __init__(self) -> None:
         self.compiled = 0
 
-    def on_start(self, started: event.Event) -> None:
+    def on_start(self, event: event.Event) -> None:
         self.compiled += 1
 
-    def on_end(self, ended: event.Event) -> None:
+    def on_end(self, event: event.Event) -> None:
         pass
 
 
-def warm(engine: str = "auto") -> Warmed:
+def compile_kernels(engine: str = "auto") -> WarmResult:
     """Compile all kernels that an index with this engine calls, unless they are in the cache."""
     begin = time.perf_counter()
     counter = _Counter()
     with event.install_listener("numba:compile", counter):
         _exercise(engine)
-    return Warmed(engine, time.perf_counter() - begin, counter.compiled)
+    return WarmResult(engine, time.perf_counter() - begin, counter.compiled)
 
 
 def _exercise(engine: str) -> None:
-    """Everything that an index does: with pending subscriptions, after a build, and after a load."""
+    """Match and rank with pending subscriptions, after a build, after removals, and after a load."""
     if engine == "auto":
-        for layout in 1, 2:  # as it is when it is large
+        for layout in 1, 2:  # the layouts of large segments
             _exercise(f"auto:pending=64,layout={layout}")
         _compile_batches()
-    # Few groups of alternatives have a normal form that every engine takes; for many groups some engines have another
-    # way, and the others refuse.
+    # Every engine takes the normal form of few groups of alternatives. That of many groups is too large, so engines of
+    # normal forms reject it and engines of expressions use their kernels for trees.
     few, many = 3, 9 if engine.partition(":")[0] in engines_supporting("expressions") else 3
     index = Index(engine)
-    _match(index.add_many(_subscriptions(0, 5, few)))
-    _match(index.add_many(_subscriptions(5, MANY, many)))
-    _match(index.optimize_for(_dicts()))
-    _match(index.add_many(_subscriptions(MANY, MANY + 5, few)))
-    _match(index.remove_many(list(index)[: len(index) // 2]))
+    _match_all_forms(index.add_many(_generate_subscriptions(0, 5, few)))
+    _match_all_forms(index.add_many(_generate_subscriptions(5, SUBSCRIPTIONS_PER_FORM, many)))
+    _match_all_forms(index.optimize_for(_make_events()))
+    _match_all_forms(index.add_many(_generate_subscriptions(SUBSCRIPTIONS_PER_FORM, SUBSCRIPTIONS_PER_FORM + 5, few)))
+    _match_all_forms(index.remove_many(list(index)[: len(index) // 2]))
     with tempfile.TemporaryDirectory() as folder:
         index.save(Path(folder, "index"))
         index = Index.load(Path(folder, "index"))  # mapped into memory: its arrays are read-only
-        _match(index)
-        _match(index.add_many(_subscriptions(MANY + 5, MANY + 10, few)))
-        _match(index.add_many(_subscriptions(MANY + 10, 2 * MANY, many)))
-        _match(index.remove_many(list(index)[: len(index) // 2]))
-        _match(index.rebuild())
+        _match_all_forms(index)
+        _match_all_forms(
+            index.add_many(_generate_subscriptions(SUBSCRIPTIONS_PER_FORM + 5, SUBSCRIPTIONS_PER_FORM + 10, few))
+        )
+        _match_all_forms(
+            index.add_many(_generate_subscriptions(SUBSCRIPTIONS_PER_FORM + 10, 2 * SUBSCRIPTIONS_PER_FORM, many))
+        )
+        _match_all_forms(index.remove_many(list(index)[: len(index) // 2]))
+        _match_all_forms(index.rebuild())
 
 
 def _compile_batches() -> None:
-    """What large batches on a large index call."""
-    snapshot, nothing = Store().snapshot(), np.zeros(0, dtype=np.int32)
-    for reader in make_readers([Packed(build_index(snapshot, nothing, None))], Packed(snapshot)):
+    """Compile the kernels that large batches on a large index call."""
+    snapshot, no_slots = Store().snapshot(), np.zeros(0, dtype=np.int32)
+    for reader in make_readers([Packed(build_index(snapshot, no_slots, None))], Packed(snapshot)):
         reader.compile()
 
 
-def _subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str, int]]:
-    """Those of every form, with a score."""
-    return ((*pair, number % 7) for number, pair in enumerate(_pairs(first, last, groups)))
+def _generate_subscriptions(first: int, last: int, groups: int) -> Iterator[tuple[str, str, int]]:
+    """Yield subscriptions of every form with scores."""
+    return ((*pair, number % 7) for number, pair in enumerate(_generate_expressions(first, last, groups)))
 
 
-def _pairs(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
-    """Conjunctions, ORs, negations, and every family of values."""
+def _generate_expressions(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
+    """Yield ids and expressions: conjunctions, ORs, negations, and every family of values."""
     for i in range(first, last):
         yield f"number {i}", f"a = {i} AND b BETWEEN {i} AND {i + 9} AND c <> {i % 7}"
         yield f"float {i}", f"x > {i}.5 AND a IN ({i}, {i + 1}, {i + 2}) AND b NOT IN ({i}, {i + 2})"
@@ -107,7 +111,7 @@ def _pairs(first: int, last: int, groups: int) -> Iterator[tuple[str, str]]:
         yield f"groups {i}", " AND ".join(f"(d{k} = {i % 5} OR d{k} > {i % 11 + 5})" for k in range(groups))
 
 
-def _dicts() -> list[dict[str, Any]]:
+def _make_events() -> list[dict[str, Any]]:
     day = dt.date(2026, 1, 20)
     single = {"a": 7, "b": 12, "x": 8.5, "s": "text 7", "day": day, "is_new": True, "d0": 2, "d1": 30, "d2": 2}
     several = {**single, "a": [7, 8, 9], "s": ["text 7", "te7 3_x"], "c": 3}
@@ -115,12 +119,12 @@ def _dicts() -> list[dict[str, Any]]:
     return [single, several, between, {"s": "unknown", "q": 1}, {}]
 
 
-def _match(index: Index) -> None:
-    for one in _dicts():
-        index.match(one)
-    index.match_many(_dicts())
-    index.match_many(_dicts()[:1] * 3)
-    for table in _tables():
+def _match_all_forms(index: Index) -> None:
+    for values in _make_events():
+        index.match(values)
+    index.match_many(_make_events())
+    index.match_many(_make_events()[:1] * 3)
+    for table in _make_tables():
         index.match_many(table)
         index.match_many(table.slice(1))
     _rank(index)
@@ -130,13 +134,16 @@ def _rank(index: Index) -> None:
     first, *_ = index
     index.set_score(first, 3).set_scores({first: 2})
     for relaxed in False, True:
-        index.top_k(_dicts()[0], relaxed=relaxed)
-        index.top_k_many(_dicts(), relaxed=relaxed)
-    index.top_k(_dicts()[0], relaxed=True, weights={"a": 2})
+        index.top_k(_make_events()[0], relaxed=relaxed)
+        index.top_k_many(_make_events(), relaxed=relaxed)
+    index.top_k(_make_events()[0], relaxed=True, weights={"a": 2})
 
 
-def _tables() -> Iterator[pa.Table]:
-    """Wide tables and maps, with and without nulls. Arrow's own buffers are read-only, copies of them are not."""
+def _make_tables() -> Iterator[pa.Table]:
+    """Yield wide tables and maps, with and without nulls.
+
+    Arrow's own buffers are read-only and copies of them are not, which Numba compiles separately.
+    """
     days = [dt.date(2026, 1, day) for day in (5, 20, 28)]
     for missing in ([], [None]):
         yield pa.table(

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tellwhen as tw
-from tellwhen.cli import app, warm
+from tellwhen.cli import app, warm_command
 
 pytestmark = pytest.mark.late
 
@@ -86,7 +86,7 @@ def run(code, **environment):
 
 @pytest.mark.slow
 def test_after_warm_a_new_process_compiles_nothing():
-    _, prepared = run("from tellwhen.cli.warm_command import warm; warm('auto')")
+    _, prepared = run("from tellwhen.cli.warm_command import compile_kernels; compile_kernels('auto')")
     compiled, used = run(USED.format(engine="auto"))
     assert compiled == []
     # Even if the cache has kernels that other tests compiled: all that is used comes from `warm`.
@@ -97,7 +97,10 @@ def test_after_warm_a_new_process_compiles_nothing():
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [info.name for info in tw.list_engines()])
 def test_after_warm_a_new_process_compiles_nothing_whatever_was_in_the_cache(engine, tmp_path):
-    compiled, _ = run(f"from tellwhen.cli.warm_command import warm; warm({engine!r})", NUMBA_CACHE_DIR=str(tmp_path))
+    compiled, _ = run(
+        f"from tellwhen.cli.warm_command import compile_kernels; compile_kernels({engine!r})",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
     assert compiled
     compiled, _ = run(USED.format(engine=engine), NUMBA_CACHE_DIR=str(tmp_path))
     assert compiled == []
@@ -121,5 +124,5 @@ def test_without_a_cache_warm_says_so(monkeypatch):
 
 
 def test_what_is_cached_is_not_counted():
-    warm.warm("scan")
-    assert warm.warm("scan").compiled == 0
+    warm_command.compile_kernels("scan")
+    assert warm_command.compile_kernels("scan").compiled == 0

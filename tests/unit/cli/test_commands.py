@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 from tellwhen.cli.shell import Session
-from tellwhen.cli.warm_command import Warmed
+from tellwhen.cli.warm_command import WarmResult
 
 RULES = [
     {"id": "cheap", "expression": "price < 20", "score": 2.5, "payload": {"tenant": 7}},
@@ -83,7 +83,7 @@ def test_from_a_file_to_matches():
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow"])
 def test_every_format_of_results_and_subscriptions(suffix, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.input_files.EVENTS_AT_ONCE", 2)
+    monkeypatch.setattr("tellwhen.cli.event_files.ROWS_PER_BATCH", 2)
     run("match", "index", "events.jsonl", "-o", f"matches.{suffix}", "--event-id", "id")
     if suffix == "parquet":
         assert pairs(pq.read_table("matches.parquet").to_pylist()) == MATCHES
@@ -123,7 +123,7 @@ ODD = [
 @pytest.mark.parametrize("events", ODD, ids=str)
 @pytest.mark.parametrize("size", [7, 1 << 22])
 def test_no_value_becomes_another_one_on_its_way(events, size, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", size)
+    monkeypatch.setattr("tellwhen.cli.event_files.BLOCK_BYTES", size)
     texts = [
         "x = 1", "x > 2.4", "x = 9007199254740993", "x = '2026-01-01'", "x = '1'", "x = TRUE", "x.y > 0", "x IS NULL",
         "x[y > 5]", "x HAS ANY ('a')", "NOT x = 1", "x LIKE '%'", "x >= 0", "x = DATE '2026-01-01'",
@@ -187,7 +187,7 @@ def test_what_is_wrong_with_events_is_told():
     lines("odd.jsonl", [{"price": "12", "City": "Rome"}])
     told = run("match", "index", "odd.jsonl").stderr
     assert "price: 1 value of a wrong type" in told
-    assert "no event that was looked at has city; did you mean City?" in told
+    assert "none of the checked events has city; did you mean City?" in told
 
 
 @pytest.mark.usefixtures("work")
@@ -209,7 +209,7 @@ def test_the_shell():
         "city is missing",
         "2.5  cheap",
         "4 subscriptions",
-        "what is no event",
+        "what is neither a command",
         "no subscription 'no'",
         "no JSON",
     ):
@@ -222,23 +222,26 @@ def test_the_shell():
     [
         (["match", "nothing", "events.jsonl"], "there is no index in nothing"),
         (["match", "index", "nothing.jsonl"], "nothing.jsonl: No such file"),
-        (["match", "index", "events.what"], "does not tell the format"),
-        (["match", "index", "events.jsonl", "--format", "xml"], "there is no format xml"),
+        (["match", "index", "events.what"], "unknown suffix; pass"),
+        (["match", "index", "events.jsonl", "--format", "xml"], "unknown format xml"),
         (["match", "index", "broken.jsonl"], "broken.jsonl, line 2: this is no JSON"),
-        (["match", "index", "list.jsonl"], "list.jsonl, line 1: this is no JSON object"),
+        (["match", "index", "list.jsonl"], "list.jsonl, line 1: expected a JSON object"),
         (["match", "index", "half.parquet"], "half.parquet cannot be read as parquet"),
         (["match", "index", "events.jsonl", "--event-id", "no"], "there is no column no to call events by"),
         (["match", "index", "events.jsonl", "--where", "tenant"], "--where takes name=value"),
         (["match", "index", "events.jsonl", "-o", "no/where.csv"], "No such file or directory"),
         (["match", "index", "latin.jsonl"], "latin.jsonl, line 2: this is no JSON"),
-        (["match", "index", "events.jsonl", "--spark", "local", "--count"], "not for --spark: --where"),
-        (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "with --spark, say --quarantine"),
+        (["match", "index", "events.jsonl", "--spark", "local", "--count"], "--spark takes no --where"),
+        (["build", "rules.jsonl", "-o", "x", "--spark", "local"], "--spark needs --quarantine"),
         (["validate", "rules.jsonl", "--against", "index", "--spark", "local"], "no --against"),
-        (["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"], "--where and --quarantine are not"),
+        (
+            ["top-k", "index", "events.jsonl", "--where", "a=1", "--spark", "local"],
+            "--spark takes no --where and --quarantine",
+        ),
         (["validate", "rules.jsonl", "--against", "index", "--strict"], "--strict needs a --schema"),
         (["top-k", "index", "events.jsonl", "-k", "0"], "k must be a whole number"),
-        (["build", "columns.csv", "-o", "x"], "columns.csv has no column id, but a, b"),
-        (["build", "events.jsonl", "-o", "x"], "a subscription has an id and an expression"),
+        (["build", "columns.csv", "-o", "x"], "columns.csv needs a column id; its columns are a, b"),
+        (["build", "events.jsonl", "-o", "x"], "a subscription needs an id and an expression"),
         (["build", "rules.jsonl", "rules.jsonl", "-o", "x"], "'cheap' is given twice"),
         (["build", "rules.jsonl", "-o", "x", "--engine", "nothing"], "there is no engine 'nothing'"),
         (["build", "rules.jsonl", "-o", "x", "--schema", "broken.jsonl"], "broken.jsonl:"),
@@ -247,7 +250,7 @@ def test_the_shell():
         (["explain", "index", "no", "{}"], "there is no subscription 'no'"),
         (["explain", "index", "cheap", "price"], "an event is a JSON object"),
         (["explain", "index", "cheap", "[1]"], "an event is a JSON object"),
-        (["generate", "nothing", "-o", "x"], "there is no workload nothing"),
+        (["generate", "nothing", "-o", "x"], "unknown workload nothing"),
         (["warm", "nothing"], "there is no engine 'nothing'"),
         (["inspect", "events.jsonl"], "there is no index in"),
     ],
@@ -364,7 +367,7 @@ def test_lines_that_are_no_rows_go_to_the_quarantine():
     assert pairs(rows(done.stdout)) == [(0, "cheap"), (2, "cheap")]
     assert "1 faulty event in bad.jsonl" in told(done)
     assert rows(Path("bad.jsonl").read_text())[0]["expression"] == "no json"
-    assert "every line is one object" in told(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
+    assert "every line must be one object" in told(run("match", "index", "-", given='{\n"price": 1}\n', code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -401,16 +404,18 @@ def test_what_was_faulty_is_mended_and_given_again_whole(kind):
 def test_mistakes_that_people_make():
     lines("more.jsonl", [{"id": 1, "expression": "price < 20", "prio": 3}, {"id": 2, "expression": "prcie < 5"}])
     done = run("build", "more.jsonl", "-o", "more")
-    assert "prio is not used (1 row): put it into the payload" in done.stderr
+    assert "column prio is not read (1 row): put it into the payload" in done.stderr
     Path("more.csv").write_text("id,expression,who,score\na,price < 2,ann,\nb,price < 3,,two\n")
     done = run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
-    assert "who is not used (1 row)" in done.stderr
-    assert "more.csv, row 2: a score is a number, not 'two'" in Path("faulty.jsonl").read_text()
+    assert "column who is not read (1 row)" in done.stderr
+    assert "more.csv, row 2: a score must be a number, found 'two'" in Path("faulty.jsonl").read_text()
     assert "not used" not in run("build", "rules.jsonl", "-o", "again").stderr
     found = run("validate", "more.jsonl").stdout
     assert "hint: 2: no other subscription uses prcie; did you mean price?" in found
     Path("array.json").write_text('[{"price": 12}]')
-    assert "one object per line, and no array" in told(run("match", "index", "array.json", code=1))
+    assert "every line must be one object: `jq -c '.[]'` converts an array" in told(
+        run("match", "index", "array.json", code=1)
+    )
     Path("event.json").write_text('{"price": 12}')
     assert "event.json is a file: write @event.json" in told(run("explain", "index", "cheap", "event.json", code=1))
     os.makedirs("served/tenants/default")
@@ -447,8 +452,8 @@ def test_arrow_and_csv_through_pipes():
     done = CliRunner().invoke(app, ["match", "index", "events.jsonl", "--event-id", "id", "--output-format", "arrow"])
     assert pairs(pa.ipc.open_stream(done.stdout_bytes).read_all().to_pylist()) == MATCHES
     assert run("convert", "index", "-", "--output-format", "csv").stdout.startswith('"id","expression"')
-    assert "say --output-format" in told(run("convert", "index", "x.xls", code=1))
-    assert "with --replace the last one counts" in told(run("build", "rules.jsonl", "rules.jsonl", "-o", "x", code=1))
+    assert "pass --output-format" in told(run("convert", "index", "x.xls", code=1))
+    assert "--replace keeps the last one" in told(run("build", "rules.jsonl", "rules.jsonl", "-o", "x", code=1))
 
 
 @pytest.mark.usefixtures("work")
@@ -482,7 +487,7 @@ def test_one_event_does_not_change_another(events):
 
 @pytest.mark.usefixtures("work")
 def test_ids_of_events_do_not_depend_on_others(monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", 64)
+    monkeypatch.setattr("tellwhen.cli.event_files.BLOCK_BYTES", 64)
     found = [{"id": f"e{n}", "price": 1, "note": n if n % 7 else "seven"} for n in range(40)]
     lines("mixed.jsonl", found)
     for suffix in ("parquet", "arrow"):
@@ -511,16 +516,16 @@ def test_what_is_written_replaces_nothing_else():
         ["match", "index", "events.jsonl", "-o", "events.jsonl"],
         ["build", "rules.jsonl", "-o", "x", "--quarantine", "rules.jsonl"],
     ):
-        assert "would be written over" in told(run(*arguments, code=1))
+        assert "is an input file" in told(run(*arguments, code=1))
     assert "No such file" in told(run("build", "rules.jsonl", "-o", "x", "--quarantine", "no/where.jsonl", code=1))
     assert not os.path.exists("x")
-    assert "no --payload" in told(run("match", "index", "events.jsonl", "--count", "--payload", "a", code=1))
+    assert "exclude each other" in told(run("match", "index", "events.jsonl", "--count", "--payload", "a", code=1))
 
 
 @pytest.mark.usefixtures("work")
 def test_csv_with_more_or_the_same_columns():
     Path("more.csv").write_text("id,expression\n7,price > 5,000\n8,price > 6\n")
-    assert "line 2: there are more cells than columns" in told(run("build", "more.csv", "-o", "x", code=1))
+    assert "line 2: more cells than columns" in told(run("build", "more.csv", "-o", "x", code=1))
     run("build", "more.csv", "-o", "built", "--quarantine", "faulty.jsonl")
     assert dict(tw.Index.load("built").iter_texts()) == {"8": "price > 6"}
     Path("twice.csv").write_text("price,price\n1,2\n")
@@ -558,7 +563,7 @@ def test_engines_for_programs():
 
 def test_warm_for_programs(monkeypatch):
     assert "there is no engine" in run("warm", "sacn", "--json", code=1).stderr
-    monkeypatch.setattr("tellwhen.cli.warm_command.warm", lambda engine: Warmed(engine, 0.5, 3))
+    monkeypatch.setattr("tellwhen.cli.warm_command.compile_kernels", lambda engine: WarmResult(engine, 0.5, 3))
     found = rows(run("warm", "scan", "auto", "--json").stdout)
     assert [(row["engine"], row["compiled"]) for row in found] == [("scan", 3), ("auto", 3)]
 
@@ -566,7 +571,7 @@ def test_warm_for_programs(monkeypatch):
 @pytest.mark.usefixtures("work")
 @pytest.mark.parametrize("size", [1 << 22, 20])
 def test_events_are_called_by_their_lines(size, monkeypatch):
-    monkeypatch.setattr("tellwhen.cli.input_files.BLOCK_BYTES", size)
+    monkeypatch.setattr("tellwhen.cli.event_files.BLOCK_BYTES", size)
     cheap = '{"id": "e", "price": 12}'
     Path("some.jsonl").write_text(f'{cheap}\n\n{{"price": 90}}\n\n{cheap}')
     assert [row["event_id"] for row in rows(run("match", "index", "some.jsonl").stdout)] == [0, 4]
@@ -577,10 +582,10 @@ def test_events_are_called_by_their_lines(size, monkeypatch):
     found = rows(run("match", "index", "odd.jsonl", "--event-id", "id", "--quarantine", "q.jsonl").stdout)
     assert [row["event_id"] for row in found] == ["e", "e"]
     reasons = [row["reason"] for row in rows(Path("q.jsonl").read_text())]
-    assert reasons[1:] == [f"odd.jsonl, line {n}: it has no id to be called by" for n in (4, 5)]
+    assert reasons[1:] == [f"odd.jsonl, line {n}: the event has no id, which --event-id names" for n in (4, 5)]
     Path("nameless.jsonl").write_text(f"{cheap}\n" * 3 + '{"price": 1}\n')
     done = run("match", "index", "nameless.jsonl", "--event-id", "id", code=1)
-    assert ("line 4: it has no id" if size > 20 else "there is no column id") in told(done)
+    assert ("line 4: the event has no id" if size > 20 else "there is no column id") in told(done)
     Path("deep.jsonl").write_text('{"o": {"id": 5}, "price": 12}\n{"o": {}, "price": 12}\n')
     found = rows(run("match", "index", "deep.jsonl", "--event-id", "o.id", "--quarantine", "q.jsonl").stdout)
     assert [row["event_id"] for row in found] == [5]
@@ -600,7 +605,7 @@ def test_rows_of_csv_without_an_id_go_to_the_quarantine():
 @pytest.mark.usefixtures("work")
 def test_what_a_new_user_stumbled_over():
     tw.Index(schema={"at": "timestamp"}).add("a", "at > DATE '2026-01-01'").save("timed")
-    assert "jsonl cannot note the declared types" in told(run("convert", "timed", "timed.jsonl"))
+    assert "jsonl cannot hold the declared types" in told(run("convert", "timed", "timed.jsonl"))
     assert "declared types" not in told(run("convert", "timed", "timed.parquet"))
     assert "declared types" not in told(run("convert", "index", "again.csv"))
     Path("types.json").write_text(run("inspect", "timed", "--schema").stdout)
@@ -608,8 +613,8 @@ def test_what_a_new_user_stumbled_over():
     assert tw.Index.load("again").match({"at": "2026-02-02"}) == ["a"]
     lines("typo.jsonl", [{"id": 1, "expression": "x = 1", "wieghts": {"x": 1}, "team": 7}])
     said = told(run("build", "typo.jsonl", "-o", "typo"))
-    assert "wieghts is not used (1 row): did you mean weights?" in said
-    assert "team is not used (1 row): put it into the payload" in said
+    assert "wieghts is not read (1 row): did you mean weights?" in said
+    assert "column team is not read (1 row): put it into the payload" in said
     assert "rules.jsonl is a file" in told(run("keys", "add", "rules.jsonl", "x", "--role", "read", code=1))
     with pytest.raises(tw.UnknownId, match="no subscription '7', but 7, whose id is an integer"):
         tw.Index().add(7, "x = 1").get_subscription("7")
@@ -622,9 +627,8 @@ def test_what_a_new_user_stumbled_over():
 
 def test_signals_leave_nothing_behind(work):
     code = (
-        "import sys, time; from tellwhen import cli; from tellwhen.cli import writing;"
-        "was = writing._to_stream;"
-        "writing._to_stream = lambda batches, file, *more, **named: (print('begun', flush=True), time.sleep(60));"
+        "import sys, time; from tellwhen import cli; from tellwhen.cli import output_files;"
+        "output_files._write_to_stream = lambda *_, **__: (print('begun', flush=True), time.sleep(60));"
         "cli.app(['match', 'index', 'events.jsonl', '-o', 'matches.parquet'])"
     )
     for sent in (signal.SIGHUP, signal.SIGTERM):
