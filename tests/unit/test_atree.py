@@ -9,6 +9,7 @@ from bench import loading
 
 import tellwhen as tw
 from support import first_seeds, verify
+from tellwhen.compile.kernels.tree import AND_NODE, LEAF
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import one_by_one
 from tellwhen.engines import create
@@ -16,7 +17,6 @@ from tellwhen.engines.atree.arrays import ATOMS, CHILD, EDGES, FIRST_CHILD, KIND
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import ADJUSTED, ALWAYS, APART, EQUAL_PARTS, IMPOSSIBLE, REORGANIZED
 from tellwhen.engines.atree.verify import check_forest
-from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
 from tellwhen.language.parser import parse
 from tellwhen.testing.engine_checks import check_engine, check_matches
 from tellwhen.workloads import ABEGen, Ads

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.scores import Weights
+from tellwhen.compile.tree import allocate_tree
 from tellwhen.containers.csr import gather
-from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import CONJUNCTION, F64, I32, I64, PROGRAM, Snapshot
 from tellwhen.relaxed.arrays import ALL, OPERATIONS, Parts, RelaxedIndex
@@ -71,18 +71,13 @@ def _of_programs(snapshot: Snapshot, slots: I32, rank_of: I32) -> Parts:
     attribute_of = rank_of[snapshot.predicates.domain]
     tests = int((subscriptions.start[mine + 1] - subscriptions.start[mine]).max(initial=0)) // 3
     nodes = 2 * tests + 2
-    tree = (
-        np.empty((nodes, NODE_COLUMNS), dtype=np.int64),
-        np.empty(tests + 2, dtype=np.int64),
-        np.empty(nodes, dtype=np.int64),
-        np.empty(2 * nodes, dtype=np.int64),
-    )
+    scratch = (allocate_tree(tests), np.empty(nodes, dtype=np.int64), np.empty(2 * nodes, dtype=np.int64))
 
     def write(parts: int, words: int) -> tuple[int, int, I32, I32, I64, I32]:
         slot_of, attribute = np.empty((2, parts), dtype=np.int32)
         start, code = np.zeros(parts + 1, dtype=np.int64), np.empty(words, dtype=np.int32)
         seen = np.full(int(rank_of.max(initial=0)) + 1, -1, dtype=np.int64)
-        count = write_parts(subscriptions, mine, attribute_of, seen, tree, slot_of, attribute, start, code)
+        count = write_parts(subscriptions, mine, attribute_of, seen, scratch, slot_of, attribute, start, code)
         return (*count, slot_of, attribute, start, code)
 
     parts, words, *_ = write(0, 0)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tellwhen.compile.tree import Tree
 from tellwhen.engines.shared.kernels.satisfied import Satisfied
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Stabbing, keeps
 
 FREE = -1
-"""The kind of a node that is not in use; `engines/shared/kernels/tree.py` has the other kinds."""
+"""The kind of a node that is not in use; `compile/kernels/tree.py` has the other kinds."""
 
 (
     KIND,
@@ -75,8 +76,7 @@ class Forest(NamedTuple):
 class Growth(NamedTuple):
     """Working arrays for adding an expression."""
 
-    tree: I32Matrix  # [nodes of the expression, columns of a tree]
-    roots: I32  # by register: the root of its tree
+    tree: Tree  # of the expression
     node: I32  # by node of the tree: its node in the forest
     members: I32  # the atoms of a node
     children: I32  # the children of a node

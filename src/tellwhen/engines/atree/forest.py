@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.tree import allocate_tree
 from tellwhen.engines.atree.arrays import (
     ATOM_END,
     COUNTERS,
@@ -21,7 +22,6 @@ from tellwhen.engines.atree.arrays import (
 from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS, chain_all, plant, uproot
 from tellwhen.engines.atree.kernels.reuse import CANDIDATES_MAX
 from tellwhen.engines.shared.calls import Packed
-from tellwhen.engines.shared.kernels import tree
 from tellwhen.kernels.arrays import I32, Snapshot
 
 ROOM_MIN = 1_024
@@ -134,8 +134,7 @@ def _make_growth(longest: int) -> Growth:
     """Make the working arrays for expressions of at most `longest` words of code."""
     most = 2 * longest + 2
     return Growth(
-        tree=np.empty((most, tree.NODE_COLUMNS), dtype=np.int32),
-        roots=np.empty(longest + 1, dtype=np.int32),
+        tree=allocate_tree(longest),
         node=np.empty(most, dtype=np.int32),
         members=np.empty(most, dtype=np.int32),
         children=np.empty(most, dtype=np.int32),

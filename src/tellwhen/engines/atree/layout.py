@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tellwhen.compile.kernels.tree import LEAF, OR_NODE
 from tellwhen.engines.atree.arrays import (
     ATOMS,
     KIND,
@@ -32,7 +33,6 @@ from tellwhen.engines.atree.kernels.layout import (
     write_slots,
 )
 from tellwhen.engines.atree.kernels.plant import ALWAYS
-from tellwhen.engines.shared.kernels.tree import LEAF, OR_NODE
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import F64, I32, I64, U64, I32Matrix, Snapshot
 

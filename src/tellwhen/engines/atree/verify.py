@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 
+from tellwhen.compile.kernels.tree import LEAF
 from tellwhen.engines.atree.arrays import (
     ATOM_COUNT,
     ATOMS,
@@ -37,7 +38,6 @@ from tellwhen.engines.atree.arrays import (
 )
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS
-from tellwhen.engines.shared.kernels.tree import LEAF
 from tellwhen.kernels.arrays import I32, NEVER, Snapshot
 from tellwhen.kernels.truth import is_true
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I64Matrix
+from tellwhen.compile.tree import Tree
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I32Matrix
 
 Flags = NDArray[np.bool_]
 
@@ -95,8 +96,7 @@ class KeyedPostings(NamedTuple):
 class CoverSearch(NamedTuple):
     """Working arrays of `write_covers`, for the longest program."""
 
-    nodes: I64Matrix  # [2 * tests + 2, NODE_COLUMNS]
-    roots: I64  # by register: the root of its tree
+    tree: Tree  # of one term
     price: F64  # by node
     is_chosen: Flags  # by node
     is_banned: Flags  # by predicate; false between terms
@@ -105,7 +105,7 @@ class CoverSearch(NamedTuple):
 class PartOrder(NamedTuple):
     """Working arrays of `write_sorted_parts`, for the longest program."""
 
-    nodes: I64Matrix  # [2 * tests + 2, NODE_COLUMNS]
+    nodes: I32Matrix  # [2 * tests + 2, TREE_COLUMNS]
     node: I64  # the parts of an AND, in ascending order of price
     price: F64  # and their prices
     penalty: F64  # by predicate: added to its price; zero between terms
@@ -159,7 +159,7 @@ class Cut(NamedTuple):
     """Chunks before they have bitmaps."""
 
     terms: I32  # of all postings, cluster by cluster: those of the chunks first
-    chunks: I64Matrix  # [chunks, CUT_WORDS]
+    chunks: I32Matrix  # [chunks, CUT_WORDS]
     columns: I32  # |3 9 17|3 4|...   the columns of the chunks; chunks that are neighbours may share theirs
 
 
@@ -174,7 +174,7 @@ class ChunkLayout(NamedTuple):
     """The distribution of the postings over chunks."""
 
     terms: I32  # by posting
-    clusters: I64Matrix  # [clusters, CLUSTER_COLUMNS]
+    clusters: I32Matrix  # [clusters, CLUSTER_COLUMNS]
     words: I64  # as in `Chunks`
     bits: U64  # as in `Chunks`
     is_single: Flags  # by posting: is it in no chunk?

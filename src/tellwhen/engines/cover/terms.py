@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.extract import Extract
+from tellwhen.compile.tree import Tree, allocate_tree
 from tellwhen.engines.cover.build_arrays import (
     CoverSearch,
     Flags,
@@ -18,8 +19,7 @@ from tellwhen.engines.cover.build_arrays import (
 from tellwhen.engines.cover.kernels.covers import write_covers
 from tellwhen.engines.cover.kernels.requirements import write_requirements
 from tellwhen.engines.cover.kernels.terms import write_open_tests, write_sorted_parts, write_terms
-from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
-from tellwhen.kernels.arrays import F64, I32, PROGRAM, I64Matrix
+from tellwhen.kernels.arrays import F64, I32, PROGRAM
 
 
 def split_terms(subscriptions: Extract) -> tuple[I32, Extract]:
@@ -32,22 +32,21 @@ def split_terms(subscriptions: Extract) -> tuple[I32, Extract]:
         np.zeros(room + 1, dtype=np.int64),
         np.empty(len(subscriptions.code), dtype=np.int32),
     )
-    count = write_terms(subscriptions, _make_nodes(subscriptions), terms)
+    count = write_terms(subscriptions, _make_tree(subscriptions).nodes, terms)
     start, code = terms.start[: count + 1], terms.code[: terms.start[count]]
     return terms.owner[:count], subscriptions._replace(kind=terms.kind[:count], start=start, code=code)
 
 
 def choose_covers(terms: Extract, prices: F64) -> tuple[PredicateLists, PredicateLists]:
     """Return the cover and the guard of every term, for prices by predicate."""
-    count, nodes = len(terms.kind), _make_nodes(terms)
+    count, tree = len(terms.kind), _make_tree(terms)
     covers, guards = (
         PredicateLists(np.zeros(count + 1, dtype=np.int64), np.empty(len(terms.code), dtype=np.int32)) for _ in range(2)
     )
     search = CoverSearch(
-        nodes,
-        roots=np.empty(len(nodes) // 2, dtype=np.int64),
-        price=np.empty(len(nodes)),
-        is_chosen=np.empty(len(nodes), dtype=np.bool_),
+        tree,
+        price=np.empty(len(tree.nodes)),
+        is_chosen=np.empty(len(tree.nodes), dtype=np.bool_),
         is_banned=np.zeros(len(prices), dtype=np.bool_),
     )
     write_covers(terms, prices, search, covers, guards)
@@ -56,7 +55,7 @@ def choose_covers(terms: Extract, prices: F64) -> tuple[PredicateLists, Predicat
 
 def sort_parts(terms: Extract, prices: F64, covers: PredicateLists, guards: PredicateLists) -> Extract:
     """Return the same terms with the parts of every AND in the order in which they are best tested."""
-    nodes = _make_nodes(terms)
+    nodes = _make_tree(terms).nodes
     parts = len(nodes) // 2
     order = PartOrder(nodes, np.empty(parts, dtype=np.int64), np.empty(parts), penalty=np.zeros(len(prices)))
     code = np.empty_like(terms.code)
@@ -69,7 +68,7 @@ def find_requirements(terms: Extract, facts: PredicateFacts, span: int) -> Requi
     count = len(terms.kind)
     columns = TermColumns(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(terms.code)), dtype=np.int32))
     is_whole = np.empty(count, dtype=np.bool_)
-    write_requirements(terms, facts, span, _make_nodes(terms), columns, is_whole)
+    write_requirements(terms, facts, span, _make_tree(terms).nodes, columns, is_whole)
     plain = _select(columns, columns.column[: columns.start[-1]] < span)
     return Requirements(columns, plain, is_whole, span)
 
@@ -89,7 +88,7 @@ def drop_implied(requirements: Requirements, implied: I32) -> Requirements:
 def drop_settled_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:
     """Return the terms without the tests that the bitmaps of a chunk settle."""
     out = terms._replace(start=np.zeros_like(terms.start), code=np.empty_like(terms.code))
-    write_open_tests(terms, conjunct, is_exact, implied, _make_nodes(terms), out)
+    write_open_tests(terms, conjunct, is_exact, implied, _make_tree(terms).nodes, out)
     return out
 
 
@@ -99,7 +98,6 @@ def _select(columns: TermColumns, is_selected: Flags) -> TermColumns:
     return TermColumns(upto[columns.start], columns.column[:count][is_selected], columns.predicate[:count][is_selected])
 
 
-def _make_nodes(terms: Extract) -> I64Matrix:
-    """Return room for the tree of the longest program: two nodes for every test."""
-    longest = int(np.diff(terms.start)[terms.kind == PROGRAM].max(initial=0)) // 3
-    return np.empty((2 * longest + 2, NODE_COLUMNS), dtype=np.int64)
+def _make_tree(terms: Extract) -> Tree:
+    """Return working arrays for the tree of the longest program."""
+    return allocate_tree(int(np.diff(terms.start)[terms.kind == PROGRAM].max(initial=0)) // 3)

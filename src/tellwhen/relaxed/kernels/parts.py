@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tellwhen.engines.shared.kernels.tree import AND_NODE, CHILD, CHILDREN, KIND, LEAF, REGISTER_LEAF, grow_tree
+from tellwhen.compile.kernels.tree import AND_NODE, CHILD, CHILDREN, KIND, LEAF, REGISTER_LEAF, read_tree
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.relaxed.arrays import ALL, KEEP, OPERATIONS, RECALL, SOME
 
@@ -14,20 +14,19 @@ def operation(kind, count):
 
 
 @inline
-def note_mentions(nodes, roots, registers, rows, attribute_of, attribute, mentions):
-    """By node: how many of its children, or if it is a leaf, whether it, mentions the attribute."""
-    for r in range(registers + 1):
-        last = roots[r + 1] if r < registers else rows
-        for n in range(last - 1, roots[r] - 1, -1):
-            kind, child = nodes[n, KIND], nodes[n, CHILD]
-            if kind == LEAF:
-                mentions[n] = attribute_of[child] == attribute
-            elif kind == REGISTER_LEAF:
-                mentions[n] = mentions[roots[child]] > 0
-            else:
-                mentions[n] = 0
-                for c in range(child, child + nodes[n, CHILDREN]):
-                    mentions[n] += mentions[c] > 0
+def count_mentions(tree, rows, attribute_of, attribute, mentions):
+    """Count by node the children that mention an attribute; for a leaf, whether its predicate is on the attribute."""
+    nodes, roots = tree
+    for n in range(rows - 1, -1, -1):
+        kind, child = nodes[n, KIND], nodes[n, CHILD]
+        if kind == LEAF:
+            mentions[n] = attribute_of[child] == attribute
+        elif kind == REGISTER_LEAF:
+            mentions[n] = mentions[roots[child]] > 0
+        else:
+            mentions[n] = 0
+            for c in range(child, child + nodes[n, CHILDREN]):
+                mentions[n] += mentions[c] > 0
 
 
 @inline
@@ -62,28 +61,29 @@ def write_tree(nodes, root, mentions, stack, code, at):
 
 
 @kernel
-def write_parts(subscriptions, slots, attribute_of, seen, tree, slot_of, attribute, start, code):
+def write_parts(subscriptions, slots, attribute_of, seen, scratch, slot_of, attribute, start, code):
     """The parts of programs; returns how many parts and words of code there are. With empty arrays it only counts them.
 
     `seen` has an element for each attribute, of which none is one of the slots.
     """
-    nodes, roots, mentions, stack = tree
+    tree, mentions, stack = scratch
+    nodes, roots = tree
     parts = at = 0
     for k in range(slots.size):
         slot = slots[k]
         begin, end = subscriptions.start[slot], subscriptions.start[slot + 1]
-        registers, rows = grow_tree(subscriptions.code, begin, end, nodes, roots)
+        rows, registers = read_tree(subscriptions.code, begin, end, tree)
         for n in range(rows):
             if nodes[n, KIND] != LEAF or seen[attribute_of[nodes[n, CHILD]]] == slot:
                 continue
             mine = attribute_of[nodes[n, CHILD]]
             seen[mine] = slot
-            note_mentions(nodes, roots, registers, rows, attribute_of, mine, mentions)
+            count_mentions(tree, rows, attribute_of, mine, mentions)
             for r in range(registers):
                 if mentions[roots[r]] > 0:
                     at = write_tree(nodes, roots[r], mentions, stack, code, at)
                     at = put(code, at, operation(KEEP, r))
-            at = write_tree(nodes, roots[registers], mentions, stack, code, at)
+            at = write_tree(nodes, 0, mentions, stack, code, at)
             if code.size:
                 slot_of[parts], attribute[parts], start[parts + 1] = slot, mine, at
             parts += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.kernels.tree import AND_NODE, LEAF
 from tellwhen.engines.atree.arrays import (
     ATOMS,
     CHILD,
@@ -20,7 +21,6 @@ from tellwhen.engines.atree.arrays import (
     TARGET,
     Forest,
 )
-from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import set_true

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.kernels.tree import LEAF
 from tellwhen.engines.atree.arrays import (
     ATOM_COUNT,
     ATOM_END,
@@ -33,7 +34,6 @@ from tellwhen.engines.atree.arrays import (
     USES,
     WASTE,
 )
-from tellwhen.engines.shared.kernels.tree import LEAF
 from tellwhen.kernels.jit import inline, kernel
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)

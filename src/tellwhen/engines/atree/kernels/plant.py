@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.kernels import tree as program
+from tellwhen.compile.kernels.tree import AND_NODE, LEAF, REGISTER_LEAF, read_tree
 from tellwhen.engines.atree.arrays import (
     ATOM_COUNT,
     ATOM_END,
@@ -34,8 +36,6 @@ from tellwhen.engines.atree.kernels.nodes import (
     get_leaf,
 )
 from tellwhen.engines.atree.kernels.reuse import reorganize, self_adjust
-from tellwhen.engines.shared.kernels import tree as program
-from tellwhen.engines.shared.kernels.tree import AND_NODE, LEAF, REGISTER_LEAF, grow_tree
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, Subscriptions
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -122,24 +122,22 @@ def get_pair(forest, kind, members, sharing):
 
 @kernel
 def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
-    """Add a program, and return its root. Children come behind their parent, so each tree is read from its end."""
-    code, start, end = subscriptions.code, subscriptions.start[slot], subscriptions.start[slot + 1]
-    tree, node, members = growth.tree, growth.node, growth.members
-    registers, rows = grow_tree(code, start, end, tree, growth.roots)
-    for r in range(registers + 1):
-        last = growth.roots[r + 1] if r < registers else rows
-        for row in range(last - 1, growth.roots[r] - 1, -1):
-            kind, first = np.int64(tree[row, program.KIND]), np.int64(tree[row, program.CHILD])
-            count = np.int64(tree[row, program.CHILDREN])
-            if kind == LEAF:
-                node[row] = get_leaf(forest, first)
-            elif kind == REGISTER_LEAF:
-                node[row] = node[growth.roots[first]]
-            else:
-                for i in range(count):
-                    members[i] = node[first + i]
-                node[row] = join(forest, kind, growth, count, sharing, is_binary)
-    return np.int64(node[growth.roots[registers]])
+    """Add the nodes of a program's tree, from its last node to the root; return the node of the root."""
+    nodes, roots = growth.tree
+    node, members = growth.node, growth.members
+    rows, _ = read_tree(subscriptions.code, subscriptions.start[slot], subscriptions.start[slot + 1], growth.tree)
+    for row in range(rows - 1, -1, -1):
+        kind, first = np.int64(nodes[row, program.KIND]), np.int64(nodes[row, program.CHILD])
+        count = np.int64(nodes[row, program.CHILDREN])
+        if kind == LEAF:
+            node[row] = get_leaf(forest, first)
+        elif kind == REGISTER_LEAF:
+            node[row] = node[roots[first]]
+        else:
+            for i in range(count):
+                members[i] = node[first + i]
+            node[row] = join(forest, kind, growth, count, sharing, is_binary)
+    return np.int64(node[0])
 
 
 @inline

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.tree import (
+from tellwhen.compile.kernels.tree import (
     AND_NODE,
     CHILD,
     CHILDREN,
@@ -19,7 +19,7 @@ from tellwhen.engines.shared.kernels.tree import (
     LEAF,
     OR_NODE,
     REGISTER_LEAF,
-    grow_tree,
+    read_tree,
 )
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER
 from tellwhen.kernels.jit import inline, kernel
@@ -29,15 +29,16 @@ INFINITE = 1e300
 
 
 @inline
-def price_nodes(first, end, prices, search):
-    """Compute the price of every node of one tree, in which children come behind their parent."""
-    nodes, price = search.nodes, search.price
-    for n in range(end - 1, first - 1, -1):
+def price_nodes(count, prices, search):
+    """Compute the price of every node of a program's tree, from its last node to the root."""
+    nodes, roots = search.tree
+    price = search.price
+    for n in range(count - 1, -1, -1):
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == LEAF:
             price[n] = INFINITE if search.is_banned[child] else prices[child]
         elif kind == REGISTER_LEAF:
-            price[n] = price[search.roots[child]]
+            price[n] = price[roots[child]]
         elif kind == AND_NODE or kind == OR_NODE:
             best, total = INFINITE, 0.0
             for k in range(child, child + nodes[n, CHILDREN]):
@@ -49,15 +50,18 @@ def price_nodes(first, end, prices, search):
 
 
 @inline
-def choose_nodes(first, end, search):
-    """Pass the choice of a tree's root on to its leaves, or to the roots of registers."""
-    nodes, price, is_chosen = search.nodes, search.price, search.is_chosen
-    for n in range(first, end):
+def choose_nodes(count, search):
+    """Choose the nodes that cover the root: the cheapest child of an AND, all children of an OR."""
+    nodes, roots = search.tree
+    price, is_chosen = search.price, search.is_chosen
+    for n in range(count):
+        is_chosen[n] = n == 0
+    for n in range(count):
         if not is_chosen[n]:
             continue
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == REGISTER_LEAF:
-            is_chosen[search.roots[child]] = True
+            is_chosen[roots[child]] = True
         elif kind == OR_NODE:
             for k in range(child, child + nodes[n, CHILDREN]):
                 is_chosen[k] = True
@@ -70,17 +74,13 @@ def choose_nodes(first, end, search):
 
 
 @inline
-def cover_tree(count, registers, prices, search, out, written):
+def cover_tree(count, prices, search, out, written):
     """Write the cover of a program's tree, and ban its predicates; return the new end, or -1 if there is no cover."""
-    nodes, roots, is_banned = search.nodes, search.roots, search.is_banned
-    for r in range(registers + 1):
-        price_nodes(roots[r], roots[r + 1] if r < registers else count, prices, search)
-    if search.price[roots[registers]] >= INFINITE:
+    nodes, is_banned = search.tree.nodes, search.is_banned
+    price_nodes(count, prices, search)
+    if search.price[0] >= INFINITE:
         return -1
-    for n in range(count):
-        search.is_chosen[n] = n == roots[registers]
-    for r in range(registers, -1, -1):
-        choose_nodes(roots[r], roots[r + 1] if r < registers else count, search)
+    choose_nodes(count, search)
     for n in range(count):
         if search.is_chosen[n] and nodes[n, KIND] == LEAF and not is_banned[nodes[n, CHILD]]:
             is_banned[nodes[n, CHILD]] = True
@@ -119,9 +119,9 @@ def write_covers(terms, prices, search, covers, guards):
     """
     for s in range(terms.kind.size):
         kind = terms.kind[s]
-        registers = count = 0
+        count = 0
         if kind != CONJUNCTION and kind != NEVER:
-            registers, count = grow_tree(terms.code, terms.start[s], terms.start[s + 1], search.nodes, search.roots)
+            count, _ = read_tree(terms.code, terms.start[s], terms.start[s + 1], search.tree)
         covers.start[s + 1], guards.start[s + 1] = covers.start[s], guards.start[s]
         for is_guard in range(2):
             lists = guards if is_guard else covers
@@ -129,7 +129,7 @@ def write_covers(terms, prices, search, covers, guards):
             if kind == CONJUNCTION:
                 end = cover_conjunction(terms, s, prices, search.is_banned, lists.predicate, lists.start[s])
             elif kind != NEVER:
-                end = cover_tree(count, registers, prices, search, lists.predicate, lists.start[s])
+                end = cover_tree(count, prices, search, lists.predicate, lists.start[s])
             if end < 0:
                 break
             lists.start[s + 1] = end

@@ -7,9 +7,8 @@ domain + negated, where `span` is twice the number of domains, and columns of cl
 
 from __future__ import annotations
 
-from tellwhen.engines.cover.kernels.terms import divide_root, has_registers
-from tellwhen.engines.shared.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide
-from tellwhen.kernels.arrays import CONJUNCTION, PROGRAM
+from tellwhen.compile.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, read_parts
+from tellwhen.kernels.arrays import CONJUNCTION
 from tellwhen.kernels.jit import inline, kernel
 
 GROUPS_MAX = 8
@@ -84,8 +83,8 @@ def write_requirements(terms, facts, span, nodes, columns, is_whole):
             for i in range(first, last):
                 count, is_added = put_conjunct(code[i], facts.ranges, begin, columns, count)
                 is_whole[s] &= is_added and facts.is_exact[code[i]]
-        elif terms.kind[s] == PROGRAM and not has_registers(code, first, last):
-            end = divide_root(code, first, last, nodes)
+        else:
+            end = read_parts(terms.kind[s], code, first, last, nodes)
             if nodes[0, KIND] == AND_NODE:
                 count, is_whole[s] = put_parts(code, first, end, nodes, facts, span, columns, count)
         columns.start[s + 1] = count

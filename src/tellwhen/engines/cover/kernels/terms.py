@@ -6,11 +6,10 @@ subscription. A term that is an AND of predicates is a conjunction. An expressio
 
 from __future__ import annotations
 
-from tellwhen.engines.shared.kernels.tree import (
+from tellwhen.compile.kernels.tree import (
     AND_NODE,
     BEGIN,
     CHILD,
-    CHILDREN,
     END,
     KIND,
     LEAF,
@@ -18,7 +17,7 @@ from tellwhen.engines.shared.kernels.tree import (
     OR_NODE,
     YES,
     divide,
-    put_node,
+    read_parts,
 )
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
 from tellwhen.kernels.jit import inline, kernel
@@ -28,15 +27,6 @@ TERMS_MAX = 64
 
 COVER_LAST, GUARD_LAST = 1e12, 1e6
 """Penalties on the price of the parts that are tested last: those of the cover, and before them those of the guard."""
-
-
-@inline
-def has_registers(code, start, end):
-    """Return whether the program uses registers."""
-    for i in range(start, end, 3):
-        if code[i] < 0:
-            return True
-    return False
 
 
 @inline
@@ -77,14 +67,13 @@ def write_terms(subscriptions, nodes, terms):
     for s in range(kind.size):
         first, last = start[s], start[s + 1]
         parts = 0
-        if kind[s] == PROGRAM and not has_registers(code, first, last):
-            end = divide_root(code, first, last, nodes)
-            if nodes[0, KIND] == OR_NODE and nodes[0, CHILDREN] <= TERMS_MAX:
-                parts = nodes[0, CHILDREN]
-                for n in range(nodes[0, CHILD], nodes[0, CHILD] + parts):
-                    terms.kind[count], written = put_term(code, first, nodes, n, end, terms.code, written)
-                    terms.owner[count], terms.start[count + 1] = s, written
-                    count += 1
+        end = read_parts(kind[s], code, first, last, nodes)
+        if nodes[0, KIND] == OR_NODE and end - 1 <= TERMS_MAX:
+            parts = end - 1
+            for n in range(1, end):
+                terms.kind[count], written = put_term(code, first, nodes, n, end, terms.code, written)
+                terms.owner[count], terms.start[count + 1] = s, written
+                count += 1
         if parts == 0:
             for i in range(first, last):
                 terms.code[written] = code[i]
@@ -92,13 +81,6 @@ def write_terms(subscriptions, nodes, terms):
             terms.kind[count], terms.owner[count], terms.start[count + 1] = kind[s], s, written
             count += 1
     return count
-
-
-@inline
-def divide_root(code, start, end, nodes):
-    """Divide a whole program, as node 0, into its parts; return the number of nodes."""
-    put_node(nodes, 0, 0, (end - start) // 3, ACCEPT, REJECT)
-    return divide(code, start, nodes, 0, 1)
 
 
 @inline
@@ -159,9 +141,7 @@ def write_sorted_parts(terms, prices, covers, guards, order, out):
         first, last = terms.start[s], terms.start[s + 1]
         for i in range(first, last):
             out[i] = code[i]
-        if terms.kind[s] != PROGRAM or has_registers(code, first, last):
-            continue
-        count = divide_root(code, first, last, order.nodes)
+        count = read_parts(terms.kind[s], code, first, last, order.nodes)
         if order.nodes[0, KIND] != AND_NODE:
             continue
         set_penalty(covers, s, order.penalty, COVER_LAST)
@@ -197,10 +177,7 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
     for s in range(terms.kind.size):
         first, last = terms.start[s], terms.start[s + 1]
         begin = written
-        count = 1
-        nodes[0, KIND] = OR_NODE
-        if terms.kind[s] == PROGRAM and not has_registers(code, first, last):
-            count = divide_root(code, first, last, nodes)
+        count = read_parts(terms.kind[s], code, first, last, nodes)
         if terms.kind[s] == CONJUNCTION:
             for i in range(first, last):
                 if not is_settled(code[i], s, conjunct, is_exact, implied):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tellwhen.compile.tree import Tree
 from tellwhen.engines.shared.kernels.satisfied import Satisfied
-from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Stabbing, keeps
+from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Stabbing, keeps
 
 FALSE, TRUE, TERMINALS = 0, 1, 2
 """The two nodes without children, and their number."""
@@ -44,8 +45,7 @@ FIRST, SECOND, RESULT, CACHE_COLUMNS = range(4)
 class Workspace(NamedTuple):
     """Working arrays to build one expression: its tree, the diagram of each tree node, and the stack of `combine`."""
 
-    tree: I64Matrix  # as `grow_tree` writes it
-    register_roots: I64
+    tree: Tree  # of the expression
     function: I32  # by node of the tree: its node in the diagram
     parts: I32  # the children of one node of the tree, as nodes of the diagram
     frames: I32Matrix  # the stack of `combine`: pairs of nodes, the outermost first

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
+from tellwhen.compile.tree import allocate_tree
 from tellwhen.kernels.arrays import I32, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import (
     CACHE_COLUMNS,
@@ -92,9 +92,8 @@ def _allocate_workspace(snapshot: Snapshot, slots: I32) -> Workspace:
     subscriptions = snapshot.subscriptions
     longest = int((subscriptions.start[slots + 1] - subscriptions.start[slots]).max(initial=0)) + 2
     return Workspace(
-        np.empty((2 * longest, NODE_COLUMNS), dtype=np.int64),
-        np.empty(longest, dtype=np.int64),
-        np.empty(2 * longest, dtype=np.int32),
+        allocate_tree(longest),
+        np.empty(2 * longest + 2, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.empty((longest, FRAME_COLUMNS), dtype=np.int32),
     )

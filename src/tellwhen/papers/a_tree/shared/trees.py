@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.extract import names_predicate
+from tellwhen.compile.tree import allocate_tree
 from tellwhen.containers.csr import gather
-from tellwhen.engines.shared.kernels.tree import NODE_COLUMNS
 from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, NEVER, PROGRAM, Snapshot
 from tellwhen.papers.a_tree.shared.kernels.expand import ExpansionWorkspace, write_trees
 
@@ -62,8 +62,7 @@ def _allocate_workspace(tests: int, leaves_max: int) -> ExpansionWorkspace:
     """Allocate working arrays to expand programs with at most `tests` tests."""
     leaves, parts = np.empty((2, 2 * tests + 2), dtype=np.int64)
     return ExpansionWorkspace(
-        nodes=np.empty((2 * tests + 2, NODE_COLUMNS), dtype=np.int64),
-        roots=np.empty(tests + 1, dtype=np.int64),
+        tree=allocate_tree(tests),
         leaves=leaves,
         parts=parts,
         pending=np.empty(2 * leaves_max + 2, dtype=np.int64),

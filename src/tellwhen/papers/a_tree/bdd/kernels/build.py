@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.tree import (
+from tellwhen.compile.kernels.tree import (
     AND_NODE,
     CHILD,
     CHILDREN,
@@ -12,7 +12,7 @@ from tellwhen.engines.shared.kernels.tree import (
     LEAF,
     REGISTER_LEAF,
     UNREADABLE,
-    grow_tree,
+    read_tree,
 )
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER
 from tellwhen.kernels.jit import inline, kernel
@@ -66,28 +66,25 @@ def build_conjunction(code, start, end, nodes, tables, work):
 
 @inline
 def build_program(code, start, end, nodes, tables, work):
-    """Return the node of a program. The trees of registers come before the tree that reads them."""
-    tree, function = work.tree, work.function
-    registers, count = grow_tree(code, start, end, tree, work.register_roots)
-    last = count
-    for region in range(registers + 1):
-        first = work.register_roots[region]
-        last = work.register_roots[region + 1] if region < registers else count
-        for n in range(last - 1, first - 1, -1):  # children before their parents
-            kind, child = tree[n, KIND], tree[n, CHILD]
-            if kind == LEAF:
-                function[n] = make_node(nodes, tables, child, FALSE, TRUE)
-            elif kind == REGISTER_LEAF:
-                function[n] = function[work.register_roots[child]]
-            elif kind == UNREADABLE:
-                return np.int32(OVER_BUDGET)
-            else:
-                for k in range(tree[n, CHILDREN]):
-                    work.parts[k] = function[child + k]
-                function[n] = join_parts(kind == AND_NODE, tree[n, CHILDREN], nodes, tables, work)
-            if function[n] == OVER_BUDGET:
-                return np.int32(OVER_BUDGET)
-    return function[work.register_roots[registers]]
+    """Return the node of a program, built from the last node of its tree to the root."""
+    tree, roots = work.tree
+    function = work.function
+    count, _ = read_tree(code, start, end, work.tree)
+    for n in range(count - 1, -1, -1):
+        kind, child = tree[n, KIND], tree[n, CHILD]
+        if kind == LEAF:
+            function[n] = make_node(nodes, tables, child, FALSE, TRUE)
+        elif kind == REGISTER_LEAF:
+            function[n] = function[roots[child]]
+        elif kind == UNREADABLE:
+            return np.int32(OVER_BUDGET)
+        else:
+            for k in range(tree[n, CHILDREN]):
+                work.parts[k] = function[child + k]
+            function[n] = join_parts(kind == AND_NODE, tree[n, CHILDREN], nodes, tables, work)
+        if function[n] == OVER_BUDGET:
+            return np.int32(OVER_BUDGET)
+    return function[0]
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.tree import (
+from tellwhen.compile.kernels.tree import (
     AND_NODE,
     CHILD,
     CHILDREN,
@@ -23,19 +23,19 @@ from tellwhen.engines.shared.kernels.tree import (
     LEAF,
     OR_NODE,
     REGISTER_LEAF,
-    grow_tree,
+    read_tree,
 )
-from tellwhen.kernels.arrays import CONJUNCTION, I64, NEVER, I64Matrix
+from tellwhen.compile.tree import Tree
+from tellwhen.kernels.arrays import CONJUNCTION, I64, NEVER
 from tellwhen.kernels.jit import inline, kernel
 
 NO_PARENT = -1
 
 
 class ExpansionWorkspace(NamedTuple):
-    """Working arrays to expand one program. Nodes are numbered as `grow_tree` writes them."""
+    """Working arrays to expand one program. Nodes are numbered as `read_tree` writes them."""
 
-    nodes: I64Matrix
-    roots: I64  # |4|0|          by register, then of the program: its root node
+    tree: Tree
     leaves: I64  # |1|1|2|4|...   by node: the leaves below it
     parts: I64  # |0|0|2|3|...   by node: its children once groups of its own kind are merged into it
     pending: I64  # |node kind|node kind|...   nodes still to be written, each with the kind of its parent
@@ -62,41 +62,40 @@ def is_or(word):
 @inline
 def resolve_register(work, n):
     """Return the root of the register that node n reads, or n itself if it reads none."""
-    while work.nodes[n, KIND] == REGISTER_LEAF:
-        n = work.roots[work.nodes[n, CHILD]]
+    nodes, roots = work.tree
+    while nodes[n, KIND] == REGISTER_LEAF:
+        n = roots[nodes[n, CHILD]]
     return n
 
 
 @inline
-def count_leaves(work, registers, count, leaves_max):
+def count_leaves(work, count, leaves_max):
     """Count the leaves below every node, and the children of every group; return the leaves of the whole expression.
 
     Counting stops at `leaves_max` + 1. A region that cannot be read as a tree counts as that many leaves.
     """
-    nodes, roots, leaves, parts = work.nodes, work.roots, work.leaves, work.parts
+    nodes, leaves, parts = work.tree.nodes, work.leaves, work.parts
     over = leaves_max + 1
-    for r in range(registers + 1):
-        end = roots[r + 1] if r < registers else count
-        for n in range(end - 1, roots[r] - 1, -1):
-            kind = nodes[n, KIND]
-            if kind == LEAF:
-                leaves[n] = 1
-            elif kind == AND_NODE or kind == OR_NODE:
-                leaves[n] = parts[n] = 0
-                for k in range(nodes[n, CHILD], nodes[n, CHILD] + nodes[n, CHILDREN]):
-                    child = resolve_register(work, k)
-                    leaves[n] = min(over, leaves[n] + leaves[child])
-                    parts[n] = min(over, parts[n] + (parts[child] if nodes[child, KIND] == kind else 1))
-            elif kind != REGISTER_LEAF:
-                leaves[n] = over
-    return leaves[resolve_register(work, roots[registers])]
+    for n in range(count - 1, -1, -1):
+        kind = nodes[n, KIND]
+        if kind == LEAF:
+            leaves[n] = 1
+        elif kind == AND_NODE or kind == OR_NODE:
+            leaves[n] = parts[n] = 0
+            for k in range(nodes[n, CHILD], nodes[n, CHILD] + nodes[n, CHILDREN]):
+                child = resolve_register(work, k)
+                leaves[n] = min(over, leaves[n] + leaves[child])
+                parts[n] = min(over, parts[n] + (parts[child] if nodes[child, KIND] == kind else 1))
+        elif kind != REGISTER_LEAF:
+            leaves[n] = over
+    return leaves[resolve_register(work, 0)]
 
 
 @inline
-def write_program(work, root, out, written):
+def write_program(work, out, written):
     """Write the nodes of a program's tree in preorder; return the new end of `out`."""
-    nodes, pending = work.nodes, work.pending
-    pending[0], pending[1] = root, NO_PARENT
+    nodes, pending = work.tree.nodes, work.pending
+    pending[0], pending[1] = 0, NO_PARENT
     count = 1
     while count > 0:
         count -= 1
@@ -146,11 +145,11 @@ def write_trees(subscriptions, slots, first, leaves_max, work, start, out):
                     return k
                 written = write_conjunction(code, begin, end, out, written)
         elif kind[slot] != NEVER:
-            registers, count = grow_tree(code, begin, end, work.nodes, work.roots)
-            total = count_leaves(work, registers, count, leaves_max)
+            count, _ = read_tree(code, begin, end, work.tree)
+            total = count_leaves(work, count, leaves_max)
             if total <= leaves_max:
                 if 2 * total > out.size - written:  # a group has at least two children
                     return k
-                written = write_program(work, work.roots[registers], out, written)
+                written = write_program(work, out, written)
         start[k + 1] = written
     return slots.size
