@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.tree import Tree
-from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I32Matrix
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I32Matrix, I64Matrix
 
 Flags = NDArray[np.bool_]
 
@@ -159,7 +159,7 @@ class Cut(NamedTuple):
     """Chunks before they have bitmaps."""
 
     terms: I32  # of all postings, cluster by cluster: those of the chunks first
-    chunks: I32Matrix  # [chunks, CUT_WORDS]
+    chunks: I64Matrix  # [chunks, CUT_WORDS]
     columns: I32  # |3 9 17|3 4|...   the columns of the chunks; chunks that are neighbours may share theirs
 
 
@@ -174,7 +174,7 @@ class ChunkLayout(NamedTuple):
     """The distribution of the postings over chunks."""
 
     terms: I32  # by posting
-    clusters: I32Matrix  # [clusters, CLUSTER_COLUMNS]
+    clusters: I64Matrix  # [clusters, CLUSTER_COLUMNS]
     words: I64  # as in `Chunks`
     bits: U64  # as in `Chunks`
     is_single: Flags  # by posting: is it in no chunk?
