@@ -41,10 +41,10 @@ def measured(rng: random.Random) -> Event:
 
 def accepted(rules: tw.Index, text: str, recent: list[Event]) -> bool:
     """Would the rule be added? Prints what its author should know before."""
-    report = tw.validate({"yours": text}, against=rules)
+    report = tw.validate({"yours": text}, index=rules)
     for finding in report.findings:
         print(f"  {finding.kind}: {finding.reason}")
-    if report.of("error"):
+    if report.get_findings("error"):
         return False
     (count,) = tw.Index(schema=SCHEMA).add("yours", text).count_by_subscription(recent).to_pydict()["count"]
     print(f"  it is true of {count} of the last {len(recent)} measurements")

@@ -26,7 +26,6 @@ PENDING = (
     "src/tellwhen/encode",
     "src/tellwhen/engines",
     "src/tellwhen/index",
-    "src/tellwhen/inspect",
     "src/tellwhen/kernels",
     "src/tellwhen/language",
     "src/tellwhen/papers/be_tree",

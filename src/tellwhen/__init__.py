@@ -39,7 +39,7 @@ from tellwhen.inspect.attribute_coverage import AttributeCoverage
 from tellwhen.inspect.engine_description import EngineDescription, EnginePart
 from tellwhen.inspect.inspection import Inspection
 from tellwhen.inspect.predicate_costs import PredicateCost
-from tellwhen.inspect.validation import Finding, Report, validate
+from tellwhen.inspect.validation import Finding, ValidationReport, validate
 from tellwhen.language import Column, Expr, Interval, coalesce, col, from_json, function, parse
 from tellwhen.language.explain import Explanation
 from tellwhen.language.schema import Schema
@@ -78,7 +78,6 @@ __all__ = [
     "PredicateCost",
     "Profile",
     "Rejected",
-    "Report",
     "Schema",
     "SchemaError",
     "ScoreError",
@@ -87,6 +86,7 @@ __all__ = [
     "Subscription",
     "TellwhenError",
     "UnknownId",
+    "ValidationReport",
     "coalesce",
     "col",
     "from_json",
@@ -98,4 +98,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take every name for defined
-    __getattr__ = alias_module_names(__name__, {"saved_note": "tellwhen.read_note"})
+    __getattr__ = alias_module_names(
+        __name__, {"Report": "tellwhen.ValidationReport", "saved_note": "tellwhen.read_note"}
+    )

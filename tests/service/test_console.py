@@ -217,7 +217,7 @@ def test_a_parse_error_is_shown_at_its_place(page, shop):
     expect(error).to_contain_text("found the end of the text")
     field.fill("price < 20 AND price > 40")
     expect(error).to_have_text("")
-    expect(page.locator("#edit-expression-hints")).to_contain_text("no single value of price makes it true")
+    expect(page.locator("#edit-expression-hints")).to_contain_text("no single value of price makes the expression true")
     assert field.get_attribute("aria-invalid") is None
 
 

@@ -1,15 +1,11 @@
 """Are many subscriptions taken in every form, faulty ones told from the others, and events seen that do not fit?"""
 
-import random
-import time
-
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import first_seeds
 
 ROWS = {"id": ["a", "b", "c"], "expression": ["x > 1", "x > 2", "x > 3"], "score": [1.0, None, 5.0], "more": [1, 2, 3]}
 WEIGHTS = pa.array([[("x", 2.0)], None, []], pa.map_(pa.string(), pa.float64()))
@@ -131,184 +127,6 @@ def test_nothing_else_is_an_answer_to_errors():
         tw.Index().add_many({}, errors="ignore")
 
 
-def test_attributes_that_no_event_has_are_seen():
-    index = tw.Index().add_many(
-        {1: "userId = 5 AND country = 'DE'", 2: "price * qty > 10", 3: "user.age > 3", 4: "plan IS NULL"}
-    )
-    events = [
-        {"user_id": 5, "country": 7, "price": 3, "zip": None, "user": None, "other": None},
-        {"user": {"age": "x"}, "other": [1]},
-    ]
-    for given in (events, pa.Table.from_pylist(events)):
-        fit = index.inspect.check_attributes(given)
-        assert fit.missing == {"userId": "user_id", "qty": None, "plan": None}
-        assert sorted(fit.unused) == ["other", "user_id"]
-        assert fit.mismatches == {"country": 1, "user.age": 1}
-        assert fit
-        assert "no event has userId; did you mean user_id?" in str(fit)
-    assert index.inspect.get_stats()["mismatches"] == {}
-    fine = tw.Index().add(1, "a + b > 3").inspect.check_attributes([{"a": 1}, {"b": 2}])
-    assert not fine
-    assert "every attribute" in str(fine)
-    many = tw.Index().add_many((n, f"a{n} = 1") for n in range(50)).inspect.check_attributes([{"x": 1}])
-    assert "... and 40 more" in str(many)
-
-
-def test_validate_tells_what_is_wrong_and_what_is_not_meant():
-    texts = {
-        "never": "x BETWEEN 5 AND 1",
-        "empty": "x > 5 AND y = 1 AND x < 3",
-        "or": "(x = 1 AND x = 2) OR (y > 5 AND NOT y > 4)",
-        "always": "x = 1 OR TRUE",
-        "fine": "x > 5 AND x < 7 OR y = 1",
-        "same": "y = 1 OR (x < 7 AND x > 5)",
-        "list": "x IN (1, 2)",
-        "turned": "x IN (2, 1)",
-        "trap": "a = 1 AND NOT (tag = 't' OR b > 1)",
-        "bool": "NOT sold",
-        "typed": "z = 'one'",
-        "null": "x = 1 OR x = NULL",
-        "folded": "DATE '2026-01-01' + 1 > 5 OR y = 1",
-        "covered": "x > 5 OR y = 2 OR x > 3",
-        "absorbed": "x > 5 AND y = 2 OR y IN (2, 3) AND z = 1 OR y IN (1, 2)",
-        "twice": "x = 7 OR y = 8 AND x < 0 OR x = 7",
-        "apart": "x > 5 OR x < 3 OR y = 2 OR y = '2'",
-        "prefix": "a STARTS WITH 'ab' OR a STARTS WITH 'a' OR a = 'b'",
-        "family": "lower(x) = 5 OR y > 2",
-        "case": "lower(city) IN ('Rome', 'OSLO') AND upper(city) = 'ROME'",
-        "text": "day > '2026-01-31'",
-        "digits": "price < '5'",
-        "cased": "lower(city) <> 'Rome' AND length(x) > 2 AND day > 'monday'",
-    }
-    report = tw.validate([*texts.items(), ("fine", "x = 1"), ("broken", "x = "), "zz"], schema={"z": "int"})
-    assert report.subscriptions == 26
-    assert [one.id for one in report.of("error")] == ["typed", "fine", "broken", None]
-    assert report.of("error")[2].position == 4
-    assert {one.id: one.reason for one in report.of("warning")} == {
-        "never": "it is never true",
-        "empty": "no single value of x makes it true",
-        "or": "no single values make it true",
-        "always": "it is always true",
-        "same": "it says the same as 'fine'",
-        "turned": "it says the same as 'list'",
-        "null": "a part of it is undefined, whatever the event: NULL, or constants that have no result",
-        "folded": "a part of it is undefined, whatever the event: NULL, or constants that have no result",
-        "covered": "x > 5 adds nothing, since x > 3 covers it",
-        "absorbed": "x > 5 AND y = 2 adds nothing, since y IN (1, 2) covers it",
-        "twice": "x = 7 adds nothing, since x = 7 covers it",
-        "prefix": "a STARTS WITH 'ab' adds nothing, since a STARTS WITH 'a' covers it",
-        "family": "lower(x) is a string, and 5 a number: it is never true",
-        "case": "lower(city) is never 'Rome', but may be 'rome'",
-        "text": "day > '2026-01-31' compares text by the alphabet; for a time, write DATE '2026-01-31'",
-        "digits": "price < '5' compares text by the alphabet; for a number, write 5",
-    }
-    assert len(report.of("warning")) == 16  # of two branches that are the same, one is told
-    assert [(one.id, one.reason) for one in report.of("hint")] == [
-        ("trap", "NOT tag = 't' is undefined without tag; tag HAS NONE ('t') is true then")
-    ]
-    assert tw.validate(texts, lint=False).findings == []
-    assert str(report).startswith("26 subscriptions: 4 errors, ")
-    index = tw.Index(schema={"z": "int"}).add_many({"old": "x IN (2, 1)", "list": "y = 1"})
-    known = tw.validate({"list": "y = 1", "new": "x IN (1, 2)", "typed": "z = 'one'"}, against=index)
-    assert [(one.kind, one.id, one.reason) for one in known.findings][1:] == [
-        ("warning", "new", "it says the same as 'old'")
-    ]
-    assert known.findings[0].kind == "error"
-    with pytest.raises(tw.ArgumentError, match="against is an Index"):
-        tw.validate({}, against={})
-    many = tw.validate((n, "x >") for n in range(100))
-    assert "... and 80 more" in str(many)
-
-
-@pytest.mark.parametrize("seed", first_seeds(1, 8))
-def test_what_lint_says_is_so(seed):
-    rng = random.Random(seed)
-    values = [None, 0, 1, 2, 3, 5, 8, "a", "ab", "b", True, False]
-    names = "xyz"
-
-    def predicate():
-        name, number = rng.choice(names), rng.randint(0, 6)
-        return rng.choice([
-            f"{name} > {number}", f"{name} < {number}", f"{name} = {number}", f"{name} IN ({number}, {number + 2})",
-            f"{name} BETWEEN {number} AND {rng.randint(0, 6)}", f"{name} <> {number}", f"{name} STARTS WITH 'a'",
-            f"{name} = 'ab'", f"NOT {name} = {number}", f"{name} IS NULL", f"{name} NOT IN ({number})", "NULL", name,
-            f"{name} LIKE 'a%'", f"{name} >= 'a'", "TRUE",
-        ])  # fmt: skip
-
-    def expression(depth):
-        if not depth:
-            return predicate()
-        parts = [expression(depth - 1) for _ in range(rng.randint(1, 3))]
-        return "(" + rng.choice([" AND ", " OR ", " OR ", " XOR "]).join(parts) + ")"
-
-    texts = {n: expression(rng.randint(0, 3)) for n in range(300)}
-    events = [{name: rng.choice(values) for name in names} for _ in range(150)]
-    found = tw.validate(texts).of("warning")
-    kinds = set()
-    for one in found:
-        truths = [tw.parse(texts[one.id]).evaluate(event) for event in events]
-        reason = one.reason
-        if "never true" in reason or "makes it true" in reason or "make it true" in reason:
-            assert True not in truths, texts[one.id]
-        elif "always true" in reason:
-            assert set(truths) == {True}
-        elif "adds nothing" in reason:
-            narrow, wide = reason.removesuffix(" covers it").split(" adds nothing, since ")
-            for event in events:
-                assert tw.parse(narrow).evaluate(event) is not True or tw.parse(wide).evaluate(event) is True, reason
-        elif "says the same" in reason:
-            other = tw.parse(texts[int(reason.rsplit(" ", 1)[1])])
-            assert truths == [other.evaluate(event) for event in events]
-        kinds.add(reason.split(" ")[-1])
-    assert len(kinds) > 4
-
-
-def test_names_that_are_probably_misspelt():
-    def hints(*texts, **more):
-        return [(one.id, one.reason) for one in tw.validate(dict(enumerate(texts)), **more).of("hint")]
-
-    assert hints("delay > 1", "delay > 2", "dealy > 3") == [
-        (2, "no other subscription uses dealy; did you mean delay?")
-    ]
-    assert hints("delay > 1", "dealy > 3") == [(1, "no other subscription uses dealy; did you mean delay?")]
-    assert hints("o.price > 1", "o.price > 2", "O.Price > 3", "o_price > 4") == [
-        (2, "no other subscription uses O.Price; did you mean o.price?"),
-        (3, "no other subscription uses o_price; did you mean o.price?"),
-    ]
-    assert hints("item1 = 1", "item2 = 1", "item10 = 1") == []  # all of them are meant
-    assert hints("ab = 1", "ac = 1", "delay > 1", "planned > 2") == []
-    assert hints("delay > 1", "delay > 2", "delays > 3 OR delays < 1", "delays = 5") == []
-    assert hints("station = Basel") == [(0, "Basel is an attribute here; if it is text, write 'Basel'")]
-    assert hints("station = Basel", attributes=["Basel"]) == hints("station = Basel", "Basel = 1") == []
-    assert hints("at > planned", "lower(name) = other || 'x'") == []
-    assert hints("dealy > 1", attributes=["delay"]) == [(0, "no other subscription uses dealy; did you mean delay?")]
-    assert hints("dealy > 1", schema={"delay": "int", "dealy": "int"}) == []
-    index = tw.Index().add("a", "lower(station) = 'x'")
-    assert hints("statoin = 'x'", against=index) == [(0, "no other subscription uses statoin; did you mean station?")]
-    assert hints(*(f"{chr(97 + n // 26)}{chr(97 + n % 26)}{'abcdef'} = 1" for n in range(300))) == []  # too many
-
-
-def test_what_events_lack_is_told_with_what_they_have():
-    index = tw.Index().add_many({1: "dealy > 1", 2: "delay > 1", 3: "vehicle IS NOT NULL", 4: "unlike = 1"})
-    found = index.inspect.check_attributes([{"delay": 5, "vehicle": {"seats": 3}, "colour": 1}])
-    assert found.missing == {"dealy": "delay", "vehicle": "vehicle.seats", "unlike": None}
-    assert sorted(found.unused) == ["colour", "vehicle.seats"]
-
-
-def test_lint_takes_no_longer_than_it_should():
-    branches = " OR ".join("(" + " AND ".join([*(f"x <> {m}" for m in range(50)), f"y = {b}"]) + ")" for b in range(64))
-    wide = " AND ".join(f"x IN ({', '.join(str(n * m) for n in range(60))})" for m in range(1, 16))
-    tw.validate({"a": "x > 1 AND x < 3 OR x > 2 AND y = 1 OR y = 2"})  # which compiles the kernels
-    begin = time.process_time()  # whatever else the machine does
-    tw.validate({"a": branches, "b": wide})
-    assert time.process_time() - begin < 5
-
-
-def test_what_differs_in_type_is_not_the_same():
-    report = tw.validate({"a": "x BETWEEN 0 AND 1", "b": "x BETWEEN FALSE AND TRUE", "c": "x = 1", "d": "x = TRUE"})
-    assert report.findings == []
-
-
 def test_dicts_as_subscriptions():
     rows = [{"id": "a", "expression": "x > 1", "payload": {"n": 1}}, {"id": "b", "expression": "x >"}, {"id": "c"}]
     index = tw.Index()
@@ -332,7 +150,7 @@ def test_a_strict_schema(tmp_path):
     }.items():
         with pytest.raises(tw.SchemaError, match=message.replace("?", r"\?")):
             index.add("bad", bad)
-        (found,) = tw.validate({"bad": bad}, schema=schema).of("error")
+        (found,) = tw.validate({"bad": bad}, schema=schema).get_findings("error")
         assert message in found.reason
     index.save(tmp_path / "i")
     loaded = tw.Index.load(tmp_path / "i")

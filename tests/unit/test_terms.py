@@ -518,8 +518,8 @@ def test_an_exclusion_that_says_what_it_means_of_missing_values_gets_no_hint():
         "d": "y IS NULL OR NOT x IN (6)",
         "long": f"NOT x IN ({', '.join(map(str, range(500)))})",
     })  # fmt: skip
-    assert [one.id for one in report.of("hint")] == ["c", "d", "long"]
-    assert len(report.of("hint")[-1].reason) < 260
+    assert [one.id for one in report.get_findings("hint")] == ["c", "d", "long"]
+    assert len(report.get_findings("hint")[-1].reason) < 260
 
 
 def test_a_date_that_is_a_subtraction():

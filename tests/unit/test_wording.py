@@ -30,15 +30,3 @@ def test_a_predicate_is_written_back(text, said, tmp_path):
     assert tw.Index.load(tmp_path / "index").inspect.find_costly_predicates() == index.inspect.find_costly_predicates()
     again = tw.Index().add(1, text).add(2, said)
     assert again.inspect.get_stats()["predicates"] == 1  # it is the same one
-
-
-def test_the_heaviest_are_what_most_ask_for_and_events_satisfy():
-    index = tw.Index().add_many({n: f"x = {n % 3} AND y > {n}" for n in range(9)}).add("or", "x = 0 OR z IS NULL")
-    assert [(one.predicate, one.subscriptions) for one in index.inspect.find_costly_predicates(1)] == [
-        ("y > 0", 1)
-    ]  # a guess
-    index.optimize_for([{"x": 0, "z": 1}] * 3 + [{"x": 1, "z": 1}])
-    assert index.inspect.find_costly_predicates(2) == [("x = 0", 4, 0.75), ("x = 1", 3, 0.25)]
-    index.remove_many([0, 3, 6])
-    assert index.inspect.find_costly_predicates(1) == [("x = 0", 1, 0.75)]
-    assert tw.Index().inspect.find_costly_predicates() == []

@@ -14,7 +14,7 @@ from tellwhen.cli.output_files import write_batches
 from tellwhen.cli.subscription_files import READ_COLUMNS, suggest_column
 from tellwhen.errors import FormatError, pluralize
 from tellwhen.index.subscriptions import COLUMNS, Rejected
-from tellwhen.inspect.validation import Finding, Report
+from tellwhen.inspect.validation import Finding, ValidationReport
 from tellwhen.language.schema import Schema
 from tellwhen.warehouse.versions import read_version
 
@@ -178,15 +178,15 @@ def _extract_member(frame: DataFrame, name: str) -> Column:
     return text.cast("long") if kinds == {"BIGINT"} else text
 
 
-def validate_on_spark(master: str, files: list[str], schema: Schema, form: str | None) -> Report:
+def validate_on_spark(master: str, files: list[str], schema: Schema, form: str | None) -> ValidationReport:
     """Return a report of the subscriptions that `ingest` puts into quarantine."""
     from tellwhen import spark as tws
 
     with _start_session(master, files, form) as (spark, line):
         line.start_step("checking")
         subs, quarantined = tws.ingest(_read_subscriptions(spark, files, form), schema=schema)
-        faulty = [Finding.error(row) for row in _collect_rejected(quarantined)]
-        return Report(subs.count() + len(faulty), faulty)
+        faulty = [Finding.from_rejected(row) for row in _collect_rejected(quarantined)]
+        return ValidationReport(subs.count() + len(faulty), faulty)
 
 
 def build_on_spark(

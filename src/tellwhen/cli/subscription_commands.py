@@ -83,20 +83,20 @@ def validate(
     types = None if index is not None and schema is None and not strict else read_schema_file(schema, strict)
     with show_progress("subscriptions") as line:
         faults: list[Rejected] = []
-        report = tw.validate(_read_files(files, form, line, faults), types, lint=lint, against=index)
-        unread = [Finding.error(fault) for fault in faults]
-        report = tw.Report(report.subscriptions + len(unread), unread + report.findings)
+        report = tw.validate(_read_files(files, form, line, faults), types, lint=lint, index=index)
+        unread = [Finding.from_rejected(fault) for fault in faults]
+        report = tw.ValidationReport(report.subscriptions + len(unread), unread + report.findings)
     _print_report(report, as_json)
 
 
-def _print_report(report: tw.Report, as_json: bool) -> None:
+def _print_report(report: tw.ValidationReport, as_json: bool) -> None:
     """Print the findings; end with `EXIT_FAILED` if there are errors."""
     if as_json:
         for finding in report.findings:
             print_json(finding._asdict())
     else:
         out.print(str(report), markup=False, soft_wrap=True)
-    if report.of("error"):
+    if report.get_findings("error"):
         raise typer.Exit(EXIT_FAILED)
 
 

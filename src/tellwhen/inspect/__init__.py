@@ -1,1 +1,1 @@
-"""Diagnostics of an index, its subscriptions and its events."""
+"""Diagnostics of an index, of subscriptions and of events: what is wrong, slow or unused."""

@@ -27,7 +27,7 @@ CUTOFF_UNUSED, CUTOFF_USED = 0.6, 0.75
 
 
 class AttributeCoverage(NamedTuple):
-    """Which attributes of subscriptions some events have; print it, or test it: it is true if something is wrong.
+    """Result of a comparison of events with subscriptions; print it. Its truth value says whether anything is wrong.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class EnginePart(NamedTuple):
 
 
 class EngineDescription(NamedTuple):
-    """How an engine finds subscriptions, and at which cost; print it.
+    """Description of how an engine finds subscriptions, and of the cost; print it.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""What does an expression say that is probably not meant?
+"""Warnings and hints about expressions that are valid and probably not meant.
 
-Most expressions cannot be doubted: each of their attributes occurs once. Only the others are compiled, and looked at
-with the intervals of their predicates.
+Most expressions need no closer look, because each of their attributes occurs once. Only the others are compiled, and
+the intervals of their predicates compared.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.compile.normal_form import translated
@@ -24,251 +26,260 @@ from tellwhen.language.terms import Call, Term, is_computed
 from tellwhen.language.values import reduce
 
 INTERVALS_MAX = 1_000
-"""Intervals of the predicates on one attribute that are compared; longer lists are left alone."""
+"""Intervals of the predicates on one attribute that are compared; more are not compared."""
 
 BRANCHES_MAX = 64
-"""Branches of an OR that are compared with each other; more are left alone."""
+"""Branches of an OR that are compared with each other; more are not compared."""
 
-COMPARED_MAX = 4_096
-"""Pairs of predicates in the branches of an OR that are compared; the rest are taken for different."""
+PREDICATE_PAIRS_MAX = 4_096
+"""Pairs of predicates in the branches of an OR that are compared; the other pairs count as different."""
+
+HINT_LENGTH = 100
+"""Characters of a predicate in a hint."""
+
+ORDERS = frozenset({"<", "<=", ">", ">="})
+SATISFIABLE_OPERATORS = frozenset({"=", "IN", *ORDERS, "BETWEEN"})
+"""Operators that a value of another type never satisfies; their negations are satisfied by every value."""
+UNORDERED = frozenset({"IN", "NOT IN", "HAS ANY", "HAS ALL", "HAS NONE"})
+"""Operators that take a list in any order."""
 
 Interval = tuple[int, int]
 
 
-class Look(NamedTuple):
-    """What a first look at an expression tells, which all of them get."""
+class Screening(NamedTuple):
+    """Result of the cheap first look that every expression gets."""
 
     key: int
-    """Equal for expressions that say the same, and rarely for others."""
-    is_doubted: bool
-    """May there be something wrong with what its predicates say together?"""
-    is_odd: bool
-    """May there be something wrong with a predicate by itself?"""
-    has_not: bool
+    """Equal for equivalent expressions, and rarely equal for others."""
+    needs_compiling: bool
+    """Whether predicates may contradict each other or make each other redundant."""
+    needs_predicate_check: bool
+    """Whether a predicate by itself may be wrong."""
+    has_negation: bool
 
 
-def look(expression: Expr) -> Look:
-    """Have a first look."""
-    key, is_doubted, is_odd, has_not = 0, False, False, False
-    seen = set()
+def screen(expression: Expr) -> Screening:
+    """Look at each predicate of an expression once, and decide which other checks it needs."""
+    key, needs_compiling, needs_predicate_check, has_negation = 0, False, False, False
+    attributes = set()
     waiting = [expression]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Predicate):
-            attribute, operator, operand = one.attribute, one.operator, one.operand
-            is_listed = operator in UNORDERED
-            key += hash((attribute, operator, frozenset(operand) if is_listed else operand))
-            is_doubted = is_doubted or attribute in seen or (operator[-7:] == "BETWEEN" and _is_reversed(one))
-            is_odd = is_odd or attribute[:1] == MARK or (type(operand) is str and operator in ORDERS)
-            seen.add(attribute)
-        elif isinstance(one, Connective):
-            key += 7 * len(one.args)
-            waiting += one.args
-        elif isinstance(one, Not):
-            has_not = True
-            waiting.append(one.arg)
+        part = waiting.pop()
+        if isinstance(part, Predicate):
+            attribute, operator, operand = part.attribute, part.operator, part.operand
+            key += hash((attribute, operator, frozenset(operand) if operator in UNORDERED else operand))
+            is_reversed = operator[-7:] == "BETWEEN" and _is_reversed(part)
+            needs_compiling = needs_compiling or attribute in attributes or is_reversed
+            is_odd = attribute[:1] == MARK or (type(operand) is str and operator in ORDERS)
+            needs_predicate_check = needs_predicate_check or is_odd
+            attributes.add(attribute)
+        elif isinstance(part, Connective):
+            key += 7 * len(part.args)
+            waiting += part.args
+        elif isinstance(part, Not):
+            has_negation = True
+            waiting.append(part.arg)
         else:
-            is_doubted = True
-    return Look(key, is_doubted, is_odd, has_not)
+            needs_compiling = True
+    return Screening(key, needs_compiling, needs_predicate_check, has_negation)
 
 
-ORDERS = frozenset({"<", "<=", ">", ">="})
-
-
-def odd_predicates(expression: Expr) -> Iterator[str]:
-    """Predicates that are never true, or are meant in another way."""
-    for one in expression.predicates():
-        if is_computed(one.attribute):
-            yield from _impossible(one, term_of(one.attribute))
-        elif isinstance(one.operand, str) and one.operator in ORDERS:
-            kind = next((kind for kind in ("number", "time") if value_from_text(one.operand, kind) is not None), None)
+def check_predicates(expression: Expr) -> Iterator[str]:
+    """Yield warnings of predicates that are never true, or compare text where another type is meant."""
+    for predicate in expression.predicates():
+        if is_computed(predicate.attribute):
+            yield from _check_computed(predicate, term_of(predicate.attribute))
+        elif isinstance(predicate.operand, str) and predicate.operator in ORDERS:
+            text = predicate.operand
+            kind = next((kind for kind in ("number", "time") if value_from_text(text, kind) is not None), None)
             if kind is not None:
-                example = one.operand if kind == "number" else f"DATE '{one.operand[:10]}'"
-                yield f"{predicate_text(one)} compares text by the alphabet; for a {kind}, write {example}"
+                example = text if kind == "number" else f"DATE '{text[:10]}'"
+                yield (
+                    f"{predicate_text(predicate)} compares strings in alphabetical order; to compare a {kind}, write "
+                    f"{example}"
+                )
 
 
-def _impossible(predicate: Predicate, term: Term) -> Iterator[str]:
-    """What a computed value never is."""
-    if not isinstance(term, Call) or not predicate.constants or predicate.operator not in POSITIVE:
+def _check_computed(predicate: Predicate, term: Term) -> Iterator[str]:
+    """Yield a warning if a computed value is never equal to the constants of its predicate."""
+    if not isinstance(term, Call) or not predicate.constants or predicate.operator not in SATISFIABLE_OPERATORS:
         return
+    constant = predicate.constants[0]
     family = FUNCTIONS[term.function].gives
     if family is not None and predicate.family is not None and family != predicate.family:
-        yield f"{term.text} is a {family}, and {predicate.constants[0]!r} a {predicate.family}: it is never true"
+        types = f"{term.text} is a {family}, and {constant!r} a {predicate.family}"
+        yield f"{predicate_text(predicate)} is never true: {types}"
     elif term.function in ("lower", "upper") and predicate.operator in ("=", "IN"):
-        change = str.lower if term.function == "lower" else str.upper
-        if all(change(one) != one for one in predicate.constants if isinstance(one, str)):
-            yield f"{term.text} is never {predicate.constants[0]!r}, but may be {change(str(predicate.constants[0]))!r}"
+        change_case = str.lower if term.function == "lower" else str.upper
+        if all(change_case(one) != one for one in predicate.constants if isinstance(one, str)):
+            yield f"{term.text} is never {constant!r}; did you mean {change_case(str(constant))!r}?"
 
 
-POSITIVE = frozenset({"=", "IN", "<", "<=", ">", ">=", "BETWEEN"})
-
-
-UNORDERED = frozenset({"IN", "NOT IN", "HAS ANY", "HAS ALL", "HAS NONE"})
-"""Operators that take a list in any order."""
-
-
-def warnings(expressions: list[Expr], schema: Schema) -> list[list[str]]:
-    """By expression, all of them doubted: what is wrong with it."""
-    branches = [list(_branches(expression)) for expression in expressions]
-    alone = {id(one): one for some in branches for group in some for branch in group for one in branch}
+def check_compiled(expressions: list[Expr], schema: Schema) -> list[list[str]]:
+    """Compile expressions and return, for each, warnings of contradictions, tautologies and redundant branches."""
+    disjunctions = [list(_list_disjunctions(expression)) for expression in expressions]
+    predicates = {
+        id(predicate): predicate
+        for branches_of_expression in disjunctions
+        for branches in branches_of_expression
+        for branch in branches
+        for predicate in branch
+    }
     store = Store(schema)
-    store.append(store.compile([*expressions, *alone.values()]))
-    compiled = _Compiled(store, {key: len(expressions) + place for place, key in enumerate(alone)})
-    found = []
-    for slot, (expression, groups) in enumerate(zip(expressions, branches, strict=True)):
-        covered = [reason for group in groups for reason in compiled.covered(group)]
-        found.append([*_truths(expression), *compiled.warnings(slot, _lists(expression)), *covered])
-    return found
+    store.append(store.compile([*expressions, *predicates.values()]))
+    compiled = _Compiled(store, {key: slot for slot, key in enumerate(predicates, len(expressions))})
+    warnings = []
+    for slot, (expression, branches_of_expression) in enumerate(zip(expressions, disjunctions, strict=True)):
+        redundant = [reason for branches in branches_of_expression for reason in compiled.find_redundant(branches)]
+        constant = compiled.check_constant(slot, _list_multivalued(expression))
+        warnings.append([*_check_null(expression), *constant, *redundant])
+    return warnings
 
 
 def _is_reversed(predicate: Predicate) -> bool:
-    """Is there nothing between the constants of a BETWEEN?"""
+    """Return whether the constants of a BETWEEN are in descending order."""
     low, high = map(reduce, predicate.operand)  # a date and a time of day do not compare
     return low is not None and high is not None and low.key > high.key
 
 
-def _truths(expression: Expr) -> Iterator[str]:
-    """A part that no event decides."""
-    waiting, is_null = [expression], False
-    while waiting and not is_null:
-        one = waiting.pop()
-        if isinstance(one, Connective):
-            waiting += one.args
-        elif isinstance(one, Not):
-            waiting.append(one.arg)
-        is_null = isinstance(one, Truth) and one.value is None
-    if is_null:
-        yield "a part of it is undefined, whatever the event: NULL, or constants that have no result"
+def _check_null(expression: Expr) -> Iterator[str]:
+    """Yield a warning if a part of an expression is undefined for every event."""
+    waiting, has_null = [expression], False
+    while waiting and not has_null:
+        part = waiting.pop()
+        if isinstance(part, Connective):
+            waiting += part.args
+        elif isinstance(part, Not):
+            waiting.append(part.arg)
+        has_null = isinstance(part, Truth) and part.value is None
+    if has_null:
+        yield "a part is undefined for every event: NULL, or a computation on constants that has no result"
 
 
-def _lists(expression: Expr) -> set[str]:
-    """Attributes that are asked with HAS: they have several values, and what no single one satisfies is meant."""
-    return {one.attribute for one in expression.predicates() if one.operator in MEMBERSHIPS}
+def _list_multivalued(expression: Expr) -> set[str]:
+    """Return the attributes that HAS compares: different values of theirs may satisfy different predicates."""
+    return {predicate.attribute for predicate in expression.predicates() if predicate.operator in MEMBERSHIPS}
 
 
-def _branches(expression: Expr) -> Iterator[list[list[Predicate]]]:
-    """The branches of every OR: those that are predicates, or some of them joined by AND."""
+def _list_disjunctions(expression: Expr) -> Iterator[list[list[Predicate]]]:
+    """Yield the branches of every OR that are predicates or conjunctions of predicates."""
     waiting = [expression]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Not):
-            waiting.append(one.arg)
-        elif isinstance(one, Connective):
-            waiting += one.args
-            if isinstance(one, Or) and len(one.args) <= BRANCHES_MAX:
-                plain = [list(arg.args) if isinstance(arg, And) else [arg] for arg in one.args]
-                yield [branch for branch in plain if all(type(part) is Predicate for part in branch)]  # type: ignore[misc]
+        part = waiting.pop()
+        if isinstance(part, Not):
+            waiting.append(part.arg)
+        elif isinstance(part, Connective):
+            waiting += part.args
+            if isinstance(part, Or) and len(part.args) <= BRANCHES_MAX:
+                branches = [list(arg.args) if isinstance(arg, And) else [arg] for arg in part.args]
+                yield [branch for branch in branches if all(type(one) is Predicate for one in branch)]  # type: ignore[misc]
 
 
 class _Compiled:
-    """Expressions in a store, and by the identity of a predicate the slot in which it is alone."""
+    """Compiled expressions in a store, with single predicates of theirs as further subscriptions."""
 
-    def __init__(self, store: Store, alone: dict[int, int]) -> None:
+    def __init__(self, store: Store, slot_by_predicate: dict[int, int]) -> None:
+        """Take a store, and by the `id()` of a predicate the slot in which that predicate is the whole expression."""
         self._snapshot: Snapshot = store.snapshot()
         self._names = [domain.attribute for domain in store.attributes.domains]
-        self._alone = alone
-        self._compared = 0
+        self._slot_by_predicate = slot_by_predicate
+        self._compared_pairs = 0
 
-    def warnings(self, slot: int, lists: set[str]) -> Iterator[str]:
-        """Is it always true, or never? Of the attributes that are `lists`, nothing can be said."""
-        subscriptions = self._snapshot.subscriptions
-        code = self._code(slot)
-        kind = subscriptions.kind[slot]
+    def check_constant(self, slot: int, multivalued: set[str]) -> Iterator[str]:
+        """Yield a warning if an expression is always or never true; nothing is known of `multivalued` attributes."""
+        code = self._get_code(slot)
+        kind = self._snapshot.subscriptions.kind[slot]
         if kind == NEVER:
-            yield "it is never true"
+            yield "the expression is never true"
         elif kind == CONJUNCTION:
             if not len(code):
-                yield "it is always true"
-            elif (name := self._contradiction(code.tolist(), lists)) is not None:
-                yield f"no single value of {name_text(name)} makes it true"
-        else:
-            form = translated(code, ACCEPT, MAX_CONJUNCTIONS)
-            if form is not None:
-                parts, at = [], 0
-                for length in form.lengths.tolist():
-                    parts.append(form.predicates[at : at + length].tolist())
-                    at += length
-                if all(self._contradiction(part, lists) is not None for part in parts):
-                    yield "no single values make it true"
+                yield "the expression is always true"
+            elif (name := self._find_contradiction(code.tolist(), multivalued)) is not None:
+                yield f"no single value of {name_text(name)} makes the expression true"
+        elif (form := translated(code, ACCEPT, MAX_CONJUNCTIONS)) is not None:
+            ends = np.cumsum(form.lengths)
+            conjunctions = np.split(form.predicates, ends)[:-1]  # the last part, after the last end, is empty
+            if all(self._find_contradiction(part.tolist(), multivalued) is not None for part in conjunctions):
+                yield "no event with single values makes the expression true"
 
-    def _code(self, slot: int) -> Any:
+    def _get_code(self, slot: int) -> Any:
         subscriptions = self._snapshot.subscriptions
         return subscriptions.code[subscriptions.start[slot] : subscriptions.start[slot + 1]]
 
-    def _contradiction(self, predicates: list[int], lists: set[str]) -> str | None:
-        """An attribute of which no value satisfies all predicates."""
+    def _find_contradiction(self, predicates: list[int], multivalued: set[str]) -> str | None:
+        """Return an attribute of which no value satisfies all predicates; None if all attributes have such values."""
         if len(predicates) < 2:
             return None
         by_domain = defaultdict(list)
         for number in predicates:
             by_domain[int(self._snapshot.predicates.domain[number])].append(number)
-        for domain, mine in by_domain.items():
-            if len(mine) > 1 and self._names[domain] not in lists:
-                sets = [self._intervals(number) for number in mine]
-                if sum(map(len, sets)) <= INTERVALS_MAX and not _intersected(sets):
+        for domain, numbers in by_domain.items():
+            if len(numbers) > 1 and self._names[domain] not in multivalued:
+                sets = [self._list_intervals(number) for number in numbers]
+                if sum(map(len, sets)) <= INTERVALS_MAX and not _intersect(sets):
                     return self._names[domain]
         return None
 
-    def _intervals(self, number: int) -> list[Interval]:
-        known = self._snapshot.predicates
-        begin, end = known.start[number], known.start[number + 1]
-        return list(zip(known.low[begin:end].tolist(), known.high[begin:end].tolist(), strict=True))
+    def _list_intervals(self, number: int) -> list[Interval]:
+        predicates = self._snapshot.predicates
+        begin, end = predicates.start[number], predicates.start[number + 1]
+        return list(zip(predicates.low[begin:end].tolist(), predicates.high[begin:end].tolist(), strict=True))
 
-    def covered(self, branches: list[list[Predicate]]) -> Iterator[str]:
-        """Branches that say nothing which another one does not say."""
-        self._compared = 0
+    def find_redundant(self, branches: list[list[Predicate]]) -> Iterator[str]:
+        """Yield a warning for each branch of an OR that another branch covers."""
+        self._compared_pairs = 0
         for number, branch in enumerate(branches):
             for place, other in enumerate(branches):
-                # Of two that cover each other, the second is one too many.
-                is_first = place > number and self._covers(branch, other)
-                if place != number and not is_first and self._covers(other, branch):
-                    yield f"{_text(branch)} adds nothing, since {_text(other)} covers it"
+                # Of two branches that cover each other, only the second one is redundant.
+                is_first_of_equals = place > number and self._covers(branch, other)
+                if place != number and not is_first_of_equals and self._covers(other, branch):
+                    yield f"{_join_predicates(branch)} is redundant: {_join_predicates(other)} covers it"
                     break
 
     def _covers(self, wide: list[Predicate], narrow: list[Predicate]) -> bool:
-        """Is the one true wherever the other is?"""
+        """Return whether the conjunction `wide` is true wherever the conjunction `narrow` is."""
         return all(any(self._implies(one, another) for one in narrow) for another in wide)
 
     def _implies(self, narrow: Predicate, wide: Predicate) -> bool:
-        self._compared += 1
-        if narrow.attribute != wide.attribute or self._compared > COMPARED_MAX:
+        self._compared_pairs += 1
+        if narrow.attribute != wide.attribute or self._compared_pairs > PREDICATE_PAIRS_MAX:
             return False
         if narrow == wide:
             return True
-        codes = [self._code(self._alone[id(one)]) for one in (narrow, wide)]
+        codes = [self._get_code(self._slot_by_predicate[id(one)]) for one in (narrow, wide)]
         if any(len(code) != 1 for code in codes):
             return False
         (first,), (second,) = codes
         domain = self._snapshot.predicates.domain
-        inner, outer = self._intervals(first), self._intervals(second)
+        inner, outer = self._list_intervals(first), self._list_intervals(second)
         if domain[first] != domain[second] or len(inner) + len(outer) > INTERVALS_MAX:
             return False
-        return _intersected([inner, outer]) == inner
+        return _intersect([inner, outer]) == inner
 
 
-def _text(branch: list[Predicate]) -> str:
+def _join_predicates(branch: list[Predicate]) -> str:
     return " AND ".join(map(predicate_text, branch))
 
 
-def _intersected(sets: list[list[Interval]]) -> list[Interval]:
-    """The intervals in which all of them are; each is sorted and disjoint."""
+def _intersect(sets: list[list[Interval]]) -> list[Interval]:
+    """Return the intersection of sets of intervals, each sorted and disjoint."""
     first, *rest = sets
     for other in rest:
-        found, i, j = [], 0, 0
+        common, i, j = [], 0, 0
         while i < len(first) and j < len(other):
             low, high = max(first[i][0], other[j][0]), min(first[i][1], other[j][1])
             if low <= high:
-                found.append((low, high))
+                common.append((low, high))
             if first[i][1] < other[j][1]:
                 i += 1
             else:
                 j += 1
-        first = found
+        first = common
     return first
 
 
-def canonical(expression: Expr) -> Any:
-    """Equal for expressions that differ in the order of what is joined by AND or OR, or of lists."""
+def normalize(expression: Expr) -> Any:
+    """Return a value that is equal for expressions that differ only in the order of AND, OR and lists."""
     if isinstance(expression, Predicate):
         operand = expression.operand
         if expression.operator in UNORDERED:
@@ -276,45 +287,42 @@ def canonical(expression: Expr) -> Any:
         kinds = () if expression.operator in UNORDERED else tuple(map(type, expression.constants))
         return expression.attribute, expression.operator, operand, kinds
     if isinstance(expression, Not):
-        return "NOT", canonical(expression.arg)
+        return "NOT", normalize(expression.arg)
     if isinstance(expression, Connective):
-        parts = [canonical(arg) for arg in expression.args]
+        parts = [normalize(arg) for arg in expression.args]
         return expression.keyword, frozenset(parts) if expression.keyword in ("AND", "OR") else tuple(parts)
     return str(expression)
 
 
-def hints(expression: Expr) -> Iterator[str]:
-    """Exclusions that events without the attribute do not pass."""
+def find_unguarded_exclusions(expression: Expr) -> Iterator[str]:
+    """Yield hints at exclusions, such as NOT x = 1, that are undefined for events without the attribute."""
     waiting: list[tuple[Expr, bool, frozenset[str]]] = [(expression, False, frozenset())]
     while waiting:
-        one, is_negated, guarded = waiting.pop()
-        if isinstance(one, Not):
-            waiting.append((one.arg, not is_negated, guarded))
-        elif isinstance(one, And | Or):
-            guarded |= _guarded(one, is_negated)
-            waiting += [(arg, is_negated, guarded) for arg in reversed(one.args)]
-        elif is_negated and type(one) is Predicate and _is_exclusion(one) and one.attribute not in guarded:
-            none = predicate_text(Predicate(one.attribute, "HAS NONE", one.constants))
-            said = _cut(f"NOT {predicate_text(one)}"), name_text(one.attribute), _cut(none)
-            yield "{} is undefined without {}; {} is true then".format(*said)
+        part, is_negated, optional = waiting.pop()
+        if isinstance(part, Not):
+            waiting.append((part.arg, not is_negated, optional))
+        elif isinstance(part, And | Or):
+            optional |= _list_optional(part, is_negated)
+            waiting += [(arg, is_negated, optional) for arg in reversed(part.args)]
+        elif is_negated and type(part) is Predicate and _is_exclusion(part) and part.attribute not in optional:
+            exclusion = _shorten(f"NOT {predicate_text(part)}")
+            total = _shorten(predicate_text(Predicate(part.attribute, "HAS NONE", part.constants)))
+            yield f"{exclusion} is undefined without {name_text(part.attribute)}; {total} is true then"
 
 
-HINT_LENGTH = 100
-
-
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= HINT_LENGTH else f"{text[: HINT_LENGTH - 5]} ...)"
 
 
-def _guarded(joined: And | Or, is_negated: bool) -> set[str]:
-    """Attributes that may be missing all the same: x IS NULL OR NOT ..., or NOT (x IS NOT NULL AND ...)."""
+def _list_optional(joined: And | Or, is_negated: bool) -> set[str]:
+    """Return the attributes that may be missing: `x IS NULL OR NOT ...`, or `NOT (x IS NOT NULL AND ...)`."""
     if isinstance(joined, And) != is_negated:
         return set()
-    asked = "IS NOT NULL" if is_negated else "IS NULL"
-    return {arg.attribute for arg in joined.args if isinstance(arg, Predicate) and arg.operator == asked}
+    operator = "IS NOT NULL" if is_negated else "IS NULL"
+    return {arg.attribute for arg in joined.args if isinstance(arg, Predicate) and arg.operator == operator}
 
 
 def _is_exclusion(predicate: Predicate) -> bool:
-    """Is it what is excluded, if it is negated? A Boolean is no list."""
-    is_listed = predicate.operator in ("IN", "=") and not isinstance(predicate.constants[0], bool)
-    return is_listed and not is_computed(predicate.attribute)
+    """Return whether the negated predicate excludes values; for a Boolean it rather means the other value."""
+    has_values = predicate.operator in ("IN", "=") and not isinstance(predicate.constants[0], bool)
+    return has_values and not is_computed(predicate.attribute)

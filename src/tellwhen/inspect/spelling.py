@@ -21,7 +21,7 @@ CUTOFF = 0.8
 
 
 def find_similar_name(name: str, others: Collection[str], cutoff: float) -> str | None:
-    """Return the name that differs from `name` in case, dots, underscores or a few letters; None if there is none.
+    """Return the name that differs from `name` in case, dots, underscores or a few letters, or None.
 
     If `name` is an object, return the first of its members.
     """

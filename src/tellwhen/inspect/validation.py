@@ -1,127 +1,177 @@
-"""What is wrong with these subscriptions, and what is probably not meant? Without adding them."""
+"""Validation of subscriptions without adding them: errors, warnings and hints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from tellwhen.compile.store import COMPILE_BATCH
+from tellwhen.deprecation import alias_method, rename_parameters
 from tellwhen.errors import ArgumentError, DuplicateId, TellwhenError, abbreviate, pluralize
 from tellwhen.index import Index
 from tellwhen.index.subscriptions import ParsedSubscription, Rejected, iter_subscriptions, parse_subscription
-from tellwhen.inspect.lint import canonical, hints, look, odd_predicates, warnings
+from tellwhen.inspect.lint import check_compiled, check_predicates, find_unguarded_exclusions, normalize, screen
 from tellwhen.inspect.spelling import find_doubtful_names, list_event_attributes
 from tellwhen.language.ast import Expr
 from tellwhen.language.parser import parse_stored
 from tellwhen.language.schema import Schema
 
-SHOWN = 20
+FINDINGS_SHOWN = 20
 
-COMPARED_MAX = 16
-"""Expressions that look alike and are compared."""
+EQUAL_KEYS_MAX = 16
+"""Expressions with the key of another one that are compared with it."""
 
-SINGLE_MAX, NAMES_MAX = 200, 5_000
-"""Attributes that only one asks for, and all of them, up to which their spelling is compared."""
+SINGLE_NAMES_MAX, NAMES_MAX = 200, 5_000
+"""Attributes that only one subscription uses, and all attributes. Beyond these numbers spelling is not checked: single
+use is then usual."""
+
+Kind = Literal["error", "warning", "hint"]
 
 
 class Finding(NamedTuple):
-    """One thing about one subscription."""
+    """An error, a warning or a hint about one subscription.
 
-    kind: Literal["error", "warning", "hint"]
+    Attributes
+    ----------
+    kind : {"error", "warning", "hint"}
+        An error prevents adding the subscription. A warning says that the expression is probably not what is meant, a
+        hint that it may not be.
+    id : str, int or None
+        The id; None if the row cannot be read.
+    expression : str or None
+        The text of the expression.
+    position : int or None
+        The position of the error in the text.
+    reason : str
+        What is wrong, and often how to fix it.
+    """
+
+    kind: Kind
     id: Any
     expression: str | None
     position: int | None
     reason: str
 
     @classmethod
-    def error(cls, faulty: Rejected) -> Finding:
-        """A row that is no subscription."""
-        return cls("error", faulty.id, faulty.expression, faulty.position, faulty.reason)
+    def from_rejected(cls, rejected: Rejected) -> Finding:
+        """Return an error about a row that is not a valid subscription."""
+        return cls("error", rejected.id, rejected.expression, rejected.position, rejected.reason)
 
     @property
-    def called(self) -> str:
-        """Which subscription it is, and where in it; what could not be read has no id."""
-        where = "" if self.position is None else f", position {self.position}"
-        return f"{abbreviate(self.expression) if self.id is None else repr(self.id)}{where}"
+    def location(self) -> str:
+        """The id of the subscription, or its text without an id, and the position of the error."""
+        position = "" if self.position is None else f", position {self.position}"
+        return f"{abbreviate(self.expression) if self.id is None else repr(self.id)}{position}"
 
 
-class Report(NamedTuple):
-    """What `validate` returns; print it."""
+class ValidationReport(NamedTuple):
+    """The findings of `validate`; print it.
+
+    Attributes
+    ----------
+    subscriptions : int
+        The number of subscriptions that were checked.
+    findings : list of Finding
+        All findings, in the order of the subscriptions; hints about spelling come last.
+    """
 
     subscriptions: int
     findings: list[Finding]
 
-    def of(self, kind: str) -> list[Finding]:
-        """The errors, the warnings or the hints."""
+    def get_findings(self, kind: Kind) -> list[Finding]:
+        """Return the errors, the warnings or the hints."""
         return [finding for finding in self.findings if finding.kind == kind]
 
     def __str__(self) -> str:
-        counts = ", ".join(pluralize(len(self.of(kind)), kind) for kind in ("error", "warning", "hint"))
-        lines = [f"{one.kind}: {one.called}: {one.reason}" for one in self.findings[:SHOWN]]
-        rest = len(self.findings) - SHOWN
-        more = [f"... and {rest:,} more: findings has all, and on the command line --json"] if rest > 0 else []
+        kinds: tuple[Kind, ...] = ("error", "warning", "hint")
+        counts = ", ".join(pluralize(len(self.get_findings(kind)), kind) for kind in kinds)
+        lines = [f"{one.kind}: {one.location}: {one.reason}" for one in self.findings[:FINDINGS_SHOWN]]
+        rest = len(self.findings) - FINDINGS_SHOWN
+        more = [f"... and {rest:,} more: `findings` has all, on the command line --json"] if rest > 0 else []
         return "\n".join([f"{pluralize(self.subscriptions, 'subscription')}: {counts}", *lines, *more])
 
 
+ValidationReport.of = alias_method("ValidationReport.of", "get_findings")  # type: ignore[attr-defined]
+
+
+@rename_parameters(against="index")
 def validate(
     subscriptions: Any,
-    schema: Any = None,
+    schema: Schema | Mapping[str, Any] | None = None,
     *,
     lint: bool = True,
-    against: Index | None = None,
+    index: Index | None = None,
     attributes: Iterable[str] = (),
-) -> Report:
-    """Check subscriptions, in any form that `add_many` takes: every faulty one with the position and the reason.
+) -> ValidationReport:
+    """Check subscriptions without adding them.
 
-    With `lint` it also warns of those that are always or never true of single values, that are undefined whatever the
-    event, that have branches which another one covers, or that say the same as another one; and it hints at exclusions
-    that leave out events without the attribute, and at names that are probably misspelt. `against` is an index that
-    they are to be added to: those that say the same as one in it are told, too, which takes as long as parsing all of
-    it. `attributes` are names that events have, beside those that subscriptions ask for.
+    Parameters
+    ----------
+    subscriptions
+        Subscriptions in any form that `Index.add_many` takes.
+    schema : Schema or mapping, optional
+        Types of attributes; by default those of `index`.
+    lint : bool, default True
+        Whether to warn of expressions that are always or never true for events with single values, have a part that is
+        always undefined, have a redundant branch, or are equivalent to another one. Also gives hints at exclusions that
+        are undefined without the attribute, and at names that are probably misspelt.
+    index : Index, optional
+        The index to which the subscriptions are to be added: they are compared with its subscriptions, too. This takes
+        as long as parsing these.
+    attributes : iterable of str
+        Known attributes of events, besides those of the subscriptions: their names are not misspelt.
 
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> print(tw.validate({"a": "x > 5 AND x < 3", "b": "x >", "c": "NOT tag IN ('t')", "d": "NOT tag IN ('t')"}))
     4 subscriptions: 1 error, 2 warnings, 2 hints
     error: 'b', position 3: expected a constant or an attribute, found the end of the text
-    warning: 'a': no single value of x makes it true
+    warning: 'a': no single value of x makes the expression true
     hint: 'c': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
-    warning: 'd': it says the same as 'c'
+    warning: 'd': equivalent to subscription 'c'
     hint: 'd': NOT tag IN ('t') is undefined without tag; tag HAS NONE ('t') is true then
     """
-    if against is not None and not isinstance(against, Index):
-        raise ArgumentError(f"against is an Index, not {abbreviate(against)}")
-    types = against.schema if schema is None and against is not None else Schema.of(schema)
+    if index is not None and not isinstance(index, Index):
+        raise ArgumentError(f"index must be a tellwhen.Index, not {abbreviate(index)}")
+    types = index.schema if schema is None and index is not None else Schema.of(schema)
+    equivalents, usage = _EquivalentExpressions(), _NameUsage((*attributes, *types.types))
+    if index is not None:
+        usage.add_known(index.inspect.get_attributes())
+        if lint:
+            for id_, text in index.iter_texts():
+                equivalents.add(id_, text, screen(parse_stored(text)).key)
     rows, count = iter_subscriptions(subscriptions), 0
     findings: list[Finding] = []
-    seen: set[Any] = set()
-    known, names = (
-        _Known(),
-        _Names((*attributes, *types.types, *(() if against is None else against.inspect.get_attributes()))),
-    )
-    if against is not None and lint:
-        for id_, text in against.iter_texts():
-            known.add(id_, text, look(parse_stored(text)).key)
+    ids: set[Any] = set()
     while block := list(islice(rows, COMPILE_BATCH)):
         count += len(block)
-        good: list[ParsedSubscription] = []
-        for row in block:
-            try:
-                parsed = parse_subscription(row, types)
-                if parsed.id in seen:
-                    raise DuplicateId("another subscription has this id")
-                seen.add(parsed.id)
-                good.append(parsed)
-            except TellwhenError as error:
-                findings.append(Finding.error(Rejected.from_row(row, error)))
+        valid, errors = _parse_rows(block, types, ids)
+        findings += errors
         if lint:
-            findings += _linted(good, known, types)
-            names.add(good)
-    return Report(count, findings + names.findings())
+            findings += _lint(valid, equivalents, types)
+            usage.add(valid)
+    return ValidationReport(count, findings + usage.find_misspelt())
 
 
-class _Known:
-    """The expressions so far, by what a first look tells of them."""
+def _parse_rows(rows: list[Any], schema: Schema, ids: set[Any]) -> tuple[list[ParsedSubscription], list[Finding]]:
+    """Return the valid subscriptions and the errors of some rows; add the ids of the valid ones to `ids`."""
+    valid, errors = [], []
+    for row in rows:
+        try:
+            subscription = parse_subscription(row, schema)
+            if subscription.id in ids:
+                raise DuplicateId("another subscription has this id")
+            ids.add(subscription.id)
+            valid.append(subscription)
+        except TellwhenError as error:
+            errors.append(Finding.from_rejected(Rejected.from_row(row, error)))
+    return valid, errors
+
+
+class _EquivalentExpressions:
+    """Expressions by their screening keys, to find equivalent ones."""
 
     def __init__(self) -> None:
         self._by_key: dict[int, list[tuple[Any, str]]] = {}
@@ -129,54 +179,63 @@ class _Known:
     def add(self, id_: Any, text: str, key: int) -> None:
         self._by_key.setdefault(key, []).append((id_, text))
 
-    def same(self, id_: Any, expression: Expr, key: int) -> Any:
-        """The first other id whose expression says the same; None if there is none."""
-        others = [(other, text) for other, text in self._by_key.get(key, ()) if other != id_][:COMPARED_MAX]
-        said = canonical(expression) if others else None
-        return next((other for other, text in others if canonical(parse_stored(text)) == said), None)
+    def find(self, id_: Any, expression: Expr, key: int) -> Any:
+        """Return the first other id with an equivalent expression; None if no expression is equivalent."""
+        others = [(other, text) for other, text in self._by_key.get(key, ()) if other != id_][:EQUAL_KEYS_MAX]
+        form = normalize(expression) if others else None
+        return next((other for other, text in others if normalize(parse_stored(text)) == form), None)
 
 
-class _Names:
-    """Which attributes are asked for only once?"""
+class _NameUsage:
+    """Attributes by the subscriptions that use them, to find those that only one subscription uses."""
 
     def __init__(self, known: Iterable[str]) -> None:
-        self._known = dict.fromkeys(known)  # in their order, as everywhere here: the same is told every time
-        self._by_name: dict[str, tuple[Any, str] | None] = {}  # the only one that asks for it; None if there are more
+        self._known = dict.fromkeys(known)  # a dict keeps the order, so that hints are the same in every run
+        self._only_user: dict[str, tuple[Any, str] | None] = {}  # by name: id and text; None for several users
 
-    def add(self, good: list[ParsedSubscription]) -> None:
-        for subscription in good:
+    def add_known(self, names: Iterable[str]) -> None:
+        self._known.update(dict.fromkeys(names))
+
+    def add(self, subscriptions: list[ParsedSubscription]) -> None:
+        for subscription in subscriptions:
             for name in list_event_attributes(subscription.expression):
-                self._by_name[name] = None if name in self._by_name else (subscription.id, subscription.text)
+                user = None if name in self._only_user else (subscription.id, subscription.text)
+                self._only_user[name] = user
 
-    def findings(self) -> list[Finding]:
-        """Hints at names that nobody else has, unless there are so many that this is how they are."""
-        single = {name: one for name, one in self._by_name.items() if one is not None and name not in self._known}
-        if len(single) > SINGLE_MAX or len(self._by_name) > NAMES_MAX:
+    def find_misspelt(self) -> list[Finding]:
+        """Return hints at names that only one subscription uses and that are similar to another name."""
+        single = {name: user for name, user in self._only_user.items() if user is not None and name not in self._known}
+        if len(single) > SINGLE_NAMES_MAX or len(self._only_user) > NAMES_MAX:
             return []
-        known = dict.fromkeys(name for name in (*self._known, *self._by_name) if name not in single)
-        found = []
+        known = dict.fromkeys(name for name in (*self._known, *self._only_user) if name not in single)
+        findings = []
         for id_, text in dict.fromkeys(single.values()):
             expression = parse_stored(text)
             doubtful = dict(find_doubtful_names(expression, known))
-            found += [Finding("hint", id_, text, None, reason) for reason in doubtful.values()]
+            findings += [Finding("hint", id_, text, None, reason) for reason in doubtful.values()]
             known.update(dict.fromkeys(name for name in list_event_attributes(expression) if name not in doubtful))
-        return found
+        return findings
 
 
-def _linted(good: list[ParsedSubscription], known: _Known, schema: Schema) -> list[Finding]:
+def _lint(
+    subscriptions: list[ParsedSubscription], equivalents: _EquivalentExpressions, schema: Schema
+) -> list[Finding]:
+    """Return warnings and hints about valid subscriptions, and add them to `equivalents`."""
     findings = []
-    looks = [look(subscription.expression) for subscription in good]
-    doubted = [number for number, first in enumerate(looks) if first.is_doubted]
-    warned = dict(zip(doubted, warnings([good[number].expression for number in doubted], schema), strict=True))
-    for number, (subscription, first) in enumerate(zip(good, looks, strict=True)):
+    screenings = [screen(subscription.expression) for subscription in subscriptions]
+    to_compile = [number for number, screening in enumerate(screenings) if screening.needs_compiling]
+    compiled_warnings = check_compiled([subscriptions[number].expression for number in to_compile], schema)
+    warnings_by_number = dict(zip(to_compile, compiled_warnings, strict=True))
+    for number, (subscription, screening) in enumerate(zip(subscriptions, screenings, strict=True)):
         id_, expression, text = subscription.id, subscription.expression, subscription.text
-        reasons = [*(odd_predicates(expression) if first.is_odd else ()), *warned.get(number, ())]
-        other = known.same(id_, expression, first.key)
-        if other is None:
-            known.add(id_, text, first.key)
+        reasons = [*check_predicates(expression)] if screening.needs_predicate_check else []
+        reasons += warnings_by_number.get(number, ())
+        equivalent = equivalents.find(id_, expression, screening.key)
+        if equivalent is None:
+            equivalents.add(id_, text, screening.key)
         else:
-            reasons.append(f"it says the same as {other!r}")
+            reasons.append(f"equivalent to subscription {equivalent!r}")
         findings += [Finding("warning", id_, text, None, reason) for reason in reasons]
-        if first.has_not:
-            findings += [Finding("hint", id_, text, None, reason) for reason in hints(expression)]
+        if screening.has_negation:
+            findings += [Finding("hint", id_, text, None, reason) for reason in find_unguarded_exclusions(expression)]
     return findings

@@ -152,7 +152,7 @@ def test_validate_and_quarantine():
         json.dump({"price": "float", "city": "string", "qty": "int"}, file)
     assert "tags is not declared" in run("validate", "rules.jsonl", "--schema", "types.json", "--strict", code=1).stdout
     assert (
-        "says the same as 'cheap'"
+        "equivalent to subscription 'cheap'"
         in run("validate", "-", "--against", "index", given='{"id": 1, "expression": "price < 20"}').stdout
     )
     assert "subscription 'bad'" in run("build", "more.jsonl", "-o", "none", code=1).stderr

@@ -36,7 +36,7 @@ def test_local_paths(given, expected):
         resolve_path,
         tw.Index().save,
         tw.Index.load,
-        tw.saved_note,
+        tw.read_note,
         tw.Index().add("a", "x = 1").to_parquet,
         open_version,
         versions,

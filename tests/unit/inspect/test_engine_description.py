@@ -1,4 +1,4 @@
-"""Does a plan say what is, and does adapting change it?"""
+"""Description of an engine, and optimizing it for events."""
 
 import pyarrow as pa
 import pytest
@@ -10,17 +10,17 @@ from tellwhen.index.sampling import MOST, Recent
 pytestmark = pytest.mark.late
 
 
-def test_a_plan_says_what_was_chosen_and_what_it_costs():
+def test_a_description_says_what_was_chosen_and_what_it_costs():
     index = tw.Index("auto", pending=100).add_many((i, f"user = {i} AND country = 'DE'") for i in range(1000))
     settled(index.rebuild())
-    plan = index.inspect.describe_engine()
-    assert plan.parts == [(1000, "wait for user")]
+    description = index.inspect.describe_engine()
+    assert description.parts == [(1000, "wait for user")]
     assert (
-        plan.subscriptions,
-        plan.over_budget,
-        plan.always_tested,
-        plan.expected_candidates,
-        plan.observed_candidates,
+        description.subscriptions,
+        description.over_budget,
+        description.always_tested,
+        description.expected_candidates,
+        description.observed_candidates,
     ) == (
         1000,
         0,
@@ -31,12 +31,12 @@ def test_a_plan_says_what_was_chosen_and_what_it_costs():
     index.add("new", "country = 'FR'")
     for i in range(50):
         index.match({"user": i, "country": "DE"})
-    plan = index.inspect.describe_engine()
-    assert (plan.observed_candidates, plan.matched_events) == (
+    description = index.inspect.describe_engine()
+    assert (description.observed_candidates, description.matched_events) == (
         2,
         50,
     )  # the one that it satisfies, and the one that is pending
-    assert str(plan) == (
+    assert str(description) == (
         "auto:pending=100: 1,001 subscriptions\n"
         "        1,000  wait for user\n"
         "            1  are pending: tested one by one until they are merged\n"
@@ -47,7 +47,7 @@ def test_a_plan_says_what_was_chosen_and_what_it_costs():
     assert index.inspect.describe_engine().matched_events == 550
 
 
-def test_a_plan_counts_by_attribute():
+def test_a_description_counts_by_attribute():
     index = tw.Index("auto", pending=1).add_many((f"s{i}", f"s CONTAINS 'w{i}'") for i in range(20))
     index.add_many((f"f{i}", f"n = {i}.5") for i in range(5)).add_many((f"i{i}", f"n = {i}") for i in range(5))
     assert settled(index.rebuild()).inspect.describe_engine().parts == [
@@ -67,19 +67,19 @@ def test_a_plan_counts_by_attribute():
     )
 
 
-def test_a_plan_warns_of_what_every_event_is_tested_against():
+def test_a_description_warns_of_what_every_event_is_tested_against():
     index = tw.Index("auto", pending=1).add_many({i: f"a = {i}" for i in range(20)})
     index.add_many({"null": "b IS NULL AND a <> 3", "always": "TRUE", "fine": "b IS NOT NULL", "not": "NOT a = 1"})
-    plan = settled(index.rebuild()).inspect.describe_engine()
-    assert plan.always_tested == ["null", "always"]
-    assert plan.warnings == [
+    description = settled(index.rebuild()).inspect.describe_engine()
+    assert description.always_tested == ["null", "always"]
+    assert description.warnings == [
         "2 subscriptions must be tested on nearly every event, because no rare predicate must be true: 'null', 'always'"
     ]
-    assert str(plan).endswith("\nwarning: " + plan.warnings[0])
+    assert str(description).endswith("\nwarning: " + description.warnings[0])
     assert settled(index.remove("null")).inspect.describe_engine().always_tested == ["always"]
 
 
-def test_a_plan_does_not_count_what_was_removed():
+def test_a_description_does_not_count_what_was_removed():
     index = settled(tw.Index("auto", pending=1).add_many({k: f"u = {k}" for k in range(500)}).rebuild())
     assert index.remove_many(range(50)).inspect.describe_engine().parts == [(450, "wait for u")]
 
@@ -100,29 +100,29 @@ def test_what_was_observed_before_a_new_profile_is_forgotten():
     assert index.optimize_for([{"u": k} for k in range(100)]).inspect.describe_engine().observed_candidates is None
 
 
-def test_a_plan_warns_when_a_memory_limit_holds_up_a_merge():
+def test_a_description_warns_when_a_memory_limit_holds_up_a_merge():
     index = tw.Index("auto", pending=10).add_many({k: f"u = {k} AND c = 'DE{k}'" for k in range(400)})
     size = sum(settled(index.rebuild()).inspect.get_stats()["bytes"].values())
     index = tw.Index("auto", pending=10, memory_limit=size).add_many(
         {k: f"u = {k} AND c = 'DE{k}'" for k in range(400)}
     )
-    plan = settled(index).inspect.describe_engine()
-    assert plan.parts == [(400, "are pending: tested one by one until they are merged")]
-    assert plan.warnings == [
+    description = settled(index).inspect.describe_engine()
+    assert description.parts == [(400, "are pending: tested one by one until they are merged")]
+    assert description.warnings == [
         "the memory_limit leaves no room to merge pending subscriptions: each is tested on every event"
     ]
 
 
-def test_a_plan_warns_when_events_have_changed():
-    plan = (
+def test_a_description_warns_when_events_have_changed():
+    description = (
         tw.Index()
         .inspect.describe_engine()
         ._replace(expected_candidates=5.0, observed_candidates=40.0, matched_events=10)
     )
-    assert plan.warnings == [
+    assert description.warnings == [
         "events differ from the profile: optimize_for_recent_events() rebuilds the engine for recent events"
     ]
-    assert plan._replace(observed_candidates=12.0).warnings == []
+    assert description._replace(observed_candidates=12.0).warnings == []
 
 
 def test_many_candidates_and_many_computed_values_are_told():
@@ -133,19 +133,19 @@ def test_many_candidates_and_many_computed_values_are_told():
     assert "wait for no string in segments" in str(index.inspect.describe_engine())
     assert index.inspect.get_types() == {"segments": "string"}
     assert index.inspect.find_costly_predicates(1)[0].predicate == "no string in segments"
-    plan = tw.Index().add_many({n: f"a + {n} < b" for n in range(300)}).inspect.describe_engine()
-    assert plan.warnings == [
+    description = tw.Index().add_many({n: f"a + {n} < b" for n in range(300)}).inspect.describe_engine()
+    assert description.warnings == [
         "300 different values are computed for an event that has all attributes, each in 1 to 10 us"
     ]
 
 
 @pytest.mark.parametrize("engine", ["counting", "betree", "scan", "cover"])
-def test_every_engine_has_a_plan(engine):
+def test_every_engine_is_described(engine):
     index = tw.Index(engine).add_many((i, f"a = {i} AND b = {i % 3}") for i in range(300))
-    plan = index.optimize_for([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).inspect.describe_engine()
-    assert "observed not counted by this engine" in str(plan)
-    assert sum(part.subscriptions for part in plan.parts) == 300
-    assert plan.expected_candidates >= 0.5
+    description = index.optimize_for([{"a": 1, "b": 1}, {"a": 2, "b": 0}]).inspect.describe_engine()
+    assert "observed not counted by this engine" in str(description)
+    assert sum(part.subscriptions for part in description.parts) == 300
+    assert description.expected_candidates >= 0.5
     index.add("complex", " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(12)))
     assert index.inspect.describe_engine().over_budget == (0 if engine in ("scan", "cover") else 1)
     assert ("over the budget of the engine" in str(index.inspect.describe_engine())) == (
@@ -163,12 +163,14 @@ def test_adapting_chooses_by_the_events_that_come():
     events = [{"item": 7 if i % 2 else i % 40, "user": i % 39} for i in range(500)]
     wanted = [index.match(event) for event in events]
     settled(index.optimize_for_recent_events())
-    plan = index.inspect.describe_engine()
-    assert dict(reversed(part) for part in plan.parts)["wait for user"] >= 39
-    assert plan.observed_candidates is None
-    assert plan.expected_candidates < 5
+    description = index.inspect.describe_engine()
+    assert dict(reversed(part) for part in description.parts)["wait for user"] >= 39
+    assert description.observed_candidates is None
+    assert description.expected_candidates < 5
     assert [index.match(event) for event in events] == wanted
-    assert index.inspect.describe_engine().observed_candidates == pytest.approx(plan.expected_candidates, rel=0.3)
+    assert index.inspect.describe_engine().observed_candidates == pytest.approx(
+        description.expected_candidates, rel=0.3
+    )
     assert index.profile.events == 500
     # They change: it is user 7 now.
     for event in events * 3:
@@ -223,11 +225,11 @@ def test_an_event_that_is_refused_is_not_among_the_recent_ones():
     assert index.optimize_for_recent_events().profile.events == 10
 
 
-def test_plan_tells_where_the_best_are_looked_for():
+def test_a_description_has_the_bands():
     index = tw.Index().add_many((i, f"u = {i}", float(i)) for i in range(10_000))
-    plan = settled(index).inspect.describe_engine()
-    assert plan.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
-    assert "top_k searches 2,500 with scores up to 9,999, then 7,500 with scores up to 7,499" in str(plan)
+    description = settled(index).inspect.describe_engine()
+    assert description.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
+    assert "top_k searches 2,500 with scores up to 9,999, then 7,500 with scores up to 7,499" in str(description)
     assert "top_k" not in str(
         settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).inspect.describe_engine()
     )
@@ -236,8 +238,10 @@ def test_plan_tells_where_the_best_are_looked_for():
 def test_pending_ones_are_no_reason_for_a_warning():
     index = tw.Index().add_many({n: f"van = {n}" for n in range(200)}).add_many({f"w{n}": f"x = {n}" for n in range(9)})
     index.match({"van": 7})
-    plan = index.inspect.describe_engine()
-    assert plan.observed_candidates == 209
-    assert plan.warnings == []
-    waiting = plan._replace(parts=[*plan.parts[1:], *plan.parts[:1], type(plan.parts[0])(9, "wait for x")])
+    description = index.inspect.describe_engine()
+    assert description.observed_candidates == 209
+    assert description.warnings == []
+    waiting = description._replace(
+        parts=[*description.parts[1:], *description.parts[:1], type(description.parts[0])(9, "wait for x")]
+    )
     assert waiting.warnings == []
