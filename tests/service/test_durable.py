@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,11 +17,10 @@ import pytest
 import tellwhen as tw
 from tellwhen.errors import FormatError
 from tellwhen.index.listing import iter_listing
-from tellwhen.service import durable_index as durable_module
-from tellwhen.service.changes import adding, removing, scoring
+from tellwhen.service.changes import make_addition, make_removal, make_scoring
 from tellwhen.service.durable_index import DurableIndex
 from tellwhen.service.errors import StorageError
-from tellwhen.service.journal import Journal
+from tellwhen.service.journal import MAGIC, Journal
 from tellwhen.service.keys import Keys
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenants import Tenants
@@ -52,11 +53,11 @@ def contents(index):
 
 def test_changes_are_there_after_a_kill(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
-    make(kept, scoring([[7, 5.0]]))
-    make(kept, adding([["a", "x > 3", None, None, None]], replace=True))
-    make(kept, adding([["b", "x = 1", None, None, None]]))
-    make(kept, removing(["b"]))
+    make(kept, make_addition([["a", "x > 1", 2.0, None, {"s": 1}], [7, "x > 2", None, {"x": 0.5}, None]]))
+    make(kept, make_scoring([[7, 5.0]]))
+    make(kept, make_addition([["a", "x > 3", None, None, None]], replace=True))
+    make(kept, make_addition([["b", "x = 1", None, None, None]]))
+    make(kept, make_removal(["b"]))
     known = contents(kept.index)
     killed(kept)
     kept = DurableIndex(tmp_path)
@@ -70,10 +71,9 @@ def test_changes_are_there_after_a_kill(tmp_path):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))])
-def test_any_changes_with_kills_and_snapshots_between(tmp_path, monkeypatch, seed):
+def test_any_changes_with_kills_and_snapshots_between(tmp_path, seed):
     rng = random.Random(seed)
-    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 15)
-    kept, known = DurableIndex(tmp_path), {}
+    kept, known = DurableIndex(tmp_path, snapshot_after=15), {}
     for _ in range(60):
         ids = rng.sample(range(12), rng.randint(1, 3))
         match rng.randrange(6):
@@ -81,25 +81,25 @@ def test_any_changes_with_kills_and_snapshots_between(tmp_path, monkeypatch, see
                 replace = rng.random() < 0.5
                 rows = [[id_, f"x > {rng.randrange(9)}", float(rng.randrange(5)), None, {"n": id_}] for id_ in ids]
                 if replace or not known.keys() & set(ids):
-                    make(kept, adding(rows, replace))
+                    make(kept, make_addition(rows, replace))
                     known |= {id_: (text, score, payload) for id_, text, score, _, payload in rows}
                 else:
                     with pytest.raises(tw.DuplicateId):
-                        make(kept, adding(rows))
+                        make(kept, make_addition(rows))
             case 3:
                 rows = [[id_, rng.choice(["x >", f"x = {id_}"]), None, None, None] for id_ in ids]
-                rejected = make(kept, adding(rows, True, "quarantine"))["rejected"]
+                rejected = make(kept, make_addition(rows, True, "quarantine"))["rejected"]
                 assert len(rejected) == sum(row[1] == "x >" for row in rows)
                 known |= {id_: (text, 0.0, {}) for id_, text, *_ in rows if text != "x >"}
             case 4:
-                make(kept, removing(ids, "ignore"))
+                make(kept, make_removal(ids, "ignore"))
                 known = {id_: one for id_, one in known.items() if id_ not in ids}
             case 5:
                 killed(kept)
-                kept = DurableIndex(tmp_path)
+                kept = DurableIndex(tmp_path, snapshot_after=15)
         assert contents(kept.index) == known
     kept.close()
-    reopened = DurableIndex(tmp_path)
+    reopened = DurableIndex(tmp_path, snapshot_after=15)
     assert contents(reopened.index) == known
     for value in range(10):
         wanted = {id_ for id_, (text, *_) in known.items() if tw.parse(text).evaluate({"x": value}) is True}
@@ -109,13 +109,13 @@ def test_any_changes_with_kills_and_snapshots_between(tmp_path, monkeypatch, see
 
 def test_positions_in_listings_survive_kills_restarts_and_another_schema(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([[number, "x > 1", None, None, None] for number in range(50)]))
+    make(kept, make_addition([[number, "x > 1", None, None, None] for number in range(50)]))
     for number in (3, 10, 30):
-        make(kept, adding([[number, "x > 2", None, None, None]], replace=True))
+        make(kept, make_addition([[number, "x > 2", None, None, None]], replace=True))
     with pytest.raises(tw.ParseError):  # uses no position, although it is in the log
-        make(kept, adding([["new", "x > 1", None, None, None], ["bad", "x >", None, None, None]]))
-    make(kept, removing([9, 49]))
-    make(kept, adding([["last", "x > 1", None, None, None]]))
+        make(kept, make_addition([["new", "x > 1", None, None, None], ["bad", "x >", None, None, None]]))
+    make(kept, make_removal([9, 49]))
+    make(kept, make_addition([["last", "x > 1", None, None, None]]))
     positions = [(listed.ordinal, listed.id) for listed in iter_listing(kept.index)]
     assert positions == [(number, number) for number in range(50) if number not in (9, 49)] + [(50, "last")]
     killed(kept)
@@ -135,7 +135,7 @@ def test_a_change_is_synced_before_it_is_seen_and_answered(tmp_path, monkeypatch
         real(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", sync)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     assert seen == [("synced", False)]
     kept.close()
 
@@ -145,7 +145,7 @@ def test_changes_that_wait_are_synced_together(tmp_path, monkeypatch):
     real = os.fdatasync
     monkeypatch.setattr(os, "fdatasync", lambda descriptor: (time.sleep(0.05), syncs.append(1), real(descriptor)))
     for number in range(200):
-        kept.submit(adding([[number, "x > 1", None, None, None]]), answers.append)
+        kept.submit(make_addition([[number, "x > 1", None, None, None]]), answers.append)
     kept.close()
     assert len(answers) == 200
     assert len(kept.index) == 200
@@ -154,20 +154,20 @@ def test_changes_that_wait_are_synced_together(tmp_path, monkeypatch):
 
 def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     for change, error in (
-        (adding([["b", "x > 1", None, None, None], ["c", "x >", None, None, None]]), tw.ParseError),
-        (adding([["b", "x > 1", None, None, None], ["a", "x > 2", None, None, None]]), tw.DuplicateId),
-        (removing(["a", "zzz"]), tw.UnknownId),
-        (scoring([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
+        (make_addition([["b", "x > 1", None, None, None], ["c", "x >", None, None, None]]), tw.ParseError),
+        (make_addition([["b", "x > 1", None, None, None], ["a", "x > 2", None, None, None]]), tw.DuplicateId),
+        (make_removal(["a", "zzz"]), tw.UnknownId),
+        (make_scoring([["a", 3.0], ["zzz", 1.0]]), tw.UnknownId),
     ):
         with pytest.raises(error):
             make(kept, change)
     # The same, killed before the journal says so: what is joined with it is not lost, and nothing of it is half-done.
-    monkeypatch.setattr(kept, "_note_refused", lambda: None)
-    make(kept, adding([["d", "x > 4", None, None, None]]))
+    monkeypatch.setattr(kept, "_write_refusals", lambda: None)
+    make(kept, make_addition([["d", "x > 4", None, None, None]]))
     with pytest.raises(tw.ParseError):
-        make(kept, adding([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
+        make(kept, make_addition([["e", "x > 1", None, None, None], ["f", "x >", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "d": ("x > 4", 0.0, {})}
@@ -176,13 +176,13 @@ def test_what_was_refused_stays_refused(tmp_path, monkeypatch):
 
 def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    monkeypatch.setattr(kept, "_note_refused", lambda: None)
+    monkeypatch.setattr(kept, "_write_refusals", lambda: None)
     with pytest.raises(tw.ParseError):
-        make(kept, adding([["a", "x >", None, None, None]]))
+        make(kept, make_addition([["a", "x >", None, None, None]]))
     killed(kept)
     for name in ("b", "c"):
         kept = DurableIndex(tmp_path)
-        make(kept, adding([[name, "x > 1", None, None, None]]))
+        make(kept, make_addition([[name, "x > 1", None, None, None]]))
         killed(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["b", "c"]
@@ -191,10 +191,10 @@ def test_what_is_refused_again_is_named_before_others_follow(tmp_path, monkeypat
 
 def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    monkeypatch.setattr(kept, "_note_refused", lambda: None)
-    make(kept, adding([["a", "x > 1", None, None, None]], replace=True))
+    monkeypatch.setattr(kept, "_write_refusals", lambda: None)
+    make(kept, make_addition([["a", "x > 1", None, None, None]], replace=True))
     with pytest.raises(tw.DuplicateId):
-        make(kept, adding([["a", "x > 2", None, None, None]]))
+        make(kept, make_addition([["a", "x > 2", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert contents(kept.index) == {"a": ("x > 1", 0.0, {})}
@@ -204,8 +204,11 @@ def test_what_may_replace_is_not_joined_with_what_may_not(tmp_path, monkeypatch)
 def test_what_was_refused_for_want_of_memory_stays_refused_when_there_is_more(tmp_path):
     kept = DurableIndex(tmp_path, memory_limit=500_000)
     with pytest.raises(tw.TellwhenError, match="memory"):
-        make(kept, adding([[number, f"x = {number} AND y > {number}", None, None, None] for number in range(5_000)]))
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+        make(
+            kept,
+            make_addition([[number, f"x = {number} AND y > {number}", None, None, None] for number in range(5_000)]),
+        )
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert list(kept.index) == ["a"]
@@ -216,7 +219,7 @@ def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
     kept = DurableIndex(tmp_path)
     for part in range(20):
         rows = [[f"{part}-{n}", f"x = {n} AND y > {part}", None, None, None] for n in range(50)]
-        make(kept, adding(rows))
+        make(kept, make_addition(rows))
     taken = sum(kept.index.inspect.get_stats()["bytes"].values())
     killed(kept)
     with pytest.raises(tw.TellwhenError, match="more than its memory_limit"):
@@ -229,10 +232,10 @@ def test_a_lower_memory_limit_refuses_to_open_and_loses_nothing(tmp_path):
 
 def test_files_that_are_missing_are_noticed(tmp_path):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     kept.close()
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["b", "x > 1", None, None, None]]))
+    make(kept, make_addition([["b", "x > 1", None, None, None]]))
     killed(kept)
     manifest = tmp_path / "index" / "manifest.json"
     whole, files = manifest.read_bytes(), set(tmp_path.rglob("*"))
@@ -246,24 +249,104 @@ def test_files_that_are_missing_are_noticed(tmp_path):
     kept.close()
 
 
+def add_thirty(folder):
+    kept = DurableIndex(folder)
+    for number in range(30):
+        make(kept, make_addition([[number, "x > 1", None, None, None]]))
+    return kept
+
+
+@pytest.mark.parametrize("has_snapshot", [False, True])
+@pytest.mark.parametrize("keep", ["nothing", "no bytes", "half a frame less", "a frame less"])
+def test_a_lost_log_is_noticed(tmp_path, keep, has_snapshot):
+    if has_snapshot:
+        DurableIndex(tmp_path).close()
+        kept = DurableIndex(tmp_path, snapshot_after=10)
+        make(kept, make_addition([[number, "x > 1", None, None, None] for number in range(-20, 0)]))
+        killed(kept)
+    killed(add_thirty(tmp_path))
+    (file,) = tmp_path.glob("log-*")
+    whole = file.read_bytes()
+    if keep == "nothing":
+        file.unlink()
+    else:
+        starts = [found.start() for found in re.finditer(re.escape(MAGIC), whole)]
+        file.write_bytes(
+            whole[: {"no bytes": 0, "half a frame less": starts[-1] + 9, "a frame less": starts[-1]}[keep]]
+        )
+    with pytest.raises(FormatError, match=r"acknowledged.*tellwhen serve --accept-loss"):
+        DurableIndex(tmp_path)
+    kept = DurableIndex(tmp_path, accept_loss=True)
+    assert len(kept.index) == (20 if has_snapshot else 0) + (29 if "less" in keep else 0)
+    make(kept, make_addition([["new", "x > 1", None, None, None]]))
+    count = len(kept.index)
+    killed(kept)
+    kept = DurableIndex(tmp_path)  # once accepted, the loss is not reported again
+    assert len(kept.index) == count
+    kept.close()
+
+
+def test_a_log_of_an_older_version_without_the_number_is_opened_unless_it_is_missing(tmp_path):
+    killed(add_thirty(tmp_path))
+    (tmp_path / "acknowledged").unlink()
+    kept = DurableIndex(tmp_path)
+    assert len(kept.index) == 30
+    killed(kept)
+    (tmp_path / "acknowledged").write_bytes(b"damaged")
+    (file,) = tmp_path.glob("log-*")
+    file.unlink()
+    with pytest.raises(FormatError, match="has a snapshot and no log"):
+        DurableIndex(tmp_path)
+
+
+def test_a_missing_log_without_changes_is_no_loss(tmp_path):
+    add_thirty(tmp_path).close()
+    (file,) = tmp_path.glob("log-*")
+    file.unlink()
+    kept = DurableIndex(tmp_path)
+    assert len(kept.index) == 30
+    kept.close()
+
+
+@pytest.mark.parametrize("writes_again", [False, True])
+def test_a_log_that_is_deleted_while_it_is_open_is_saved_from_memory(tmp_path, writes_again):
+    kept = add_thirty(tmp_path)
+    (file,) = tmp_path.glob("log-*")
+    file.unlink()
+    if writes_again:
+        with pytest.raises(StorageError, match="deleted"):
+            make(kept, make_addition([["new", "x > 1", None, None, None]]))
+    kept.close()
+    kept = DurableIndex(tmp_path)
+    assert sorted(kept.index) == list(range(30))
+    kept.close()
+
+
+def test_a_folder_that_is_deleted_while_it_is_open_is_not_made_again(tmp_path):
+    kept = add_thirty(tmp_path / "tenant")
+    shutil.rmtree(tmp_path / "tenant")
+    kept.close()
+    assert not (tmp_path / "tenant").exists()
+
+
 @pytest.mark.parametrize("body", [b'{"do":"rename"}', b"[]", b'{"x":1}', b"no JSON", b"[" * 100_000])
 def test_changes_of_another_version_are_not_left_out(tmp_path, body):
     kept = DurableIndex(tmp_path)
     kept._journal.append([body])
     killed(kept)
-    with pytest.raises(FormatError, match="change 1 in the log of .* is none that this version of tellwhen knows"):
+    with pytest.raises(FormatError, match="change 1 in the log of .* has an unknown form"):
         DurableIndex(tmp_path)
 
 
 def test_a_change_that_cannot_be_made_again_is_an_error(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    monkeypatch.setattr(kept, "_note_refused", lambda: None)
+    monkeypatch.setattr(kept, "_write_refusals", lambda: None)
     with pytest.raises(tw.ParseError):
-        make(kept, adding([["a", "x >", None, None, None]]))
+        make(kept, make_addition([["a", "x >", None, None, None]]))
     kept._refused = []  # as if it had been good when it was made, and a parser of today refused it
-    make(kept, adding([["b", "x > 1", None, None, None]]))
+    make(kept, make_addition([["b", "x > 1", None, None, None]]))
     killed(kept)
-    with pytest.raises(FormatError, match="cannot be made again"):
+    with pytest.raises(FormatError, match="cannot be applied again"):
         DurableIndex(tmp_path)
 
 
@@ -279,36 +362,35 @@ def test_a_refusal_that_cannot_be_written_is_written_later(tmp_path, monkeypatch
 
     monkeypatch.setattr(Journal, "append", append)
     with pytest.raises(tw.ParseError):
-        make(kept, adding([["a", "x >", None, None, None]]))
-    make(kept, adding([["b", "x > 1", None, None, None]]))
-    make(kept, adding([["c", "x > 1", None, None, None]]))
+        make(kept, make_addition([["a", "x >", None, None, None]]))
+    make(kept, make_addition([["b", "x > 1", None, None, None]]))
+    make(kept, make_addition([["c", "x > 1", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["b", "c"]
     kept.close()
 
 
-def test_a_snapshot_begins_a_new_journal(tmp_path, monkeypatch):
-    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 10)
-    kept = DurableIndex(tmp_path)
+def test_a_snapshot_begins_a_new_journal(tmp_path):
+    kept = DurableIndex(tmp_path, snapshot_after=10)
     for number in range(25):
-        make(kept, adding([[number, "x > 1", None, None, None]]))
+        make(kept, make_addition([[number, "x > 1", None, None, None]]))
     killed(kept)
     assert [file.name for file in tmp_path.glob("log-*")] == [f"log-{21:020d}"]
-    kept = DurableIndex(tmp_path)
+    kept = DurableIndex(tmp_path, snapshot_after=10)
     assert (kept.replayed, len(kept.index)) == (5, 25)
     kept.close()
 
 
 def test_a_full_disk_refuses_changes_and_nothing_else(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         with pytest.raises(StorageError, match="No space left"):
-            make(kept, adding([["b", "x > 1", None, None, None]]))
+            make(kept, make_addition([["b", "x > 1", None, None, None]]))
         assert kept.index.match({"x": 5}) == ["a"]
-    make(kept, adding([["b", "x > 2", None, None, None]]))
+    make(kept, make_addition([["b", "x > 2", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert contents(kept.index) == {"a": ("x > 1", 0.0, {}), "b": ("x > 2", 0.0, {})}
@@ -318,17 +400,17 @@ def test_a_full_disk_refuses_changes_and_nothing_else(tmp_path, monkeypatch):
 def test_a_file_that_may_not_grow(tmp_path):
     """A real refusal of the kernel's, not a patched one."""
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (kept.journal_bytes + 30, before[1]))
         with pytest.raises(StorageError):
-            make(kept, adding([["b", "x > 1", None, None, None]]))
+            make(kept, make_addition([["b", "x > 1", None, None, None]]))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    make(kept, adding([["c", "x > 1", None, None, None]]))
+    make(kept, make_addition([["c", "x > 1", None, None, None]]))
     killed(kept)
     kept = DurableIndex(tmp_path)
     assert sorted(kept.index) == ["a", "c"]
@@ -336,24 +418,23 @@ def test_a_file_that_may_not_grow(tmp_path):
 
 
 def test_a_snapshot_that_fails_loses_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(durable_module, "SNAPSHOT_CHANGES", 2)
-    kept = DurableIndex(tmp_path)
+    kept = DurableIndex(tmp_path, snapshot_after=2)
     with monkeypatch.context() as patch:
         patch.setattr(tw.Index, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device")))
         for number in range(5):
-            make(kept, adding([[number, "x > 1", None, None, None]]))
+            make(kept, make_addition([[number, "x > 1", None, None, None]]))
     killed(kept)
-    kept = DurableIndex(tmp_path)
+    kept = DurableIndex(tmp_path, snapshot_after=2)
     assert (kept.replayed, sorted(kept.index)) == (5, [0, 1, 2, 3, 4])
     kept.close()
 
 
 def test_a_kill_between_a_snapshot_and_the_new_journal(tmp_path, monkeypatch):
     kept = DurableIndex(tmp_path)
-    make(kept, adding([["a", "x > 1", None, None, None]]))
+    make(kept, make_addition([["a", "x > 1", None, None, None]]))
     monkeypatch.setattr(Journal, "rotate", lambda self: None)
-    kept._save()
-    make(kept, removing(["a"]))
+    kept._try_snapshot()
+    make(kept, make_removal(["a"]))
     killed(kept)
     monkeypatch.undo()
     kept = DurableIndex(tmp_path)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tellwhen.errors import FormatError
+from tellwhen.service import acknowledged
 from tellwhen.service.journal import HEAD, MAGIC, Journal
 
 BODIES = [b'{"a":1}', b'{"b":2}', b'{"c":3}']
@@ -29,7 +30,7 @@ def test_what_is_appended_is_read_back(tmp_path):
     journal = Journal(tmp_path)
     assert journal.append(BODIES[:2]) == 1
     assert journal.append(BODIES[2:]) == 3
-    assert journal.last == 3
+    assert journal.last_number == 3
     journal.close()
     assert bodies(tmp_path) == [(1, BODIES[0]), (2, BODIES[1]), (3, BODIES[2])]
     assert bodies(tmp_path, after=2) == [(3, BODIES[2])]
@@ -42,11 +43,11 @@ def test_numbers_go_on_after_opening_and_rotating(tmp_path):
     journal = Journal(tmp_path)
     assert journal.append([b"4"]) == 4
     journal.rotate()
-    assert journal.bytes == 0
+    assert journal.size_bytes == 0
     assert journal.append([b"5"]) == 5
     journal.close()
     assert bodies(tmp_path, after=4) == [(5, b"5")]
-    assert Journal(tmp_path, 4).last == 5
+    assert Journal(tmp_path, 4).last_number == 5
 
 
 def test_an_empty_journal_keeps_its_place(tmp_path):
@@ -80,7 +81,13 @@ def test_changes_that_are_missing_are_noticed(tmp_path):
     file.write_bytes(whole + whole[:size])  # a frame twice
     with pytest.raises(FormatError, match="has change 4 where 7 is expected"):
         Journal(tmp_path, 3)
+    file.write_bytes(whole[:size])  # the last two frames are gone
+    with pytest.raises(FormatError, match="ends at change 4, and 6 changes were acknowledged"):
+        Journal(tmp_path, 3)
     file.unlink()
+    with pytest.raises(FormatError, match="is missing, and with it the acknowledged changes after change 3"):
+        Journal(tmp_path, 3)
+    (tmp_path / acknowledged.NAME).unlink()
     with pytest.raises(FormatError, match="has a snapshot and no log"):
         Journal(tmp_path, 3)
 
@@ -107,20 +114,24 @@ def test_any_frames(tmp_path_factory, frames):
 
 
 def written(folder):
-    """A journal of two frames; returns its bytes, and where the second begins."""
+    """Write two frames, of which the first is acknowledged; return the bytes, and where the second begins."""
     journal = Journal(folder)
     journal.append(BODIES[:1])
-    first = journal.bytes
+    first = journal.size_bytes
+    state = (folder / acknowledged.NAME).read_bytes()
     journal.append(BODIES[1:])
     journal.close()
+    (folder / acknowledged.NAME).write_bytes(state)  # the second frame was not acknowledged
     return log_file(folder).read_bytes(), first
 
 
 def test_a_frame_that_was_torn_anywhere_is_cut_off(tmp_path):
     data, first = written(tmp_path)
     file = log_file(tmp_path)
+    state = (tmp_path / acknowledged.NAME).read_bytes()
     for end in range(first, len(data)):
         file.write_bytes(data[:end])
+        (tmp_path / acknowledged.NAME).write_bytes(state)
         journal = Journal(tmp_path)
         assert [record.body for record in journal.records(0)] == BODIES[:1]
         journal.append([b"new"])
@@ -143,7 +154,7 @@ def test_damage_at_the_end_is_cut_off_and_before_it_is_told(tmp_path):
     file = log_file(tmp_path)
     for place in range(first):  # in the first frame, behind which there is a good one
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        with pytest.raises(FormatError, match="damaged at byte 0, and good changes follow"):
+        with pytest.raises(FormatError, match="damaged at byte 0, and intact changes follow"):
             Journal(tmp_path)
     for place in range(first, len(data)):
         file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
@@ -153,8 +164,10 @@ def test_damage_at_the_end_is_cut_off_and_before_it_is_told(tmp_path):
 def test_a_magic_word_inside_of_half_a_frame_is_no_frame(tmp_path):
     journal = Journal(tmp_path)
     journal.append([b"1"])
+    state = (tmp_path / acknowledged.NAME).read_bytes()
     journal.append([MAGIC + bytes(HEAD.size) + b"x" * 50])
     journal.close()
+    (tmp_path / acknowledged.NAME).write_bytes(state)
     file = log_file(tmp_path)
     file.write_bytes(file.read_bytes()[:-1])
     assert [body for _, body in bodies(tmp_path)] == [b"1"]
@@ -185,7 +198,7 @@ def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, name, partly):
     with pytest.raises(OSError, match="No space left"):
         journal.append(BODIES[1:2])
     assert calls
-    assert journal.last == 1
+    assert journal.last_number == 1
     journal.append(BODIES[2:])
     journal.close()
     assert bodies(tmp_path) == [(1, BODIES[0]), (2, BODIES[2])]

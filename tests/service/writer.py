@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-import tellwhen.service.durable_index as durable
-from tellwhen.service.changes import adding, removing
+from tellwhen.service.changes import make_addition, make_removal
+from tellwhen.service.durable_index import DurableIndex
 
 TOGETHER = 5
 """Subscriptions that are added by one change: all of them are there, or none."""
@@ -19,15 +19,15 @@ TOGETHER = 5
 
 def change(index, seed):
     """Make changes until killed, and write a line when each was asked for, and when it was acknowledged."""
-    durable.SNAPSHOT_CHANGES = 40  # so that snapshots are killed, too
-    kept = durable.DurableIndex(index)
+    kept = DurableIndex(index, snapshot_after=40)  # so that snapshots are killed, too
     rng, answers = random.Random(seed), queue.SimpleQueue()
     for number in range(seed * 1_000_000, (seed + 1) * 1_000_000):
         group = f"{number}"
         removed = str(rng.randrange(seed * 1_000_000, number + 1)) if rng.random() < 0.3 else None
+        rows = [[f"{group}-{k}", f"x > {number} AND y = {k}", None, None, None] for k in range(TOGETHER)]
         for given, what in (
-            (adding([[f"{group}-{k}", f"x > {number} AND y = {k}", None, None, None] for k in range(TOGETHER)]), "add"),
-            (removing([f"{removed}-{k}" for k in range(TOGETHER)], "ignore"), "remove"),
+            (make_addition(rows), "add"),
+            (make_removal([f"{removed}-{k}" for k in range(TOGETHER)], "ignore"), "remove"),
         ):
             if what == "remove" and removed is None:
                 continue
@@ -42,7 +42,7 @@ def change(index, seed):
 
 def wrong(index, present):
     """What is wrong after a kill; `present` says for each group whether it must be there (None: either)."""
-    kept = durable.DurableIndex(index)
+    kept = DurableIndex(index)
     ids = set(kept.index)
     found = []
     for name, must in present.items():

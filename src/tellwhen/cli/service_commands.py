@@ -35,6 +35,9 @@ def serve(
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1)] = 30.0,
     max_body: Annotated[int, typer.Option(help="Bytes that a request may have.", min=1)] = 16 << 20,
     memory_limit: Annotated[int | None, typer.Option(help="Bytes that the index of a tenant may take.", min=1)] = None,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Start although acknowledged changes are missing in the log.")
+    ] = False,
     console: Annotated[bool, typer.Option(help="Serve the console, at /.")] = True,
 ) -> None:
     """Serve an index over HTTP, with a console. Every change is on disk before it is answered.
@@ -54,6 +57,7 @@ def serve(
         engine=engine,
         schema=read_schema_file(schema, strict),
         memory_limit=memory_limit,
+        accept_loss=accept_loss,
         certificate=certificate,
         private_key=private_key,
         console=console,

@@ -57,13 +57,14 @@ def create_app(
     engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
+    accept_loss: bool = False,
     console: bool = True,
 ) -> Any:
     """The service on a folder, as an ASGI application. What it serves is open when this returns, and is closed when the
     application ends."""
     limits, folder = limits or Limits(), Path(folder)
     keys = Keys(data_folder(folder) / "keys.json")
-    tenants = Tenants(folder, keys, limits, engine, schema, memory_limit)
+    tenants = Tenants(folder, keys, limits, engine, schema, memory_limit, accept_loss)
     service = Service(limits)
 
     @asynccontextmanager

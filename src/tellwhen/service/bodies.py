@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     """Subscriptions to be added."""
 
     rows: list[list[Any]]
-    """As `changes.adding` takes them."""
+    """As `changes.make_addition` takes them."""
     replace: bool
     errors: str
     rejected: list[Rejected]

@@ -1,4 +1,4 @@
-"""What can be changed? Each change is JSON, as it stands in the journal, and is applied whole or not at all."""
+"""Changes of an index as JSON objects, in the form that the journal stores. Each one is applied whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,44 +13,50 @@ from tellwhen.index.subscriptions import Rejected
 
 Change = dict[str, Any]
 KINDS = ("add", "remove", "score", "refuse")
-"""What a change may do; the last one only says which others were refused."""
+"""Values of `do`. `refuse` changes nothing: it lists the numbers of changes that were refused."""
+
+SUBSCRIPTIONS_PER_GROUP = 20_000
 
 
-def adding(rows: list[list[Any]], replace: bool = False, errors: str = "raise") -> Change:
-    """Add subscriptions: rows of an id, an expression, a score, weights and a payload."""
+def make_addition(rows: list[list[Any]], replace: bool = False, errors: str = "raise") -> Change:
+    """Return the change that adds rows of an id, an expression, a score, weights and a payload."""
     return {"do": "add", "rows": rows, "replace": replace, "errors": errors}
 
 
-def removing(ids: list[Any], missing: str = "raise") -> Change:
+def make_removal(ids: list[Any], missing: str = "raise") -> Change:
     return {"do": "remove", "ids": ids, "missing": missing}
 
 
-def scoring(scores: list[list[Any]], missing: str = "raise") -> Change:
-    """Pairs of an id and a score."""
+def make_scoring(scores: list[list[Any]], missing: str = "raise") -> Change:
+    """Return the change that sets scores, given as pairs of an id and a score."""
     return {"do": "score", "scores": scores, "missing": missing}
 
 
-def written(change: Change) -> bytes:
-    """On one line."""
+def encode_change(change: Change) -> bytes:
+    """Return the change as JSON on one line."""
     return to_json(change)
 
 
-def apply(index: Index, change: Change) -> Any:
-    """Carry out a change; returns what there is to say about it."""
+def apply_change(index: Index, change: Change) -> Any:
+    """Apply a change; return the numbers and rejected rows that the response reports."""
     match change["do"]:
         case "add":
             before = len(index)
-            found = index.add_many(change["rows"], replace=change["replace"], errors=change["errors"])
-            rejected: list[Rejected] = found if isinstance(found, list) else []
-            accepted = len(change["rows"]) - len(rejected)
+            rejected: list[Rejected] = []
+            if change["errors"] == "quarantine":
+                rejected = index.add_valid(change["rows"], replace=change["replace"])
+            else:
+                index.add_many(change["rows"], replace=change["replace"])
             # Of an id that comes twice in one change, the last one stays.
-            return {"accepted": accepted, "added": len(index) - before, "rejected": rejected}
+            return {
+                "accepted": len(change["rows"]) - len(rejected),
+                "added": len(index) - before,
+                "rejected": rejected,
+            }
         case "remove":
-            ids = list(dict.fromkeys(change["ids"]))
-            if change["missing"] == "ignore":
-                ids = [id_ for id_ in ids if id_ in index]
-            index.remove_many(ids)
-            return {"removed": len(ids)}
+            before = len(index)
+            index.remove_many(change["ids"], missing=change["missing"])
+            return {"removed": before - len(index)}
         case "score":
             scores = dict(change["scores"])
             if change["missing"] == "ignore":
@@ -58,37 +64,36 @@ def apply(index: Index, change: Change) -> Any:
             index.set_scores(scores)
             return {"scored": len(scores)}
         case other:
-            raise ArgumentError(f"{other!r} is no change that this version knows")
+            raise ArgumentError(f"unknown kind of change {other!r}; this version of tellwhen has {', '.join(KINDS)}")
 
 
-def size(change: Change) -> int:
-    """How many subscriptions it is about."""
+def count_subscriptions(change: Change) -> int:
+    """Return how many subscriptions a change names, and 1 for an empty change."""
     return max(1, len(change.get("rows") or change.get("ids") or change.get("scores") or ()))
 
 
-def groups(changes: Iterable[Change], most: int = 20_000) -> Iterator[list[Change]]:
-    """Neighbours that can be carried out as one."""
+def group_changes(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    """Yield runs of consecutive changes that `join_changes` can join into one."""
     group: list[Change] = []
     length = 0
     for change in changes:
-        if group and not (_can_join(group[-1], change) and length < most):
+        if group and not (_can_join(group[-1], change) and length < SUBSCRIPTIONS_PER_GROUP):
             yield group
             group, length = [], 0
         group.append(change)
-        length += size(change)
+        length += count_subscriptions(change)
     if group:
         yield group
 
 
-def joined(group: list[Change]) -> Change:
-    """A group as one change: what it says is the same if all of them are good."""
+def join_changes(group: list[Change]) -> Change:
+    """Return a group as one change, whose effect is the same if all changes of the group are valid."""
     if len(group) == 1:
         return group[0]
     return group[0] | {"rows": [row for change in group for row in change["rows"]]}
 
 
-def _can_join(one: Change, other: Change) -> bool:
-    """Both add, and both all or nothing."""
-    return all(change["do"] == "add" and change["errors"] == "raise" for change in (one, other)) and (
-        one["replace"] == other["replace"]
-    )
+def _can_join(first: Change, second: Change) -> bool:
+    """Return whether both changes add all rows or none, and treat existing ids alike."""
+    are_additions = all(change["do"] == "add" and change["errors"] == "raise" for change in (first, second))
+    return are_additions and first["replace"] == second["replace"]

@@ -1,11 +1,12 @@
-"""How is an index kept so that nothing accepted is lost? A snapshot, and a journal of what came after it.
+"""An index that loses no accepted change: a snapshot, and a journal of the changes since.
 
-    folder/index/        the snapshot: a saved index, whose note is the number of the last change in it
-    folder/log-<number>  the journal
+    folder/index/          the snapshot: a saved index, whose note is the number of the last change in it
+    folder/log-<number>    the journal
+    folder/acknowledged    how far the journal must reach
 
-A change is written to the journal and synced, then applied, then answered. One thread does it, for all changes that
-wait at once. What is refused when it is applied (an expression that cannot be parsed, an unknown id) is named in the
-journal as refused; after a kill before that, it is refused again.
+A change is written to the journal and synced, then applied, then answered. One thread does this for all changes that
+wait at the same time. If an index refuses a change when it is applied (an expression that cannot be parsed, an unknown
+id), the journal lists it as refused. After a kill before that record, the change is refused again.
 """
 
 from __future__ import annotations
@@ -25,27 +26,34 @@ from tellwhen.index import Index
 from tellwhen.index.listing import copy_ordinals
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import MANIFEST, read_note
-from tellwhen.service.changes import KINDS, Change, apply, groups, joined, size, written
+from tellwhen.service.changes import (
+    KINDS,
+    Change,
+    apply_change,
+    count_subscriptions,
+    encode_change,
+    group_changes,
+    join_changes,
+)
 from tellwhen.service.errors import StorageError
 from tellwhen.service.journal import Journal
 
 log = logging.getLogger("tellwhen")
 
-TOGETHER_MAX = 1_000
-"""Changes in one frame."""
-TOGETHER_BYTES = 8 << 20
+CHANGES_PER_FRAME = 1_000
+BYTES_PER_FRAME = 8 << 20
 
-SNAPSHOT_CHANGES = 20_000
-SNAPSHOT_BYTES = 64 << 20
-"""So many changes, or so long a journal, and a snapshot is made: opening must not take long."""
+SNAPSHOT_AFTER_SUBSCRIPTIONS = 20_000
+SNAPSHOT_AFTER_BYTES = 64 << 20
+"""Save a snapshot once 20,000 subscriptions have changed or the journal has 64 MiB, which bounds the time to open."""
 
 
-class Waiting(NamedTuple):
-    """A change, and whom to tell."""
+class PendingChange(NamedTuple):
+    """A submitted change, its JSON, and the function that receives its result."""
 
     change: Change
     body: bytes
-    done: Callable[[Any], None]
+    deliver: Callable[[Any], None]
 
 
 class DurableIndex:
@@ -54,97 +62,117 @@ class DurableIndex:
     def __init__(
         self,
         folder: Path,
-        make: Callable[[], Index] = Index,
+        create_index: Callable[[], Index] = Index,
         memory_limit: int | None = None,
         schema: Schema | None = None,
+        *,
+        accept_loss: bool = False,
+        snapshot_after: int = SNAPSHOT_AFTER_SUBSCRIPTIONS,
     ) -> None:
-        """Open what is there, or begin with what `make` gives. If a schema is given, it has that one from now on."""
+        """Open the index in a folder, or save the one that `create_index` returns as its first snapshot.
+
+        A `schema` replaces the schema of an existing index. With `accept_loss`, a missing or truncated journal is not
+        an error.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._snapshot = folder / "index"
+        self._snapshot_after = snapshot_after
         if (self._snapshot / MANIFEST).exists():
             self.index = Index.load(self._snapshot)
-            self._kept = int(read_note(self._snapshot)["change"])
-            self._journal = Journal(folder, self._kept)
+            self._snapshot_number = int(read_note(self._snapshot)["change"])
+            self._journal = Journal(folder, self._snapshot_number, accept_loss=accept_loss)
         else:
-            self._kept = 0
-            self._journal = Journal(folder)  # an error if it goes on behind a snapshot, which is missing
+            self._snapshot_number = 0
+            # An error if the journal continues a snapshot, which is missing.
+            self._journal = Journal(folder, accept_loss=accept_loss)
             shutil.rmtree(self._snapshot, ignore_errors=True)
-            self.index = make()
+            self.index = create_index()
             self.index.save(self._snapshot, note={"change": 0})
         self.replayed = 0
-        self._refused: list[int] = []  # numbers of refused changes that the journal does not name yet
+        self._refused: list[int] = []  # numbers of refused changes that the journal does not list yet
         try:
             self._replay()
-            self._since = self.replayed  # changes since the snapshot
+            self._changed = self.replayed  # subscriptions that were changed since the snapshot
             if schema is not None and schema != self.index.schema:
-                self._declare(schema)
-            # Only now: what was accepted is not refused because less is allowed today. It is an error if it takes too
-            # much.
+                self._change_schema(schema)
+            # Set after replaying: a lower limit must not refuse changes that were accepted under a higher one.
             self.index.memory_limit = memory_limit
         except BaseException:
             self._journal.close()
             raise
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[PendingChange | None] = queue.SimpleQueue()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"tellwhen-{folder.name}", daemon=True)
         self._thread.start()
 
-    # asking
-
     @property
     def failure(self) -> str | None:
-        """Why no change can be taken until the service is started again; None if changes are taken."""
+        """The reason why no change is accepted until a restart; None while changes are accepted."""
         return self._journal.failure
 
     @property
     def journal_bytes(self) -> int:
-        return self._journal.bytes
+        return self._journal.size_bytes
 
-    def submit(self, change: Change, done: Callable[[Any], None]) -> None:
-        """`done` gets the result, or the error, from another thread, when the change is on disk and visible."""
-        self._queue.put(Waiting(change, written(change), done))
+    def submit(self, change: Change, deliver: Callable[[Any], None]) -> None:
+        """Queue a change. Once it is on disk and visible, another thread calls `deliver` with the result or error."""
+        self._queue.put(PendingChange(change, encode_change(change), deliver))
 
     def close(self) -> None:
-        """Finish what waits, and make a snapshot."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._queue.put(None)
-            self._thread.join()
-            if self._since and self.failure is None:
-                self._save()
-            self._journal.close()
+        """Carry out the queued changes and save a snapshot.
 
-    def _declare(self, schema: Schema) -> None:
-        """All subscriptions are compiled again, and a snapshot has them; or an error, and nothing has changed."""
+        The index in memory has every acknowledged change. It is saved as well if the journal was deleted or failed.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._queue.put(None)
+        self._thread.join()
+        if not self._folder.exists():
+            log.warning("tellwhen: %s was deleted; its index is not saved", self._folder)
+        elif self._changed or self.failure is not None or self._journal.is_deleted:
+            self._try_snapshot()
+        self._journal.close()
+
+    def _change_schema(self, schema: Schema) -> None:
+        """Compile all subscriptions again and save a snapshot; an error leaves the folder as it is."""
         before = self.index
         after = Index(before.inspect.get_stats()["engine"], schema=schema).merge(before)
         copy_ordinals(before, after)  # cursors stay valid
         self.index = after
-        self._snap()
-        log.warning("tellwhen: %s has another schema now; %d subscriptions were read again", self._folder, len(before))
+        self._save_snapshot()
+        log.warning(
+            "tellwhen: the schema of %s was changed; %d subscriptions were compiled again", self._folder, len(before)
+        )
 
     # replaying
 
     def _replay(self) -> None:
-        """Make the changes behind the snapshot again. All of them were good, but for those that are named as refused,
-        and perhaps some of the last frame, which may not be named yet."""
-        records = [(number, self._read(number, body)) for number, body in self._journal.records(self._kept)]
-        refused = {number for _, change in records if change["do"] == "refuse" for number in change["numbers"]}
-        good = [(n, change) for n, change in records if n not in refused and change["do"] != "refuse"]
-        certain = [change for number, change in good if number < self._journal.last_frame]
-        for group in groups(certain):
-            self.replayed += sum(map(size, group))
-            try:
-                apply(self.index, joined(group))
-            except TellwhenError as error:
-                raise FormatError(f"a change in the log of {self._folder} cannot be made again: {error}") from None
-        for number, change in good:
-            if number >= self._journal.last_frame:
-                self.replayed += size(change)
-                self._again(number, change)
+        """Apply the changes since the snapshot again.
 
-    def _read(self, number: int, body: bytes) -> Change:
+        All of them are valid, except those that the journal lists as refused, and perhaps some of the last frame, whose
+        refusals may not have been written.
+        """
+        records = [(number, self._parse(number, body)) for number, body in self._journal.records(self._snapshot_number)]
+        refused = {number for _, change in records if change["do"] == "refuse" for number in change["numbers"]}
+        accepted = [(n, change) for n, change in records if n not in refused and change["do"] != "refuse"]
+        valid = [change for number, change in accepted if number < self._journal.last_frame_first]
+        for group in group_changes(valid):
+            self.replayed += sum(map(count_subscriptions, group))
+            try:
+                apply_change(self.index, join_changes(group))
+            except TellwhenError as error:
+                raise FormatError(
+                    f"a change in the log of {self._folder} cannot be applied again: {error}; use the version of "
+                    "tellwhen that wrote the log"
+                ) from None
+        for number, change in accepted:
+            if number >= self._journal.last_frame_first:
+                self.replayed += count_subscriptions(change)
+                self._replay_uncertain(number, change)
+
+    def _parse(self, number: int, body: bytes) -> Change:
         try:
             change = json.loads(body)
             if change["do"] in KINDS:
@@ -152,88 +180,89 @@ class DurableIndex:
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         raise FormatError(
-            f"change {number} in the log of {self._folder} is none that this version of tellwhen knows; "
-            "use the version that wrote it"
+            f"change {number} in the log of {self._folder} has an unknown form; use the version of tellwhen that wrote "
+            "the log"
         )
 
-    def _again(self, number: int, change: Change) -> None:
+    def _replay_uncertain(self, number: int, change: Change) -> None:
+        """Apply a change of the last frame, or note it as refused."""
         try:
-            apply(self.index, change)
+            apply_change(self.index, change)
         except TellwhenError as error:
-            self._refused.append(number)  # named before others follow, or it would be taken for a good one
+            self._refused.append(number)  # written before the next change, or it would be taken for a valid one
             log.warning("tellwhen: a change that was never acknowledged is refused again: %s", error)
 
     # writing
 
     def _run(self) -> None:
-        while (together := self._next()) is not None:
+        while (pending := self._take_pending()) is not None:
             try:
-                self._write(together)
-            except Exception as error:  # the thread must go on: the others would wait for ever
+                self._write(pending)
+            except Exception as error:  # the thread must go on, or later changes would wait for ever
                 log.exception("tellwhen: changes failed")
-                for one in together:
-                    one.done(error)
+                for change in pending:
+                    change.deliver(error)
 
-    def _next(self) -> list[Waiting] | None:
-        """All that wait, up to a limit; None at the end."""
+    def _take_pending(self) -> list[PendingChange] | None:
+        """Wait for a change; return it with all others that wait, up to a limit; return None at the end."""
         first = self._queue.get()
         if first is None:
             return None
-        together, length = [first], len(first.body)
-        while len(together) < TOGETHER_MAX and length < TOGETHER_BYTES:
+        pending, length = [first], len(first.body)
+        while len(pending) < CHANGES_PER_FRAME and length < BYTES_PER_FRAME:
             try:
-                one = self._queue.get_nowait()
+                change = self._queue.get_nowait()
             except queue.Empty:
                 break
-            if one is None:
+            if change is None:
                 self._queue.put(None)
                 break
-            together.append(one)
-            length += len(one.body)
-        return together
+            pending.append(change)
+            length += len(change.body)
+        return pending
 
-    def _write(self, together: list[Waiting]) -> None:
-        note = [written({"do": "refuse", "numbers": self._refused})] if self._refused else []
+    def _write(self, pending: list[PendingChange]) -> None:
+        """Write changes to the journal, apply them, and deliver the results."""
+        refusals = [encode_change({"do": "refuse", "numbers": self._refused})] if self._refused else []
         try:
-            first = self._journal.append(note + [one.body for one in together]) + len(note)
+            first = self._journal.append(refusals + [change.body for change in pending]) + len(refusals)
         except OSError as error:
-            return self._tell(together, StorageError(f"the change cannot be written: {error.strerror or error}"))
-        results = [self._applied(one.change) for one in together]
+            for change in pending:
+                change.deliver(StorageError(f"the change cannot be written: {error.strerror or error}"))
+            return
+        results = [self._apply(change.change) for change in pending]
         self._refused = [first + place for place, result in enumerate(results) if isinstance(result, Exception)]
         if self._refused:
-            self._note_refused()
-        for one, result in zip(together, results, strict=True):
-            one.done(result)
-        self._since += sum(size(one.change) for one in together)
-        if self._since >= SNAPSHOT_CHANGES or self._journal.bytes >= SNAPSHOT_BYTES:
-            self._save()
-        return None
+            self._write_refusals()
+        for change, result in zip(pending, results, strict=True):
+            change.deliver(result)
+        self._changed += sum(count_subscriptions(change.change) for change in pending)
+        if self._changed >= self._snapshot_after or self._journal.size_bytes >= SNAPSHOT_AFTER_BYTES:
+            self._try_snapshot()
 
-    def _applied(self, change: Change) -> Any:
+    def _apply(self, change: Change) -> Any:
         try:
-            return apply(self.index, change)
+            return apply_change(self.index, change)
         except (TellwhenError, MemoryError, RecursionError) as error:
             return error
 
-    def _note_refused(self) -> None:
-        """Name them before it is told, or else with the next changes: until then they are of the last frame."""
+    def _write_refusals(self) -> None:
+        """List refused changes in the journal before they are answered.
+
+        If this fails, the next frame lists them. Until then they are in the last frame, which is replayed with care.
+        """
         with suppress(OSError):
-            self._journal.append([written({"do": "refuse", "numbers": self._refused})])
+            self._journal.append([encode_change({"do": "refuse", "numbers": self._refused})])
             self._refused = []
 
-    @staticmethod
-    def _tell(together: list[Waiting], error: Exception) -> None:
-        for one in together:
-            one.done(error)
-
-    def _save(self) -> None:
+    def _try_snapshot(self) -> None:
         try:
-            self._snap()
+            self._save_snapshot()
         except (OSError, TellwhenError) as error:
-            log.warning("tellwhen: no snapshot of %s: %s; the journal is kept", self._folder, error)
-            self._since = 0  # it is tried again when as many changes have come
+            log.warning("tellwhen: no snapshot of %s was saved: %s; the journal is kept", self._folder, error)
+            self._changed = 0  # try again after as many changes
 
-    def _snap(self) -> None:
-        self.index.save(self._snapshot, note={"change": self._journal.last})
+    def _save_snapshot(self) -> None:
+        self.index.save(self._snapshot, note={"change": self._journal.last_number})
         self._journal.rotate()
-        self._since = 0
+        self._changed = 0

@@ -1,13 +1,15 @@
-"""Which changes were accepted since the last snapshot? A write-ahead log.
+"""A write-ahead log of the changes since the last snapshot.
 
     log-<number of the first record>
         frame   magic, length, checksum, number of the first record, records (JSON), one per line
         frame   ...
+    acknowledged
+        number of the last acknowledged change
 
-A frame is written and synced at once: all changes that waited meanwhile share it (group commit). The next frame is
-written only when this one is on disk. So a faulty frame with nothing behind it was being written when the machine went
-down, and nobody was told that its changes are kept: it is cut off, and kept aside. A faulty frame *before* a good one
-is damage, and nothing is opened then.
+All changes that waited together share a frame, which is written and synced once (group commit). A frame is written only
+when the previous one is on disk. So a faulty last frame was being written when the process or the machine stopped: none
+of its changes was acknowledged. It is cut off and kept in a file of its own. A faulty frame before an intact one, a log
+that ends before the last acknowledged change, and a missing log are damage: the journal refuses to open.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import NamedTuple
 
 from tellwhen.errors import FormatError
 from tellwhen.persistence.directory import sync_folder
+from tellwhen.service.acknowledged import AcknowledgedNumber
 
 log = logging.getLogger("tellwhen")
 
@@ -34,75 +37,121 @@ NAME = re.compile(r"log-(\d{20})")
 
 
 class Record(NamedTuple):
-    """One change, by its number, as JSON."""
+    """A change as JSON, with its number."""
 
     number: int
     body: bytes
 
 
+class Frame(NamedTuple):
+    """The numbers of the records in a frame: from `first` on, `records` of them."""
+
+    first: int
+    records: int
+
+
 class Journal:
     """The log files of a folder. One thread writes."""
 
-    def __init__(self, folder: Path, kept: int = 0) -> None:
-        """Open what is there. All changes up to the number `kept` are in a snapshot: what is behind it must be here,
-        each number once, or changes were lost with a file."""
+    def __init__(self, folder: Path, snapshot_number: int | None = None, *, accept_loss: bool = False) -> None:
+        """Open the log, or create one where neither a log nor a snapshot exists.
+
+        Changes up to `snapshot_number` are in a snapshot. All later ones must be in the log, up to the last
+        acknowledged change. With `accept_loss`, changes may be missing at the end of the log.
+        """
         self._folder = folder
         self._failure: OSError | None = None
-        files = _files(folder)
-        if kept and not files:
-            raise FormatError(f"{folder} has a snapshot and no log; restore the folder from a backup")
-        self._next, self._kept = 1, kept
-        self.last_frame = 0
-        """The number of the first record in the last frame that was there when it was opened."""
+        self._snapshot_number = snapshot_number or 0
+        self._next = 1
+        self.last_frame_first = 0
+        """Number of the first record in the last frame of the log that was opened."""
+        self._acknowledged = AcknowledgedNumber(folder)
+        try:
+            files = _list_files(folder)
+            has_log = bool(files)
+            self._read_frames(files)
+            self._next = max(self._next, self._snapshot_number + 1)
+            self._check_end(has_log, snapshot_number is not None, accept_loss)
+            self._file = files[-1] if files else folder / f"log-{self._next:020d}"
+            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except BaseException:
+            self._acknowledged.close()
+            raise
+        self._acknowledged.record(self.last_number)
+        self.size_bytes = os.fstat(self._descriptor).st_size
+        sync_folder(folder)
+
+    def _read_frames(self, files: list[Path]) -> None:
+        """Check the numbers of all frames, and remove from `files` those that were begun and never used."""
         used = [file for file in files if file.stat().st_size]
         for file in used:
-            self._expect(_first_of(file), file)
-            for number, records in _checked(file, is_last=file == used[-1]):
-                self._expect(number, file)
-                self._next, self.last_frame = number + records, number
+            self._expect_number(_first_number(file), file)
+            for frame in _repair(file, is_last=file == used[-1]):
+                self._expect_number(frame.first, file)
+                self._next, self.last_frame_first = frame.first + frame.records, frame.first
         for file in [file for file in files if file not in used]:
-            if _first_of(file) < self._next:  # it was begun, and then not used: changes went on in the one before
+            if _first_number(file) < self._next:  # a rotation failed, and changes went on in the previous file
                 files.remove(file)
                 file.unlink()
             else:
-                self._expect(_first_of(file), file)
-        self._next = max(self._next, kept + 1)
-        self._file = files[-1] if files else folder / f"log-{self._next:020d}"
-        self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        self.bytes = os.fstat(self._descriptor).st_size
-        sync_folder(folder)
+                self._expect_number(_first_number(file), file)
 
-    def _expect(self, number: int, file: Path) -> None:
-        """Is this what comes next? Some may be missing if a snapshot has them."""
-        if not self._next <= number <= max(self._next, self._kept + 1):
+    def _expect_number(self, number: int, file: Path) -> None:
+        """Raise if records before this number are missing and are not in the snapshot either."""
+        expected = max(self._next, self._snapshot_number + 1)
+        if not self._next <= number <= expected:
             raise FormatError(
-                f"{file} has change {number} where {max(self._next, self._kept + 1)} is expected: changes are missing; "
-                "restore the folder from a backup"
+                f"{file} has change {number} where {expected} is expected: changes are missing; restore the folder "
+                "from a backup"
             )
         self._next = number
 
+    def _check_end(self, has_log: bool, has_snapshot: bool, accept_loss: bool) -> None:
+        """Raise if the log is missing, or ends before the last acknowledged change."""
+        acknowledged, last = self._acknowledged.number, self.last_number
+        if acknowledged is None and has_snapshot and not has_log:
+            loss = f"{self._folder} has a snapshot and no log: changes since the snapshot may be missing"
+        elif acknowledged is None or acknowledged <= last:
+            return
+        elif has_log:
+            loss = f"the log in {self._folder} ends at change {last}, and {acknowledged} changes were acknowledged"
+        else:
+            loss = f"the log in {self._folder} is missing, and with it the acknowledged changes after change {last}"
+        if not accept_loss:
+            raise FormatError(
+                f"{loss}; restore the folder from a backup, or go on without them: tellwhen serve --accept-loss"
+            )
+        log.warning("tellwhen: %s; going on without them", loss)
+
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The number of the last record."""
         return self._next - 1
 
     @property
     def failure(self) -> str | None:
-        """Why nothing can be written any more."""
+        """The reason why nothing can be written any more; None if the log is writable."""
         return None if self._failure is None else f"the log cannot be written: {self._failure.strerror}"
 
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the file of the log was deleted while it is open."""
+        return os.fstat(self._descriptor).st_nlink == 0
+
     def records(self, after: int) -> Iterator[Record]:
-        """All records behind this number."""
-        for file in _files(self._folder):
-            for number, body in _frames(file):
+        """Yield all records with higher numbers than `after`."""
+        for file in _list_files(self._folder):
+            for number, body in _iter_frames(file):
                 for offset, line in enumerate(body.split(b"\n")):
                     if number + offset > after:
                         yield Record(number + offset, line)
 
     def append(self, bodies: Sequence[bytes]) -> int:
-        """Write records and sync them to the disk; returns the number of the first one. Where that fails, nothing is
-        written: an OSError, after which the journal goes on."""
-        if self._failure is None and os.fstat(self._descriptor).st_nlink == 0:
+        """Write records and sync them to the disk; return the number of the first one.
+
+        After an `OSError` nothing is written, and the journal can be used again unless it has a `failure`.
+        """
+        if self._failure is None and self.is_deleted:
             self._failure = FileNotFoundError(errno.ENOENT, "it was deleted")
         if self._failure is not None:
             raise self._failure
@@ -115,47 +164,49 @@ class Journal:
                 view = view[os.write(self._descriptor, view) :]
             os.fdatasync(self._descriptor)
         except OSError as error:
-            self._cut(error)
+            self._truncate(error)
             raise
-        self.bytes += len(frame)
+        self.size_bytes += len(frame)
         self._next += len(bodies)
+        self._acknowledged.record(self.last_number)
         return first
 
-    def _cut(self, error: OSError) -> None:
-        """Take back half a frame. If even that fails, nothing may follow it: opening it again would find damage."""
+    def _truncate(self, error: OSError) -> None:
+        """Remove a half-written frame. If that fails, write nothing more: an intact frame after it would be damage."""
         try:
-            os.ftruncate(self._descriptor, self.bytes)
+            os.ftruncate(self._descriptor, self.size_bytes)
             os.fsync(self._descriptor)
         except OSError:
             self._failure = error
 
     def rotate(self) -> None:
-        """Begin a new file, and delete the others: a snapshot has what is in them."""
+        """Begin a new file and delete the others, whose changes are in a snapshot now."""
         file = self._folder / f"log-{self._next:020d}"
-        if file == self._file:
-            return  # nothing is in it
+        if file == self._file and file.exists():
+            return  # it is empty
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             sync_folder(self._folder)
-        except BaseException:  # changes go on in the file before: this one would be in the way when it is opened again
+        except BaseException:  # changes go on in the previous file: the new one would be in the way at the next start
             file.unlink()
             os.close(descriptor)
             raise
         os.close(self._descriptor)
-        self._file, self._descriptor, self.bytes = file, descriptor, 0
-        for old in _files(self._folder):
+        self._file, self._descriptor, self.size_bytes = file, descriptor, 0
+        for old in _list_files(self._folder):
             if old != file:
                 old.unlink()
 
     def close(self) -> None:
         os.close(self._descriptor)
+        self._acknowledged.close()
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if NAME.fullmatch(path.name))
 
 
-def _first_of(file: Path) -> int:
+def _first_number(file: Path) -> int:
     return int(file.name.removeprefix("log-"))
 
 
@@ -163,8 +214,8 @@ def _checksum(first: int, payload: bytes) -> int:
     return zlib.crc32(payload, zlib.crc32(first.to_bytes(8, "little")))
 
 
-def _frame_at(data: bytes, position: int) -> tuple[int, bytes] | None:
-    """The frame that begins here, if a whole one does: the number of its first record, and its records."""
+def _parse_frame(data: bytes, position: int) -> tuple[int, bytes] | None:
+    """Return the first number and the records of the frame at a position; None if there is no intact frame."""
     if len(data) - position < HEAD.size:
         return None
     magic, length, checksum, first = HEAD.unpack_from(data, position)
@@ -174,34 +225,36 @@ def _frame_at(data: bytes, position: int) -> tuple[int, bytes] | None:
     return first, payload
 
 
-def _frames(file: Path) -> Iterator[tuple[int, bytes]]:
+def _iter_frames(file: Path) -> Iterator[tuple[int, bytes]]:
     data, position = file.read_bytes(), 0
-    while (frame := _frame_at(data, position)) is not None:
+    while (frame := _parse_frame(data, position)) is not None:
         yield frame
         position += HEAD.size + len(frame[1])
 
 
-def _checked(file: Path, is_last: bool) -> list[tuple[int, int]]:
-    """Its good frames: the number of the first record, and how many there are. What was being written last is cut
-    off."""
-    data, end, found = file.read_bytes(), 0, []
-    while (frame := _frame_at(data, end)) is not None:
+def _repair(file: Path, is_last: bool) -> list[Frame]:
+    """Return the intact frames; move a torn tail of the last file to a file of its own."""
+    data, end, frames = file.read_bytes(), 0, []
+    while (frame := _parse_frame(data, end)) is not None:
         end += HEAD.size + len(frame[1])
-        found.append((frame[0], frame[1].count(b"\n") + 1))
-    rest = data[end:]
-    if rest:
-        behind = (found.start() for found in re.finditer(re.escape(MAGIC), rest))
-        if not is_last or any(_frame_at(rest, position) is not None for position in behind):
+        frames.append(Frame(frame[0], frame[1].count(b"\n") + 1))
+    tail = data[end:]
+    if tail:
+        candidates = (match.start() for match in re.finditer(re.escape(MAGIC), tail))
+        if not is_last or any(_parse_frame(tail, position) is not None for position in candidates):
             raise FormatError(
-                f"{file} is damaged at byte {end}, and good changes follow; restore the folder from a backup, or move "
-                "the file away to go on without its changes"
+                f"{file} is damaged at byte {end}, and intact changes follow; restore the folder from a backup, or go "
+                "on without the changes in this file: move it away, and start with tellwhen serve --accept-loss"
             )
-        aside = file.with_name(f"torn-{file.name}-{end}")
-        aside.write_bytes(rest)
-        with file.open("r+b") as cut:
-            cut.truncate(end)
-            os.fsync(cut.fileno())
+        torn = file.with_name(f"torn-{file.name}-{end}")
+        torn.write_bytes(tail)
+        with file.open("r+b") as shortened:
+            shortened.truncate(end)
+            os.fsync(shortened.fileno())
         log.warning(
-            "tellwhen: %s ended with a change that was not completed; %d bytes are now in %s", file, len(rest), aside
+            "tellwhen: %s ended with an incomplete change; its %d bytes were moved to %s",
+            file,
+            len(tail),
+            torn,
         )
-    return found
+    return frames

@@ -80,7 +80,7 @@ class Service:
             raise TooSlow("the change was not finished in time; it may be made yet: ask for it later") from None
         if isinstance(result, Exception):
             raise result
-        tenant.metrics.changes.labels(change["do"]).inc(changes.size(change))
+        tenant.metrics.changes.labels(change["do"]).inc(changes.count_subscriptions(change))
         return result
 
 

@@ -43,7 +43,7 @@ def running(folder: str | os.PathLike[str], **given: Any) -> Running:
     """Start a service in a thread of this process, on any free port: for tests, and to try it out.
 
     It takes the options of `tellwhen serve`: `host`, `port`, `limits`, `engine`, `schema`, `memory_limit`,
-    `certificate`, `private_key` and `console`.
+    `accept_loss`, `certificate`, `private_key` and `console`.
     """
     return Running(*_prepared(Path(folder), **{"port": 0, **given}))
 
@@ -90,6 +90,7 @@ def _prepared(
     engine: str | None = None,
     schema: Any = None,
     memory_limit: int | None = None,
+    accept_loss: bool = False,
     certificate: Path | None = None,
     private_key: Path | None = None,
     console: bool = True,
@@ -109,7 +110,7 @@ def _prepared(
     _compile_what_is_hot(engine or "auto")
     with ExitStack() as undone:
         listening = undone.enter_context(_bound(host, port))
-        made = {"engine": engine, "schema": schema, "memory_limit": memory_limit}
+        made = {"engine": engine, "schema": schema, "memory_limit": memory_limit, "accept_loss": accept_loss}
         app = create_app(folder, limits, console=console, **made)
         undone.pop_all()
     config = uvicorn.Config(

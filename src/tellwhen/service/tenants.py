@@ -108,11 +108,12 @@ class Tenants:
         engine: str | None = None,
         schema: Any = None,
         memory_limit: int | None = None,
+        accept_loss: bool = False,
     ) -> None:
         """On the folder that a user names. Its indexes get this schema, also those that are there; a new index has this
         engine, and one that is there must have it already. What is not given is what was given last."""
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
-        self._memory_limit, self._engine = memory_limit, engine
+        self._memory_limit, self._engine, self._accept_loss = memory_limit, engine, accept_loss
         given = Schema.of(schema)
         self._schema = given if given.types or given.strict else None
         self._opened: dict[str, Tenant] = {}
@@ -190,7 +191,9 @@ class Tenants:
         if not _is_version(self._folder):
             try:
                 place = self._data / "tenants" / name
-                return DurableIndex(place, lambda: self._first(name), self._memory_limit, self._schema)
+                return DurableIndex(
+                    place, lambda: self._first(name), self._memory_limit, self._schema, accept_loss=self._accept_loss
+                )
             except SchemaError as error:
                 raise ArgumentError(f"the index of {name} cannot have this schema: {error}") from None
         if name != DEFAULT_TENANT:

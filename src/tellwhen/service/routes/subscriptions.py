@@ -43,7 +43,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         raw, tenant = await request.body(), tenant_of(request)
         is_small = len(raw) <= limits.single
         given = read_batch(raw, limits) if is_small else await service.beside(lambda _: read_batch(raw, limits))
-        result = await service.change(tenant, changes.adding(given.rows, given.replace, given.errors))
+        result = await service.change(tenant, changes.make_addition(given.rows, given.replace, given.errors))
         rejected = [*given.rejected, *result["rejected"]]
         tenant.metrics.rejected.inc(len(rejected))
         return json_answer({**result, "rejected": [one._asdict() for one in rejected]})
@@ -57,7 +57,7 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
         """Add a subscription, or replace the one of this id."""
         given = read(await request.body(), models.Given)
         id_, tenant = id_of(id, id_type), tenant_of(request)
-        result = await service.change(tenant, changes.adding([row(given, id_, limits)], replace))
+        result = await service.change(tenant, changes.make_addition([row(given, id_, limits)], replace))
         try:
             kept = asking.shown(tenant.index.get_subscription(id_))
         except UnknownId:  # somebody else has removed it since
@@ -72,20 +72,20 @@ def add_subscriptions(app: FastAPI, service: Service) -> None:
     @app.delete("/v1/subscriptions/{id:any}", tags=["subscriptions"])
     async def remove(request: Request, id: str, id_type: IdType = "str") -> models.Removed:
         """Remove a subscription."""
-        return models.Removed(**await service.change(tenant_of(request), changes.removing([id_of(id, id_type)])))
+        return models.Removed(**await service.change(tenant_of(request), changes.make_removal([id_of(id, id_type)])))
 
     @app.post("/v1/subscriptions/remove", **described("subscriptions", models.RemoveMany, models.Removed))
     async def remove_many(request: Request) -> Response:
         """Remove many: all of them or, if one is unknown, none."""
         given = read(await request.body(), models.RemoveMany)
-        return json_answer(await service.change(tenant_of(request), changes.removing(given.ids, given.missing)))
+        return json_answer(await service.change(tenant_of(request), changes.make_removal(given.ids, given.missing)))
 
     @app.post("/v1/scores", **described("subscriptions", models.SetScores, models.Scored))
     async def set_scores(request: Request) -> Response:
         """Change what subscriptions are worth: all of them or, if one is unknown, none."""
         given = read(await request.body(), models.SetScores)
         scores = [[one.id, one.score] for one in given.scores]
-        return json_answer(await service.change(tenant_of(request), changes.scoring(scores, given.missing)))
+        return json_answer(await service.change(tenant_of(request), changes.make_scoring(scores, given.missing)))
 
     @app.get("/v1/subscriptions", tags=["subscriptions"])
     async def page(
