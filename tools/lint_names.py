@@ -26,7 +26,6 @@ PENDING = (
     "src/tellwhen/encode",
     "src/tellwhen/engines",
     "src/tellwhen/index",
-    "src/tellwhen/kernels",
     "src/tellwhen/language",
     "src/tellwhen/papers/be_tree",
     "src/tellwhen/papers/op_index",

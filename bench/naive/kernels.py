@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, I32, NEVER, SET, U8, Events, Matches, Snapshot, keeps
-from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 
@@ -28,7 +28,7 @@ class NaiveScratch(NamedTuple):
 def conjunction_holds(code, start, end, predicates, first_entry, events, last):
     """Is every predicate true? Stops at the first that is not."""
     for i in range(start, end):
-        if not holds(code[i], predicates, first_entry, events, last):
+        if not is_predicate_true(code[i], predicates, first_entry, events, last):
             return False
     return True
 
@@ -40,7 +40,7 @@ def program_holds(code, start, predicates, first_entry, events, last, registers)
     while at >= 0:
         test, yes, no = code[start + 3 * at], code[start + 3 * at + 1], code[start + 3 * at + 2]
         if test >= 0:
-            at = yes if holds(test, predicates, first_entry, events, last) else no
+            at = yes if is_predicate_true(test, predicates, first_entry, events, last) else no
         elif no == SET or no == CLEAR:
             registers[-1 - test] = no == SET
             at = yes

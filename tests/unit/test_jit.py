@@ -157,7 +157,7 @@ SOURCES = {
 
 
 def fingerprints(root):
-    for function in (jit._fingerprint, jit._imports):
+    for function in (jit._fingerprint, jit._list_imports):
         function.cache_clear()
     return {name: jit._fingerprint(root / name) for name in SOURCES}
 
@@ -186,7 +186,7 @@ def test_a_change_concerns_what_depends_on_it_and_nothing_else(tmp_path, monkeyp
 
 def test_kernels_of_this_package_depend_on_what_they_call():
     scan = jit.PACKAGE / "engines" / "scan" / "kernels.py"
-    found = {str(path.relative_to(jit.PACKAGE)) for path in jit._with_imports(scan)}
+    found = {str(path.relative_to(jit.PACKAGE)) for path in jit._collect_sources(scan)}
     assert {"engines/scan/arrays.py", "kernels/evaluate.py", "kernels/truth.py", "kernels/handover.py"} <= found
     assert not any(name.startswith(("engines/counting", "spark")) for name in found)
 

@@ -16,7 +16,7 @@ import tellwhen as tw
 from support import settled, verify
 from tellwhen.engines.auto import bands
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
-from tellwhen.kernels.best import keep_best, sort_best
+from tellwhen.kernels.best import offer_matches, sort_heaps
 from tellwhen.testing.engine_checks import random_event, random_expression
 
 pytestmark = pytest.mark.late
@@ -473,8 +473,10 @@ def test_heaps():
         slots, scores = rng.permutation(60)[:count].astype(np.int32), rng.integers(0, 5, 55).astype(float)
         elsewhere = np.packbits(rng.random(40) < 0.2, bitorder="little")
         heap, slot_heap, found = np.empty((1, k)), np.empty((1, k), dtype=np.int32), np.zeros(1, dtype=np.int64)
-        keep_best(np.array([0, count]), slots, np.zeros(1, dtype=np.int64), scores, elsewhere, heap, slot_heap, found)
-        sort_best(heap, slot_heap, found)
+        offer_matches(
+            np.array([0, count]), slots, np.zeros(1, dtype=np.int64), scores, elsewhere, heap, slot_heap, found
+        )
+        sort_heaps(heap, slot_heap, found)
         bits = np.unpackbits(elsewhere, bitorder="little")
         offered = [s for s in slots.tolist() if s >= 40 or not bits[s]]
         wanted = sorted((-(scores[s] if s < 55 else 0.0), s) for s in offered)[:k]

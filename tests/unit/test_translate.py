@@ -12,7 +12,7 @@ from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.compile.normal_form import Translator
 from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, PROGRAM, REJECT
-from tellwhen.kernels.evaluate import program_accepts
+from tellwhen.kernels.evaluate import run_program
 from tellwhen.language.parser import parse
 from tellwhen.testing.engine_checks import random_expression
 
@@ -56,7 +56,7 @@ def test_forms_mean_what_the_program_means(seed):
             truth[:] = 0
             for p in true:
                 truth[p >> 6] |= np.uint64(1 << (p & 63))
-            wanted = program_accepts(subscriptions.code, start, truth, scratch)
+            wanted = run_program(subscriptions.code, start, truth, scratch)
             if slot in conjunctions:
                 assert any(true.issuperset(conjunction) for conjunction in conjunctions[slot]) == wanted
             if slot in clauses:

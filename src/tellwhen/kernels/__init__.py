@@ -1,1 +1,1 @@
-"""INDEX x EVENTS -> SLOTS: only @njit functions, only arrays. Knows nothing of text, types or Python objects."""
+"""Kernels that several packages share: compiled functions of arrays, without text, types or Python objects."""

@@ -1,4 +1,4 @@
-"""The arrays that kernels read, drawn. Nothing here computes.
+"""The arrays that kernels read, drawn.
 
 One dtype per role, so that every kernel is compiled once: domains, predicates, slots and conjunctions are int32;
 points, offsets and versions int64; flags uint8.
@@ -37,14 +37,16 @@ Kind = TypeVar("Kind")
 
 
 def keeps(*names: str) -> Callable[[type[Kind]], type[Kind]]:
-    """Marks the arrays of a scratch kind that a kernel leaves as it must find them again: zero, or marks of a clock.
-    All others may hold anything."""
+    """Mark the arrays of a scratch kind that a kernel leaves as it must find them again: zero, or stamps of a clock.
 
-    def marked(kind: type[Kind]) -> type[Kind]:
+    All other arrays may contain anything between two calls.
+    """
+
+    def mark(kind: type[Kind]) -> type[Kind]:
         setattr(kind, "kept", frozenset(names))  # noqa: B010  a NamedTuple declares fields only
         return kind
 
-    return marked
+    return mark
 
 
 LOWEST = -(1 << 63)
@@ -54,7 +56,7 @@ CONJUNCTION, PROGRAM, NEVER = 0, 1, 2
 """Kinds of subscription: a conjunction, a program of tests, and one that nothing satisfies."""
 
 ACCEPT, REJECT, SET, CLEAR = -1, -2, -3, -4
-"""Targets of a test (ACCEPT, REJECT), and marks in its last place for the two instructions that are not tests."""
+"""ACCEPT and REJECT are targets of a test. SET and CLEAR replace the last word of an instruction that is no test."""
 
 
 class Predicates(NamedTuple):
@@ -72,7 +74,7 @@ class Predicates(NamedTuple):
 
 
 class Subscriptions(NamedTuple):
-    """What every slot asks for. Slots are never reused; a removed one keeps its code and has a `died` version."""
+    """The code of every slot. Slots are never reused; a removed one keeps its code and has a `died` version."""
 
     kind: U8  # |CONJUNCTION|PROGRAM|
     start: I64  # |0|3|12|                       code of slot s is start[s]:start[s+1]
@@ -81,7 +83,7 @@ class Subscriptions(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The store as it was at one moment. It never changes: arrays grow behind its end, a removal is a later version."""
+    """The store at one moment. It never changes: arrays grow behind its end, and a removal has a later version."""
 
     predicates: Predicates
     subscriptions: Subscriptions
@@ -102,7 +104,7 @@ class Events(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Which slots each event satisfies, in no particular order."""
+    """The slots that each event satisfies, in no particular order."""
 
     start: I64  # |0|2|2|    slots of event e are slot[start[e]:start[e+1]]
     slot: I32  # |4 19|
@@ -123,7 +125,7 @@ class Stabbing(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Scratch: where the runs of members that one entry stabs begin and end."""
+    """Scratch: the begin and the end of each run of members that one entry stabs."""
 
     begin: I64
     end: I64

@@ -1,6 +1,6 @@
-"""The best k of what is found: a heap for each event, whose root is the worst of them.
+"""Top k of the matches: one heap per event, with the worst of its matches at the root.
 
-One total order ranks everything: the higher score first and, of equal scores, the lower slot.
+One total order ranks matches: the higher score first and, of equal scores, the lower slot.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from tellwhen.kernels.jit import inline, kernel
 
 @inline
 def is_better(score, slot, other_score, other_slot):
-    """Does the first one rank before the other?"""
+    """Return whether the first match ranks before the other."""
     return score > other_score or (score == other_score and slot < other_slot)
 
 
 @inline
-def sink(scores, slots, at, end):
+def sift_down(scores, slots, at, end):
     """Move the element at `at` down to its place in a heap that ends at `end`."""
     score, slot = scores[at], slots[at]
     while True:
@@ -32,7 +32,7 @@ def sink(scores, slots, at, end):
 
 
 @inline
-def rise(scores, slots, at):
+def sift_up(scores, slots, at):
     """Move the element at `at` up to its place."""
     score, slot = scores[at], slots[at]
     while at > 0:
@@ -45,22 +45,25 @@ def rise(scores, slots, at):
 
 
 @inline
-def keep(scores, slots, count, score, slot):
-    """Offer one to a heap of `count` elements; returns how many it has now."""
+def offer(scores, slots, count, score, slot):
+    """Offer a match to a heap of `count` elements. Return the new count."""
     if count < slots.size:
         scores[count], slots[count] = score, slot
-        rise(scores, slots, count)
+        sift_up(scores, slots, count)
         return count + 1
     if count and is_better(score, slot, scores[0], slots[0]):
         scores[0], slots[0] = score, slot
-        sink(scores, slots, 0, count)
+        sift_down(scores, slots, 0, count)
     return count
 
 
 @kernel
-def keep_best(start, slot, row, score, elsewhere, best_score, best_slot, count):
-    """Offer the matches of event e to the heap of row[e]. A slot beyond the scores has 0; one that has a bit in
-    `elsewhere` is offered by another tier."""
+def offer_matches(start, slot, row, score, elsewhere, best_score, best_slot, count):
+    """Offer the matches of every event e to the heap of row[e].
+
+    A slot behind the end of `score` has the score 0. A slot with a bit in `elsewhere` is skipped, because another tier
+    offers it.
+    """
     for e in range(row.size):
         r = row[e]
         scores, slots, kept = best_score[r], best_slot[r], count[r]
@@ -68,21 +71,21 @@ def keep_best(start, slot, row, score, elsewhere, best_score, best_slot, count):
             s = slot[i]
             if s >> 3 < elsewhere.size and elsewhere[s >> 3] >> (s & 7) & 1:
                 continue
-            kept = keep(scores, slots, kept, score[s] if s < score.size else 0.0, s)
+            kept = offer(scores, slots, kept, score[s] if s < score.size else 0.0, s)
         count[r] = kept
 
 
 @inline
-def best_first(scores, slots, count):
-    """A heap becomes a list: the worst goes to the end, again and again."""
+def sort_heap(scores, slots, count):
+    """Sort a heap, the best match first, by moving the worst to the end again and again."""
     for end in range(count - 1, 0, -1):
         scores[0], scores[end] = scores[end], scores[0]
         slots[0], slots[end] = slots[end], slots[0]
-        sink(scores, slots, 0, end)
+        sift_down(scores, slots, 0, end)
 
 
 @kernel
-def sort_best(best_score, best_slot, count):
-    """Each heap becomes a list, the best first."""
+def sort_heaps(best_score, best_slot, count):
+    """Sort the heap of every event, the best match first."""
     for r in range(count.size):
-        best_first(best_score[r], best_slot[r], count[r])
+        sort_heap(best_score[r], best_slot[r], count[r])

@@ -1,4 +1,4 @@
-"""Bits of words."""
+"""Operations on the bits of words."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tellwhen.kernels.jit import inline
 
 
 @intrinsic
-def lowest_bit(typing_context: Any, word: Any) -> Any:
-    """The number of the lowest bit that is set. At least one must be."""
+def find_lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Return the number of the lowest bit that is set. At least one must be set."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -23,7 +23,7 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def count_bits(typing_context: Any, word: Any) -> Any:
-    """How many bits are set."""
+    """Count the bits that are set."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -32,6 +32,6 @@ def count_bits(typing_context: Any, word: Any) -> Any:
 
 
 @inline
-def bitmap_words(members):
-    """Words of a bitmap with a bit for each member."""
+def count_bitmap_words(members):
+    """Return the number of words of a bitmap with one bit per member."""
     return (members + 63) >> 6

@@ -1,4 +1,4 @@
-"""How does what matched become slots in the output? The same for all engines."""
+"""Output of matches: the slots that an engine found, without the removed ones and without repetitions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tellwhen.kernels.jit import inline
 
 @inline
 def emit(slot, snapshot, stamps, out, written):
-    """Write the slot of a conjunction, unless it was removed or written for this event before; returns the new end.
+    """Write the slot of a conjunction, unless it was removed or already written for this event. Return the new end.
 
-    A slot of several conjunctions comes as -1 - slot. stamps[slot] is the time at which it was last written; stamps[-1]
-    is the clock, which `next_event` advances. So nothing needs clearing between events.
+    -1 - slot marks a slot of several conjunctions. stamps[slot] is the time of its last write, and stamps[-1] is the
+    clock, which `next_event` advances. So nothing needs clearing between events.
     """
     if slot < 0:
         slot = -1 - slot
@@ -25,7 +25,7 @@ def emit(slot, snapshot, stamps, out, written):
 
 @inline
 def emit_slots(first, end, slots, snapshot, out, written):
-    """Write the slots that are not removed; returns the new end of the output, or -1 if it is full."""
+    """Write the slots that are not removed. Return the new end of the output, or -1 if it is full."""
     if end - first > out.slot.size - written:
         return np.int64(-1)
     died, version = snapshot.subscriptions.died, snapshot.version
@@ -37,5 +37,5 @@ def emit_slots(first, end, slots, snapshot, out, written):
 
 @inline
 def next_event(stamps):
-    """Advance the clock of `stamps`: it counts events over the life of the array."""
+    """Advance the clock of `stamps`, which counts events over the life of the array."""
     stamps[-1] += 1

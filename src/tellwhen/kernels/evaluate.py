@@ -1,4 +1,4 @@
-"""Does this subscription hold for this event, exactly? The meaning of the arrays, shared by every engine."""
+"""Exact evaluation of a subscription on an event, shared by all engines."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tellwhen.kernels.search import first_at_least
 from tellwhen.kernels.truth import clear_true, is_true, set_true
 
 LINEAR_MAX = 8
-"""Up to this many intervals a linear search beats a binary one."""
+"""For up to 8 intervals, a linear search is faster than a binary one."""
 
 
 @inline
 def open_event(events, event, first_entry):
-    """Note where the entries of each domain begin: first_entry[domain] is the entry's index + 1, 0 for none.
+    """Write first_entry[domain] for an event: the index + 1 of its first entry on the domain, 0 for none.
 
-    A domain beyond `first_entry` is newer than the snapshot: no subscription in it asks for that domain.
+    A domain behind the end of `first_entry` is newer than the snapshot, so no subscription of the snapshot uses it.
     """
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
@@ -43,7 +43,7 @@ def open_event(events, event, first_entry):
 
 @inline
 def close_event(events, event, first_entry):
-    """Leave `first_entry` all zero again."""
+    """Clear `first_entry` after an event."""
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < first_entry.size:
@@ -51,8 +51,8 @@ def close_event(events, event, first_entry):
 
 
 @inline
-def longest_event(events, event):
-    """Entries of the longest event, from this one on."""
+def measure_longest_event(events, event):
+    """Count the entries of the longest event, from `event` on."""
     most = 0
     for e in range(event, events.start.size - 1):
         most = max(most, events.start[e + 1] - events.start[e])
@@ -60,8 +60,8 @@ def longest_event(events, event):
 
 
 @inline
-def interval_at(high, start, end, point):
-    """The first interval that ends at or after the point."""
+def find_interval(high, start, end, point):
+    """Return the first interval that ends at or behind the point."""
     if end - start > LINEAR_MAX:
         return first_at_least(high, start, end, point)
     while start < end and high[start] < point:
@@ -70,10 +70,10 @@ def interval_at(high, start, end, point):
 
 
 @inline
-def holds(p, predicates, first_entry, events, end):
-    """Is predicate p true for the event whose entries end at `end`?
+def is_predicate_true(p, predicates, first_entry, events, end):
+    """Return whether predicate p is true for the event whose entries end at `end`.
 
-    Some entry must touch an interval of p. If p is negated, every entry must lie inside one.
+    Some entry must touch an interval of p. If p is negated, every entry must lie inside one interval.
     """
     domain = predicates.domain[p]
     entry = first_entry[domain] - 1
@@ -83,7 +83,7 @@ def holds(p, predicates, first_entry, events, end):
     every = predicates.every[p] == 1
     while entry < end and events.domain[entry] == domain:
         low, high = events.low[entry], events.high[entry]
-        i = interval_at(predicates.high, start, stop, low)
+        i = find_interval(predicates.high, start, stop, low)
         if every:
             if i == stop or predicates.low[i] > low or predicates.high[i] < high:
                 return False
@@ -94,8 +94,8 @@ def holds(p, predicates, first_entry, events, end):
 
 
 @inline
-def conjunction_accepts(code, start, end, truth):
-    """Are all predicates of a conjunction true?"""
+def is_conjunction_true(code, start, end, truth):
+    """Return whether all predicates of a conjunction are true."""
     for i in range(np.uint64(start), np.uint64(end)):
         if not is_true(truth, code[i]):
             return False
@@ -103,7 +103,7 @@ def conjunction_accepts(code, start, end, truth):
 
 
 @inline
-def program_accepts(code, start, truth, registers):
+def run_program(code, start, truth, registers):
     """Run a program of tests from its first instruction to ACCEPT or REJECT."""
     at = 0
     while at >= 0:
@@ -120,17 +120,17 @@ def program_accepts(code, start, truth, registers):
 
 
 @inline
-def code_accepts(slot, subscriptions, truth, registers):
-    """Does the code of a slot accept the true predicates? The slot is a conjunction or a program."""
+def run_code(slot, subscriptions, truth, registers):
+    """Return whether the code of a slot, a conjunction or a program, accepts the true predicates."""
     start, end = subscriptions.start[slot], subscriptions.start[slot + 1]
     if subscriptions.kind[slot] == CONJUNCTION:
-        return conjunction_accepts(subscriptions.code, start, end, truth)
-    return program_accepts(subscriptions.code, start, truth, registers)
+        return is_conjunction_true(subscriptions.code, start, end, truth)
+    return run_program(subscriptions.code, start, truth, registers)
 
 
 @inline
 def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
-    """Does the event satisfy the slot's subscription? Tests the event itself, predicate by predicate.
+    """Return whether the event satisfies the subscription of the slot, by testing the event predicate by predicate.
 
     `truth` is scratch: only the bits of the slot's own predicates are written, then read.
     """
@@ -143,7 +143,7 @@ def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
         p = subscriptions.code[i]
         if p < 0:  # an instruction on a register
             continue
-        is_true_here = holds(p, predicates, first_entry, events, last)
+        is_true_here = is_predicate_true(p, predicates, first_entry, events, last)
         if kind == CONJUNCTION:
             if not is_true_here:
                 return False
@@ -151,13 +151,13 @@ def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
             set_true(truth, p)
         else:
             clear_true(truth, p)
-    return kind == CONJUNCTION or program_accepts(subscriptions.code, start, truth, registers)
+    return kind == CONJUNCTION or run_program(subscriptions.code, start, truth, registers)
 
 
 class RefineIndex(NamedTuple):
-    """What an index has found, and the slots that it does not have yet."""
+    """Matches of an index that need an exact test, and the slots that the index does not have yet."""
 
-    found: Matches  # `start` is empty where no index was asked
+    found: Matches  # `start` is empty if there is no index
     pending: I32
 
 
@@ -172,9 +172,9 @@ class RefineScratch(NamedTuple):
 
 @kernel
 def refine(index, snapshot, scratch, events, out, event):
-    """Filter-and-refine: test what an index found exactly where an event is not single-valued, and all pending slots.
+    """Test exactly what an index found for events that are not single-valued, and all pending slots.
 
-    Fills `out` from `event` on; returns the first event whose matches did not fit.
+    Fills `out` from `event` on. Returns the first event whose matches did not fit.
     """
     index, snapshot = unpack(index, RefineIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, RefineScratch), borrow(events, Events), borrow(out, Matches)

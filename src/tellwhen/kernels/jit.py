@@ -1,8 +1,8 @@
-"""How is a kernel compiled? Once for every state of the source it depends on, and kept on disk.
+"""Compilation of kernels, cached on disk under the source that each kernel depends on.
 
 Numba renews the cache of a kernel when the kernel's own file changes, but not when a function that it calls changes in
-another file: it would go on running the old one. So the kernels of a module are cached in a directory named after the
-content of that module and of all modules of this package that it imports. Changing one recompiles what depends on it.
+another file: it would go on running the old one. So the kernels of a module are cached in a directory that is named
+after a hash of that module and of all modules of this package that it imports. A change recompiles what depends on it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ log = logging.getLogger("tellwhen")
 PACKAGE = Path(__file__).parents[1]
 IMPORT = re.compile(r"^from tellwhen((?:\.\w+)*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 SLOW_SECONDS = 1.0
-"""Compiling for longer than this is reported, once per process."""
+"""Log a warning, once per process, when compiling has taken longer than this."""
 
 
-# where compiled kernels are kept
+# the cache on disk
 
 
-def _places() -> Iterator[Path]:
-    """Where the user says, beside the code, in the user's cache, or in one place of this user's for temporary files."""
+def _list_places() -> Iterator[Path]:
+    """Yield the directories to cache in, in order of preference.
+
+    NUMBA_CACHE_DIR, beside the code, the user's cache, and a directory of this user's for temporary files.
+    """
     if config.CACHE_DIR:
         yield Path(config.CACHE_DIR)
     yield PACKAGE / "__pycache__"
@@ -60,7 +63,7 @@ def _is_writable(directory: Path) -> bool:
 
 
 def _is_temporary(directory: Path) -> bool:
-    """Is it among the temporary files of all users?"""
+    """Return whether the directory is among the temporary files of all users."""
     try:
         return Path(tempfile.gettempdir()) in directory.parents
     except OSError:
@@ -68,51 +71,51 @@ def _is_temporary(directory: Path) -> bool:
 
 
 def _is_private(directory: Path) -> bool:
-    """Only this user can have put something there: what is loaded from a cache is run."""
+    """Return whether only this user can write to the directory: what is loaded from a cache is run."""
     if not hasattr(os, "getuid"):
         return True
-    found = directory.stat()
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    status = directory.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 @cache
-def _writable_place() -> Path | None:
-    for place in _places():
+def _find_writable_place() -> Path | None:
+    for place in _list_places():
         if _is_writable(place) and (not _is_temporary(place) or _is_private(place)):
             return place
     return None
 
 
 def cache_directory() -> Path | None:
-    """Where compiled kernels are kept; None if no directory can be written."""
-    place = _writable_place()
+    """Return the directory of compiled kernels, or None if no directory is writable."""
+    place = _find_writable_place()
     return None if place is None else place / "kernels"
 
 
 @cache
 def _fingerprint(file: Path) -> str:
-    """A hash of a module's source and of all that it imports from this package."""
+    """Hash the source of a module and of all modules that it imports from this package."""
     digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK} {config.OPT}".encode())
     # The version of the package: a class of arrays may have moved since, and what is cached names it.
     digest.update((PACKAGE / "__init__.py").read_bytes())
-    for source in sorted(_with_imports(file)):
+    for source in sorted(_collect_sources(file)):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _with_imports(file: Path) -> set[Path]:
-    found, todo = set(), [file]
-    while todo:
-        source = todo.pop()
-        if source not in found:
-            found.add(source)
-            todo += _imports(source)
-    return found
+def _collect_sources(file: Path) -> set[Path]:
+    sources, pending = set(), [file]
+    while pending:
+        source = pending.pop()
+        if source not in sources:
+            sources.add(source)
+            pending += _list_imports(source)
+    return sources
 
 
 @cache
-def _imports(file: Path) -> list[Path]:
-    """The modules of this package that a file imports from, or imports."""
+def _list_imports(file: Path) -> list[Path]:
+    """List the modules of this package that a file imports, or imports names from."""
     found = []
     for dotted, names in IMPORT.findall(file.read_text(encoding="utf-8")):
         module = PACKAGE.joinpath(*dotted.split(".")[1:])
@@ -121,13 +124,13 @@ def _imports(file: Path) -> list[Path]:
 
 
 @cache
-def _directory(file: Path) -> Path | None:
-    """Where the kernels of a module are cached; None if nothing can be written anywhere."""
-    place = _writable_place()
+def _find_directory(file: Path) -> Path | None:
+    """Return the cache directory of a module's kernels, or None if no directory is writable."""
+    place = _find_writable_place()
     if place is None:
         return None
     name = Path("kernels") / f"{file.parents[1].name}-{file.parent.name}-{file.stem}-{_fingerprint(file)}"
-    for other in _places():
+    for other in _list_places():
         # Compiled ahead of time, in an image perhaps, where nothing can be written now. Numba insists on writing.
         if other == place:
             break
@@ -137,7 +140,7 @@ def _directory(file: Path) -> Path | None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Whole or not at all; another process may do the same at the same time."""
+    """Copy a directory whole or not at all. Another process may do the same at the same time."""
     aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
     try:
         shutil.copytree(source, aside)
@@ -150,20 +153,20 @@ def _copy(source: Path, target: Path) -> None:
 
 
 class _Notice(event.Listener):
-    """Says what is going on when compiling takes long: the first call of a new user would otherwise be silent."""
+    """Logs a warning when compiling takes long, because the first call would otherwise block silently."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._started = 0.0
         self._seconds = 0.0  # of all that was compiled so far
         self._timer: threading.Timer | None = None
-        self._is_said = False
+        self._has_logged = False
 
     def on_start(self, started: event.Event) -> None:
         self._depth += 1
-        if self._depth == 1 and not self._is_said:
+        if self._depth == 1 and not self._has_logged:
             self._started = time.perf_counter()
-            self._timer = threading.Timer(max(0.0, SLOW_SECONDS - self._seconds), self._say)
+            self._timer = threading.Timer(max(0.0, SLOW_SECONDS - self._seconds), self._log)
             self._timer.daemon = True
             self._timer.start()
 
@@ -174,33 +177,36 @@ class _Notice(event.Listener):
             self._timer.cancel()
             self._timer = None
 
-    def _say(self) -> None:
-        self._is_said = True
+    def _log(self) -> None:
+        self._has_logged = True
         log.warning(
             "tellwhen: compiling kernels, once on this machine; `tellwhen warm` does it ahead of time (cache: %s)",
-            _writable_place() or "none, since no directory can be written: set NUMBA_CACHE_DIR",
+            _find_writable_place() or "none, since no directory can be written: set NUMBA_CACHE_DIR",
         )
 
 
 event.register("numba:compile", _Notice())
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    directory = _directory(Path(function.__code__.co_filename))
+def _compile(function: Callable[..., Any], **options: Any) -> Any:
+    directory = _find_directory(Path(function.__code__.co_filename))
     # Numba looks at the setting when it decorates: restored at once, so that nobody else's cache moves.
     before = config.CACHE_DIR
     config.CACHE_DIR = str(directory or "")
     try:
-        made = numba.njit(cache=directory is not None, nogil=True, **options)(function)
+        compiled = numba.njit(cache=directory is not None, nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = before
-    _compile_no_literals(made)
-    return made
+    _unify_literals(compiled)
+    return compiled
 
 
-def _compile_no_literals(compiled: Any) -> None:
-    """Compile a function once for all numbers. Numba would also compile it for each constant that it is called with,
-    and then, in most cases, not use that: type inference starts with the constant and ends with a number."""
+def _unify_literals(compiled: Any) -> None:
+    """Compile a function once for all numbers.
+
+    Numba would also compile it for each constant argument, and then, in most cases, not use that version, because type
+    inference starts with the constant and ends with a number.
+    """
     template_of = compiled.get_call_template
 
     def of_types(arguments: Iterable[Any], named: Mapping[str, Any]) -> Any:
@@ -211,24 +217,24 @@ def _compile_no_literals(compiled: Any) -> None:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function of arrays, compiled, that lets other threads run."""
-    return _compiled(function)
+    """Compile a function of arrays. It releases the GIL while it runs."""
+    return _compile(function)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A part of kernels, always compiled into them."""
-    return _compiled(function, forceinline=True)
+    """Compile a part of kernels, which is always inlined."""
+    return _compile(function, forceinline=True)
 
 
 def is_compiled(compiled: Any) -> bool:
-    """Can the kernel be called without compiling it first?"""
+    """Return whether the kernel can be called without compiling it first."""
     return bool(compiled.overloads) or _is_cached(compiled)
 
 
 @cache
 def _is_cached(compiled: Any) -> bool:
-    """Was it compiled by another process, before this one asked? The disk is looked at once."""
-    directory = _directory(Path(compiled.py_func.__code__.co_filename))
+    """Return whether another process has compiled the kernel. The disk is read once."""
+    directory = _find_directory(Path(compiled.py_func.__code__.co_filename))
     return directory is not None and any(directory.rglob(f"*.{compiled.__name__}-*.nbi"))
 
 

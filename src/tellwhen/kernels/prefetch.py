@@ -1,4 +1,4 @@
-"""Ask for memory before it is needed, so that cache misses overlap."""
+"""Prefetching: a load that starts before its result is needed, so that cache misses overlap."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 READ, KEEP, DATA = 0, 3, 1
-"""What LLVM wants to know: it will be read, it is worth all levels of the cache, and it is no code."""
+"""Arguments of llvm.prefetch: for reading, into all levels of the cache, of data instead of code."""
 
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Begin to load the cache line of array[index]; of a matrix, of the element that `index` counts to, row by row."""
+    """Start to load the cache line of array[index].
+
+    For a matrix, `index` counts elements row by row.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

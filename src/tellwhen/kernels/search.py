@@ -7,7 +7,7 @@ from tellwhen.kernels.jit import inline
 
 @inline
 def first_at_least(keys, start, end, point):
-    """The first index in start:end whose key is at least the point."""
+    """Return the first index in start:end whose key is at least the point."""
     while start < end:
         middle = (start + end) >> 1
         if keys[middle] < point:
@@ -19,7 +19,7 @@ def first_at_least(keys, start, end, point):
 
 @inline
 def first_above(keys, start, end, point):
-    """The first index in start:end whose key is greater than the point."""
+    """Return the first index in start:end whose key is greater than the point."""
     while start < end:
         middle = (start + end) >> 1
         if keys[middle] <= point:
@@ -31,7 +31,7 @@ def first_above(keys, start, end, point):
 
 @inline
 def first_below(keys, start, end, point):
-    """The first index in start:end, whose keys descend, with a key below the point."""
+    """Return the first index in start:end whose key is below the point. The keys descend."""
     while start < end:
         middle = (start + end) >> 1
         if keys[middle] >= point:

@@ -1,4 +1,4 @@
-"""In which space of its domain does a value lie?"""
+"""Lookup of the space of its domain that a point lies in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from tellwhen.kernels.search import first_above
 
 
 @inline
-def space_of(cut_start, cuts, domain, point):
-    """The number of its space. A space begins with its cut."""
+def find_space(cut_start, cuts, domain, point):
+    """Return the number of the space of a point. A space begins with its cut."""
     return first_above(cuts, cut_start[domain], cut_start[domain + 1], point) + domain

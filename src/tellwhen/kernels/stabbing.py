@@ -1,9 +1,9 @@
-"""Which intervals does a value stab? Found without testing each, on all domains.
+"""Stabbing index: it finds the intervals that contain a value, on all domains, without testing each interval.
 
 An interval is a point, a ray (`<= b` or `>= a`) or a span with two ends. Points and rays are sorted by their end; spans
-hang on the nodes of an implicit segment tree. Whatever waits for an interval (a *member*: a conjunction or a predicate)
-stands in the list of its end or of its nodes. All lists are in one array, so the members that a value stabs are a few
-contiguous runs:
+are on the nodes of an implicit segment tree. A *member*, which is a conjunction or a predicate, waits for an interval
+in the list of the interval's end, or in the lists of its nodes. All lists are in one array, so the members that a value
+stabs are a few contiguous *runs*:
 
     members  | lists of points ... | of rays <= b ... | of rays >= a ... | of tree nodes ... |
                   ^^^^^                     ^^^^^^^^^^  ^^^^^^^^            ^^    ^^^^   ^
@@ -17,15 +17,15 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_at_least
 
 POINT, UPTO, SINCE, SPAN, UNUSED = 0, 1, 2, 3, 4
-"""Shapes of intervals: [a, a], <= b, >= a, [a, b], and those of predicates that are not in use."""
+"""Shapes of intervals: [a, a], <= b, >= a, [a, b]; and the mark of an interval whose predicate is not in use."""
 
 MAX_RUNS = 3 + 64
-"""Runs that one entry can have: one for each other shape, and one for every level of a segment tree."""
+"""Runs of one entry: one for each of the other three shapes, and one for every level of a segment tree."""
 
 
 @inline
 def add_run(runs, count, begin, end):
-    """Note a run unless it is empty; returns the new count."""
+    """Add a run unless it is empty. Return the new count."""
     runs.begin[count] = begin
     runs.end[count] = end
     return count + (end > begin)
@@ -33,7 +33,10 @@ def add_run(runs, count, begin, end):
 
 @inline
 def find_runs(stabbing, domain, low, high, runs):
-    """The runs of members whose intervals touch low..high; returns how many. A member may be in several."""
+    """Find the runs of members whose intervals touch low..high. Return how many.
+
+    A member may be in several runs.
+    """
     key_start, keys, list_start = stabbing.key_start, stabbing.keys, stabbing.list_start
     stride = key_start.size // 4  # domains + 1: the distance between the parts of two shapes
     at = domain
@@ -76,8 +79,8 @@ def find_runs(stabbing, domain, low, high, runs):
 
 
 @inline
-def tree_nodes(left, right, leaves, out):
-    """The fewest nodes that make up segments left:right of a tree; returns how many."""
+def find_tree_nodes(left, right, leaves, out):
+    """Write the fewest nodes that make up segments left:right of a tree. Return how many."""
     count = 0
     left += leaves
     right += leaves
@@ -96,8 +99,8 @@ def tree_nodes(left, right, leaves, out):
 
 
 @inline
-def to_begins(lengths):
-    """Lengths of lists become where each begins; returns the end of the last."""
+def convert_to_offsets(lengths):
+    """Replace lengths of lists by the offset at which each list begins. Return the end of the last list."""
     total = 0
     for k in range(lengths.size):
         length = lengths[k]
@@ -127,7 +130,9 @@ def place_members(owner_start, owner_code, predicates, shape, first_key, last_ke
                     if shape[i] == SPAN:
                         at = tree + predicates.domain[p]
                         left = key_start[at]
-                        count = tree_nodes(first_key[i] - left, last_key[i] - left, key_start[at + 1] - left, nodes)
+                        count = find_tree_nodes(
+                            first_key[i] - left, last_key[i] - left, key_start[at + 1] - left, nodes
+                        )
                         base = 2 * left - key_start[tree]
                     for n in range(count):
                         k = base + nodes[n] + 1
@@ -136,5 +141,5 @@ def place_members(owner_start, owner_code, predicates, shape, first_key, last_ke
                         list_start[k] += 1
         if not placing:
             # Shifted by one: placing then moves the begin of each list to its end.
-            members = np.empty(to_begins(list_start), dtype=np.int32)
+            members = np.empty(convert_to_offsets(list_start), dtype=np.int32)
     return list_start[:-1], members

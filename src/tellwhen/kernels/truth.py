@@ -1,4 +1,4 @@
-"""Which predicates does an event make true? A bit for each of them.
+"""Bitmap of the predicates that an event makes true.
 
 Indexes are unsigned, because Numba tests every signed one for being negative.
 """
@@ -13,25 +13,22 @@ from tellwhen.kernels.stabbing import find_runs
 
 @inline
 def is_true(truth, p):
-    """Bit p."""
     return (truth[np.uint32(p) >> np.uint32(6)] >> np.uint64(p & 63)) & np.uint64(1) != 0
 
 
 @inline
 def set_true(truth, p):
-    """Set bit p."""
     truth[np.uint32(p) >> np.uint32(6)] |= np.uint64(1) << np.uint64(p & 63)
 
 
 @inline
 def clear_true(truth, p):
-    """Clear bit p."""
     truth[np.uint32(p) >> np.uint32(6)] &= ~(np.uint64(1) << np.uint64(p & 63))
 
 
 @inline
-def note_true(stabbing, events, event, runs, truth, satisfied):
-    """Set the bits of all predicates that the event satisfies, and list them in `satisfied`; returns how many.
+def find_true_predicates(stabbing, events, event, runs, truth, satisfied):
+    """Set the bits of all predicates that the event satisfies, and list them in `satisfied`. Return how many.
 
     The members of the stabbing index are predicates.
     """
@@ -50,7 +47,7 @@ def note_true(stabbing, events, event, runs, truth, satisfied):
 
 
 @inline
-def forget_true(truth, satisfied, count):
-    """Clear exactly the bits that were set."""
+def clear_true_predicates(truth, satisfied, count):
+    """Clear the bits of the predicates that `find_true_predicates` listed."""
     for k in range(count):
         truth[np.uint32(satisfied[k]) >> np.uint32(6)] = 0

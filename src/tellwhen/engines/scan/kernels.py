@@ -7,10 +7,10 @@ import numpy as np
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import CONJUNCTION, PROGRAM, Events, Matches, Snapshot
-from tellwhen.kernels.evaluate import close_event, conjunction_accepts, holds, open_event, program_accepts
+from tellwhen.kernels.evaluate import close_event, is_conjunction_true, is_predicate_true, open_event, run_program
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import forget_true, is_true, set_true
+from tellwhen.kernels.truth import clear_true_predicates, is_true, set_true
 
 
 @inline
@@ -24,7 +24,7 @@ def evaluate_predicates(index, predicates, events, event, scratch):
     if index.stabbed < predicates.domain.size:
         open_event(events, event, first_entry)
         for p in range(index.stabbed, predicates.domain.size):
-            if holds(p, predicates, first_entry, events, events.start[event + 1]):
+            if is_predicate_true(p, predicates, first_entry, events, events.start[event + 1]):
                 set_true(found.truth, p)
                 found.listed[count] = p
                 count += 1
@@ -50,21 +50,21 @@ def match_scan(index, snapshot, scratch, events, out, event):
             candidates[np.uint64(count)] = index.conjunctions[k]
             count += is_true(truth, index.head[k])
         if count + index.others.size > out.slot.size - written:
-            forget_true(truth, scratch.found.listed, true)
+            clear_true_predicates(truth, scratch.found.listed, true)
             return e
         for k in range(np.uint64(count)):
             slot = np.uint32(candidates[k])
             out.slot[np.uint64(written)] = slot
-            if conjunction_accepts(code, code_start[slot], code_start[slot + np.uint32(1)], truth):
+            if is_conjunction_true(code, code_start[slot], code_start[slot + np.uint32(1)], truth):
                 written += died[slot] > version
         for slot in index.others:
             out.slot[written] = slot
             # A conjunction among them is empty, and always true.
             kind = subscriptions.kind[slot]
             if kind == CONJUNCTION or (
-                kind == PROGRAM and program_accepts(code, code_start[slot], truth, scratch.registers)
+                kind == PROGRAM and run_program(code, code_start[slot], truth, scratch.registers)
             ):
                 written += died[slot] > version
-        forget_true(truth, scratch.found.listed, true)
+        clear_true_predicates(truth, scratch.found.listed, true)
         out.start[e + 1] = written
     return events.single_valued.size

@@ -16,7 +16,7 @@ from tellwhen.containers.batches import between, chosen
 from tellwhen.engines.base import Tier
 from tellwhen.errors import ArgumentError, ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.kernels.best import keep_best, sort_best
+from tellwhen.kernels.best import offer_matches, sort_heaps
 
 HEAPED_MAX = 1 << 22
 """Elements of all heaps together, at most; more events are ranked in several parts."""
@@ -44,7 +44,7 @@ class Heaps(NamedTuple):
 
     def sort(self) -> Best:
         """Sort the heaps in place, and return their contents."""
-        sort_best(*self)
+        sort_heaps(*self)
         if len(self.found) == 1:  # a third of the time
             count = int(self.found[0])
             return Best(np.array([0, count]), self.slot[0, :count], self.score[0, :count])
@@ -85,7 +85,7 @@ def _rank_events(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> 
         if not len(rows):
             break
         matches = tier.reader.match(events if len(rows) == total else chosen(events, rows))
-        keep_best(matches.start, matches.slot, rows, scores, tier.elsewhere, *heaps)
+        offer_matches(matches.start, matches.slot, rows, scores, tier.elsewhere, *heaps)
     return heaps.sort()
 
 
@@ -101,7 +101,7 @@ def _rank_event(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Be
             if score > tier.score or (score == tier.score and heaps.slot[0, 0] < tier.slot):
                 break
         matches = tier.reader.match(event)
-        keep_best(matches.start, matches.slot, ROW, scores, tier.elsewhere, *heaps)
+        offer_matches(matches.start, matches.slot, ROW, scores, tier.elsewhere, *heaps)
     return heaps.sort()
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Snapshot
-from tellwhen.kernels.best import keep
+from tellwhen.kernels.best import offer
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import forget_true, is_true
+from tellwhen.kernels.truth import clear_true_predicates, is_true
 from tellwhen.relaxed.arrays import (
     ALL,
     KEEP,
@@ -154,6 +154,6 @@ def rank_relaxed(index, known, snapshot, scratch, events, factor, best_score, be
             number = scratch.touched[t]
             slot = np.int64(index.slot[number])
             if slot < died.size and (snapshot.removed == 0 or died[slot] > snapshot.version):
-                kept = keep(scores, slots, kept, scratch.tally[TALLY_COLUMNS * number + SUM] + 0.0, slot)
+                kept = offer(scores, slots, kept, scratch.tally[TALLY_COLUMNS * number + SUM] + 0.0, slot)
         found[e] = kept
-        forget_true(scratch.found.truth, scratch.found.listed, true)
+        clear_true_predicates(scratch.found.truth, scratch.found.listed, true)

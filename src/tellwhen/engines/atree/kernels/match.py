@@ -32,13 +32,13 @@ from tellwhen.engines.atree.arrays import (
 )
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.emit import emit_slots
-from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
-from tellwhen.kernels.truth import forget_true, is_true, set_true
+from tellwhen.kernels.truth import clear_true_predicates, is_true, set_true
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 """Results. The signature of an event, plus the result, is the signature of a node whose result is known."""
@@ -73,7 +73,9 @@ def read_value(other, index, snapshot, events, end, scratch, clock):
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     if other >= predicates:
-        return np.int64(holds(other - predicates, snapshot.predicates, scratch.found.first_entry, events, end))
+        return np.int64(
+            is_predicate_true(other - predicates, snapshot.predicates, scratch.found.first_entry, events, end)
+        )
     if other >= 0:
         return np.int64(is_true(scratch.found.truth, other))
     node = ~other
@@ -136,7 +138,7 @@ def take_level(first, end, scratch):
     for group in range(first >> 12, ((end - 1) >> 12) + 1):
         words = groups[group]
         while words != 0:
-            word = (np.uint64(group) << np.uint64(6)) + lowest_bit(words)
+            word = (np.uint64(group) << np.uint64(6)) + find_lowest_bit(words)
             words &= words - one
             bits = marks[word]
             base = word << np.uint64(6)
@@ -148,7 +150,7 @@ def take_level(first, end, scratch):
             if marks[word] == 0:
                 groups[group] &= ~(one << (word & np.uint64(63)))
             while bits != 0:
-                queue[np.uint64(count)] = base + lowest_bit(bits)
+                queue[np.uint64(count)] = base + find_lowest_bit(bits)
                 bits &= bits - one
                 count += 1
     return count
@@ -202,7 +204,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
                     written = emit_record(record, index, snapshot, out, written)
                     propagate(record, index, scratch)
         close_event(events, e, scratch.found.first_entry)
-        forget_true(truth, satisfied, count)
+        clear_true_predicates(truth, satisfied, count)
         if written < 0:
             return e
         out.start[e + 1] = written

@@ -15,7 +15,7 @@ from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.evaluate import close_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import forget_true, is_true
+from tellwhen.kernels.truth import clear_true_predicates, is_true
 
 UNDEFINED = 2
 
@@ -78,7 +78,7 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
                 if value == TRUE and written >= 0:
                     written = emit_record(record, index, snapshot, out, written)
         close_event(events, e, scratch.found.first_entry)
-        forget_true(truth, satisfied, count)
+        clear_true_predicates(truth, satisfied, count)
         if written < 0:
             return e
         out.start[e + 1] = written

@@ -39,7 +39,7 @@ from tellwhen.engines.cover.kernels.match import find_guarded, open_clusters, te
 from tellwhen.engines.cover.kernels.members import find_chunks, has_enough_columns, locate_next_chunk, rule_out_members
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
-from tellwhen.kernels.bits import bitmap_words, lowest_bit
+from tellwhen.kernels.bits import count_bitmap_words, find_lowest_bit
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
@@ -143,7 +143,7 @@ def stage_word(members, posting, is_slot, is_sure, row, index, batch):
         return False
     slots, first, staged = index.postings.slot, np.uint64(posting), batch.staged
     while members != 0:
-        k = first + lowest_bit(members)
+        k = first + find_lowest_bit(members)
         members &= members - np.uint64(1)
         if is_slot:
             staged[np.uint64(at)] = slots[k]
@@ -158,7 +158,7 @@ def stage_word(members, posting, is_slot, is_sure, row, index, batch):
 def stage_chunk(chunk, visit, index, batch):
     """Stage the remaining members of a chunk for all events from `visit` on; return whether there was room."""
     scratch, records, bits, domains = batch.cover, index.chunks.words, index.chunks.bits, index.cut_start.size - 1
-    words = bitmap_words(records[chunk + MEMBERS])
+    words = count_bitmap_words(records[chunk + MEMBERS])
     while visit != 0:
         row = np.int64(batch.visits[VISIT_COLUMNS * (visit - 1) + VISIT_ROW])
         visit = np.int64(batch.visits[VISIT_COLUMNS * (visit - 1) + VISIT_NEXT])

@@ -24,7 +24,7 @@ from tellwhen.engines.cover.arrays import (
     POSTING,
 )
 from tellwhen.engines.cover.build_arrays import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
-from tellwhen.kernels.bits import bitmap_words
+from tellwhen.kernels.bits import count_bitmap_words
 from tellwhen.kernels.jit import inline, kernel
 
 
@@ -54,7 +54,7 @@ def write_bitmap_starts(cut, span, buckets, bitmap_start):
     total = 0
     for c in range(cut.chunks.shape[0]):
         begin, end, first, last = read_bounds(cut, c)
-        words = bitmap_words(end - begin)
+        words = count_bitmap_words(end - begin)
         bitmap_start[c] = total
         total += words
         for k in range(first, last):
@@ -67,7 +67,7 @@ def write_bitmap_starts(cut, span, buckets, bitmap_start):
 def clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits):
     """Fill the bitmaps of chunk c for members without conditions, and note in `starts` where they begin."""
     begin, end, first, last = read_bounds(cut, c)
-    words = bitmap_words(end - begin)
+    words = count_bitmap_words(end - begin)
     at = bitmap_start[c] + words
     bits[bitmap_start[c] : at] = ~np.uint64(0)
     for k in range(first, last):
@@ -112,7 +112,7 @@ def fill_bitmaps(cut, requirements, masks, buckets, is_decided, bitmap_start, st
     for c in range(cut.chunks.shape[0]):
         clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits)
         begin, end, _, _ = read_bounds(cut, c)
-        words = bitmap_words(end - begin)
+        words = count_bitmap_words(end - begin)
         conditions = requirements.plain if cut.chunks[c, CUT_PLAIN] else requirements.all
         for m in range(begin, end):
             s = cut.terms[m]

@@ -25,7 +25,7 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.kernels.guards import ALL
 from tellwhen.engines.cover.kernels.values import NEIGHBOUR_BITMAPS, SEVERAL_BITMAPS, UNKNOWN_BITMAP
-from tellwhen.kernels.bits import bitmap_words, count_bits, lowest_bit
+from tellwhen.kernels.bits import count_bitmap_words, count_bits, find_lowest_bit
 from tellwhen.kernels.emit import emit
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.prefetch import prefetch
@@ -75,7 +75,7 @@ def find_chunks(index, scratch, clusters):
 def prefetch_bitmaps(chunk, index, scratch):
     """Prefetch the bitmaps that the event selects."""
     records = index.chunks.words
-    words = bitmap_words(records[chunk + MEMBERS])
+    words = count_bitmap_words(records[chunk + MEMBERS])
     bitmaps = records[chunk + BITMAPS] + words
     for k in range(chunk + CHUNK_HEADER, locate_next_chunk(records, chunk)):
         record = records[k] & IN_GROUP
@@ -120,7 +120,7 @@ def join_bitmaps(column, first_bitmap, words, index, scratch, row):
         joined[w] = ALL if is_negated else np.uint64(0)
     left = scratch.buckets[row + (column >> 1)]
     while left != 0:
-        at = np.uint64(first_bitmap + (np.int64(lowest_bit(left)) + 1) * words)
+        at = np.uint64(first_bitmap + (np.int64(find_lowest_bit(left)) + 1) * words)
         left &= left - np.uint64(1)
         for w in range(np.uint64(words)):
             joined[w] = joined[w] & bits[at + w] if is_negated else joined[w] | bits[at + w]
@@ -134,7 +134,7 @@ def rule_out_members(chunk, index, scratch, row):
     """
     records, members = index.chunks.words, scratch.members
     many = records[chunk + MEMBERS]
-    words = bitmap_words(many)
+    words = count_bitmap_words(many)
     bitmaps = records[chunk + BITMAPS] + words
     for w in range(words):
         members[w] = ALL
@@ -204,7 +204,7 @@ def emit_members(members, posting, index, snapshot, scratch, out, written):
     slots, first = index.postings.slot, np.uint64(posting)
     is_clean = snapshot.removed == 0
     while members != 0:
-        slot = slots[first + lowest_bit(members)]
+        slot = slots[first + find_lowest_bit(members)]
         members &= members - np.uint64(1)
         if is_clean and slot >= 0:
             out.slot[np.uint64(written)] = slot
@@ -224,7 +224,7 @@ def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
     if any_left:
         records, bits = index.chunks.words, index.chunks.bits
         survivors = 0
-        for w in range(bitmap_words(records[chunk + MEMBERS])):
+        for w in range(count_bitmap_words(records[chunk + MEMBERS])):
             left = scratch.members[w]
             undecided = left & bits[records[chunk + BITMAPS] + w] if is_sure else left
             posting = records[chunk + POSTING] + 64 * w
@@ -233,7 +233,7 @@ def test_chunk(chunk, index, snapshot, scratch, candidates, out, written):
             if written < 0:
                 break
             while undecided != 0:
-                k = posting + np.int64(lowest_bit(undecided))
+                k = posting + np.int64(find_lowest_bit(undecided))
                 undecided &= undecided - np.uint64(1)
                 scratch.candidates[candidates] = k if is_sure else -1 - k
                 candidates += 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.engines.cover.arrays import FLAG_BITS, GAP_FLAG, NEGATED, POINTS, RANGE
 from tellwhen.kernels.jit import inline
-from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.truth import is_true, set_true
 
 ABSENT, SEVERAL, INTERVALS = 0, -1, -2
@@ -29,10 +29,10 @@ def open_spaces(index, events, event, scratch, row):
         domain = events.domain[i]
         if domain < index.cut_start.size - 1:  # no subscription of this index has a later domain
             k = i - begin
-            scratch.low[k] = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            scratch.low[k] = find_space(index.cut_start, index.cuts, domain, events.low[i])
             scratch.high[k] = scratch.low[k]
             if events.high[i] != events.low[i]:
-                scratch.high[k] = space_of(index.cut_start, index.cuts, domain, events.high[i])
+                scratch.high[k] = find_space(index.cut_start, index.cuts, domain, events.high[i])
             note_value(index, scratch, domain, k, row + domain)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.kernels.arrays import I32, U64, Runs, keeps
-from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.jit import inline
 from tellwhen.kernels.stabbing import find_runs
 from tellwhen.kernels.truth import is_true, set_true
@@ -27,7 +27,7 @@ class Satisfied(NamedTuple):
 def find_satisfied(stabbing, predicates, events, event, found):
     """Set the bits of all true predicates in a stabbing index, and list them; return how many.
 
-    Exact for all events. `kernels.truth.forget_true` clears the bits again.
+    Exact for all events. `kernels.truth.clear_true_predicates` clears the bits again.
     """
     first_entry, runs, truth = found.first_entry, found.runs, found.truth
     domains = stabbing.key_start.size // 4 - 1
@@ -47,7 +47,7 @@ def find_satisfied(stabbing, predicates, events, event, found):
                         continue
                     # A negated predicate must hold for all values of its domain: tested once, with the first of them.
                     if predicates.every[p] != 0 and (
-                        first_entry[domain] != i + 1 or not holds(p, predicates, first_entry, events, end)
+                        first_entry[domain] != i + 1 or not is_predicate_true(p, predicates, first_entry, events, end)
                     ):
                         continue
                 set_true(truth, p)

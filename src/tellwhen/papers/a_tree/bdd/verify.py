@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.arrays import CONJUNCTION, I32, NEVER, Snapshot
-from tellwhen.kernels.evaluate import program_accepts
+from tellwhen.kernels.evaluate import run_program
 from tellwhen.papers.a_tree.bdd.arrays import (
     FALSE,
     LISTED,
@@ -102,7 +102,7 @@ def check_functions(nodes: Nodes, slots: I32, roots: I32, snapshot: Snapshot) ->
             if kind[slot] == CONJUNCTION:
                 wanted = all(_is_true(truth, p) for p in code[start[slot] : start[slot + 1]].tolist())
             else:
-                wanted = bool(program_accepts(code, start[slot], truth, registers))
+                wanted = bool(run_program(code, start[slot], truth, registers))
             assert _walk_down(nodes, root, truth) == (TRUE if wanted else FALSE), f"slot {slot} has another function"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
-from tellwhen.kernels.evaluate import close_event, holds, open_event
+from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_at_least
@@ -71,7 +71,7 @@ def push_branches(index, g, predicates, scratch, depth, events, end):
             k += 1
         entry += 1
     for k in range(index.other_start[g], index.other_start[g + 1]):
-        if holds(index.other[k], predicates, scratch.first_entry, events, end):
+        if is_predicate_true(index.other[k], predicates, scratch.first_entry, events, end):
             depth = push(scratch, depth, index.other_child[k])
     return depth
 

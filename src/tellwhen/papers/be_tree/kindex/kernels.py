@@ -15,8 +15,8 @@ from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_at_least
-from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.stabbing import to_begins
+from tellwhen.kernels.spaces import find_space
+from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch
 
 
@@ -79,7 +79,7 @@ def place_conjunctions(start, code, coverage, segments):
                             list_start[segment + 1] += 1
         if not placing:
             # Shifted by one: placing then moves the begin of each list to its end.
-            postings = np.empty(to_begins(list_start), dtype=np.int32)
+            postings = np.empty(convert_to_offsets(list_start), dtype=np.int32)
     return list_start[:-1], postings
 
 
@@ -93,7 +93,7 @@ def open_lists(index, cursors, events, event):
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < domains:
-            segment = space_of(index.cut_start, index.cuts, domain, events.low[i])
+            segment = find_space(index.cut_start, index.cuts, domain, events.low[i])
             cursors.begin[count], cursors.end[count] = index.list_start[segment], index.list_start[segment + 1]
             count += cursors.begin[count] < cursors.end[count]
     return count

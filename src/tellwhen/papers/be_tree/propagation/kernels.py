@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
-from tellwhen.kernels.evaluate import conjunction_accepts
+from tellwhen.kernels.evaluate import is_conjunction_true
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.truth import forget_true, note_true
+from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates
 from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex, PropagationScratch
 
 
@@ -25,7 +25,7 @@ def propagate(index, snapshot, scratch, events, out, event):
     without_predicate = cluster.size - 2
     written = out.start[event]
     for e in range(event, events.single_valued.size):
-        count = note_true(index.stabbing, events, e, scratch.runs, truth, satisfied)
+        count = find_true_predicates(index.stabbing, events, e, scratch.runs, truth, satisfied)
         satisfied[count] = without_predicate
         candidates = 0
         for k in range(count + 1):
@@ -38,9 +38,9 @@ def propagate(index, snapshot, scratch, events, out, event):
             for k in range(count + 1):
                 p = satisfied[k]
                 for c in range(cluster[p], cluster[p + 1]):
-                    if conjunction_accepts(index.code, code_start[c], code_start[c + 1], truth):
+                    if is_conjunction_true(index.code, code_start[c], code_start[c + 1], truth):
                         written = emit(index.slot[c], snapshot, stamps, out, written)
-        forget_true(truth, satisfied, count)
+        clear_true_predicates(truth, satisfied, count)
         if not fits:
             return e
         out.start[e + 1] = written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.stabbing import to_begins
+from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
 
 
@@ -49,7 +49,7 @@ def sort_postings(owner_start, predicate, pivot, postings):
                     k += 1
         if not placing:
             # Shifted by one: placing then moves the start of each list to its end.
-            to_begins(list_start)
+            convert_to_offsets(list_start)
     return list_start[:-1], ranks, owners
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tellwhen.kernels.emit import next_event
 from tellwhen.kernels.jit import inline
-from tellwhen.kernels.truth import forget_true, note_true
+from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates
 from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true
 
 
@@ -64,11 +64,11 @@ def match_events(index, snapshot, scratch, events, out, event, steps):
         if candidates + count_waiting_at_most(index, events, e) > out.slot.size - written:
             steps.clear_marks(index, scratch, events, e)
             return e
-        count = note_true(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
+        count = find_true_predicates(index.common.stabbing, events, e, working.runs, working.truth, working.satisfied)
         next_event(working.stamps)
         written = steps.emit_listed(index, snapshot, scratch, events, e, lists, out, written)
         written = emit_waiting(index, snapshot, scratch, events, e, out, written)
-        forget_true(working.truth, working.satisfied, count)
+        clear_true_predicates(working.truth, working.satisfied, count)
         steps.clear_marks(index, scratch, events, e)
         out.start[e + 1] = written
     return events.single_valued.size

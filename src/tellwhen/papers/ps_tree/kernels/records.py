@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.emit import emit
-from tellwhen.kernels.evaluate import conjunction_accepts
+from tellwhen.kernels.evaluate import is_conjunction_true
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.stabbing import to_begins
+from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.ps_tree.arrays import PostingLists, Records
 
 HEAD_WORDS = 2
@@ -80,7 +80,7 @@ def place_postings(order, begin, ranges, lists):
                     start[k + 1] += 1
         if not is_placing:
             # Shifted by one: placing then moves the begin of each list to its end.
-            postings = np.empty(to_begins(start), dtype=np.int64)
+            postings = np.empty(convert_to_offsets(start), dtype=np.int64)
     return PostingLists(start[:-1], postings)
 
 
@@ -102,7 +102,7 @@ def emit_if_true(at, index, snapshot, scratch, single_valued, out, written):
     """
     records = index.common.records
     begin = at + HEAD_WORDS
-    if conjunction_accepts(records, begin, begin + records[at + 1], scratch.common.truth):
+    if is_conjunction_true(records, begin, begin + records[at + 1], scratch.common.truth):
         slot = records[at]
         if not single_valued and slot >= 0:
             slot = -1 - slot

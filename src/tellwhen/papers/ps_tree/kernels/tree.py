@@ -7,7 +7,7 @@ from tellwhen.kernels.arrays import Predicates
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above
-from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import CounterChanges, PSTreeArrays
 
 
@@ -82,5 +82,5 @@ def find_covered_spaces(spaces, predicates, used):
     for p in used:
         domain = predicates.domain[p]
         for i in range(predicates.start[p], predicates.start[p + 1]):
-            spaces.first[i] = space_of(spaces.cut_start, spaces.cuts, domain, predicates.low[i])
-            spaces.last[i] = space_of(spaces.cut_start, spaces.cuts, domain, predicates.high[i])
+            spaces.first[i] = find_space(spaces.cut_start, spaces.cuts, domain, predicates.low[i])
+            spaces.last[i] = find_space(spaces.cut_start, spaces.cuts, domain, predicates.high[i])

@@ -8,7 +8,7 @@ from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import MatchSteps
 from tellwhen.papers.ps_tree.kernels.match import match_events
 from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch
@@ -75,8 +75,8 @@ def find_postings(index, scratch, events, event, i):
     first = scratch.space[domain] - 1
     last = first
     if not events.single_valued[event]:
-        first = space_of(common.cut_start, common.cuts, domain, events.low[i])
-        last = space_of(common.cut_start, common.cuts, domain, events.high[i])
+        first = find_space(common.cut_start, common.cuts, domain, events.low[i])
+        last = find_space(common.cut_start, common.cuts, domain, events.high[i])
     return common.list_start[first], common.list_start[last + 1]
 
 
@@ -88,7 +88,7 @@ def find_spaces(index, scratch, events, event):
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < common.cut_start.size - 1:
-            scratch.space[domain] = space_of(common.cut_start, common.cuts, domain, events.low[i]) + 1
+            scratch.space[domain] = find_space(common.cut_start, common.cuts, domain, events.low[i]) + 1
             begin, end = find_postings(index, scratch, events, event, i)
             postings += end - begin
             entries += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.ranked.arrays import Graph
 
@@ -91,10 +91,10 @@ def next_member(words, offset, member):
         member = (member >> 6) + 1
         level += 1
         word = words[offset[level] + (member >> 6)] >> np.uint64(member & 63)
-    member += np.int64(lowest_bit(word))
+    member += np.int64(find_lowest_bit(word))
     while level > 0:
         level -= 1
-        member = (member << 6) + np.int64(lowest_bit(words[offset[level] + member]))
+        member = (member << 6) + np.int64(find_lowest_bit(words[offset[level] + member]))
     return member
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.best import best_first, is_better, keep
+from tellwhen.kernels.best import is_better, offer, sort_heap
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.ranked.arrays import BoxArrays, Questions, Ranked
@@ -123,12 +123,12 @@ def find_relaxed(boxes, asked, k, combine, out, event, pulls):
                 asked.head[i] = number
                 if not was_seen(boxes, asked, q, number, i, dimensions):
                     total = total_of(boxes, asked, q, number, combine, dimensions)
-                    size = keep(scores, numbers, size, total, number)
+                    size = offer(scores, numbers, size, total, number)
             if size == k:
                 bound, lowest = bound_of(boxes, asked, q, combine, dimensions)
                 if out.score[written] > bound or (out.score[written] == bound and out.number[written] < lowest):
                     break
-        best_first(scores, numbers, size)
+        sort_heap(scores, numbers, size)
         written += size
         out.start[q + 1] = written
     pulls[0] += taken

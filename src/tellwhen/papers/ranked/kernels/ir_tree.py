@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline
 from tellwhen.papers.ranked.kernels.heap import drop_top, push, replace_top
 from tellwhen.papers.ranked.kernels.inside import WORD, stabbed_bits
@@ -47,7 +47,7 @@ def next_entry(tree, cursor, source):
             continue
         cursor[frame] = at
         cursor[frame + 2] = np.int64(bits & (bits - np.uint64(1)))
-        at += np.int64(lowest_bit(bits))
+        at += np.int64(find_lowest_bit(bits))
         cursor[LISTS + source] = depth
         cursor[PENDING + source] = np.int64(tree.item[at]) if cursor[frame + 3] > 0 else np.int64(-1)
         return at

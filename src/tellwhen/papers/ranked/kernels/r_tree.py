@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.bits import lowest_bit
+from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.prefetch import prefetch
 from tellwhen.papers.ranked.kernels.inside import WORD, next_stabbed, stabbed_bits
@@ -79,7 +79,7 @@ def walk(tree, cursor):
             cursor[LEVEL] = 0
             cursor[BODY] = at
             cursor[STABBED] = np.int64(bits & (bits - np.uint64(1)))
-            return at + np.int64(lowest_bit(bits))
+            return at + np.int64(find_lowest_bit(bits))
         at = next_stabbed(low, high, at, end, point)
         if at == end:
             level += 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above
-from tellwhen.kernels.stabbing import to_begins, tree_nodes
+from tellwhen.kernels.stabbing import convert_to_offsets, find_tree_nodes
 from tellwhen.papers.ranked.kernels.heap import push, replenish
 from tellwhen.papers.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
 
@@ -19,13 +19,13 @@ def hang_segments(first, last, leaves):
     nodes = np.empty(128, dtype=np.int64)
     for placing in range(2):
         for rank in range(first.size):
-            for k in range(tree_nodes(first[rank], last[rank], leaves, nodes)):
+            for k in range(find_tree_nodes(first[rank], last[rank], leaves, nodes)):
                 if placing:
                     ranks[start[nodes[k] + 1]] = rank
                 start[nodes[k] + 1] += 1
         if not placing:
             # Shifted by one: placing then moves the begin of each list to its end.
-            ranks = np.empty(to_begins(start), dtype=np.int32)
+            ranks = np.empty(convert_to_offsets(start), dtype=np.int32)
     return start[:-1], ranks
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit_slots
-from tellwhen.kernels.evaluate import code_accepts
+from tellwhen.kernels.evaluate import run_code
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import forget_true, is_true, set_true
+from tellwhen.kernels.truth import clear_true_predicates, is_true, set_true
 from tellwhen.papers.a_tree.bdd.arrays import PARENTS, RECORD_HEADER, ROOT, BDDIndex, BDDScratch
 
 
@@ -76,10 +76,10 @@ def match_diagram(index, snapshot, scratch, events, out, event):
     for e in range(event, events.single_valued.size):
         true = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
         roots, nodes, tested = reach_nodes(index.upward, true, scratch)
-        forget_true(scratch.is_reached, scratch.reached, nodes)
+        clear_true_predicates(scratch.is_reached, scratch.reached, nodes)
         candidates = count_candidates(index, scratch.roots, roots)
         if candidates > out.slot.size - written:
-            forget_true(truth, satisfied, true)
+            clear_true_predicates(truth, satisfied, true)
             return e
         for k in range(roots):
             first, end = index.slot_start[scratch.roots[k]], index.slot_start[scratch.roots[k] + 1]
@@ -87,9 +87,9 @@ def match_diagram(index, snapshot, scratch, events, out, event):
         written = emit_slots(0, index.always.size, index.always, snapshot, out, written)
         for slot in index.listed:
             out.slot[written] = slot
-            if code_accepts(slot, subscriptions, truth, scratch.registers):
+            if run_code(slot, subscriptions, truth, scratch.registers):
                 written += died[slot] > version
-        forget_true(truth, satisfied, true)
+        clear_true_predicates(truth, satisfied, true)
         scratch.effort[0] += candidates
         scratch.effort[1] += tested
         out.start[e + 1] = written

@@ -6,9 +6,9 @@ import numpy as np
 
 from tellwhen.engines.shared.kernels.satisfied import find_satisfied
 from tellwhen.kernels.emit import emit_slots
-from tellwhen.kernels.evaluate import code_accepts
+from tellwhen.kernels.evaluate import run_code
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.truth import forget_true
+from tellwhen.kernels.truth import clear_true_predicates
 
 INSERTION_SORT_MAX = 32
 """Up to this many leaves an insertion sort is faster."""
@@ -74,7 +74,7 @@ def sort_chain(link, scratch):
 @inline
 def is_true_by_program(x, postings, snapshot, scratch):
     """Return whether the code of expression x, which has no tree, accepts the true predicates."""
-    return code_accepts(postings.slot[x], snapshot.subscriptions, scratch.found.truth, scratch.registers)
+    return run_code(postings.slot[x], snapshot.subscriptions, scratch.found.truth, scratch.registers)
 
 
 @inline
@@ -84,7 +84,7 @@ def close_event(postings, snapshot, scratch, true, matched, out, written):
     Matches are the first `matched` expressions in `touched`, and the subscriptions that every event satisfies. Returns
     the new end of `out`, or -1 if the matches may not fit.
     """
-    forget_true(scratch.found.truth, scratch.found.listed, true)
+    clear_true_predicates(scratch.found.truth, scratch.found.listed, true)
     if matched + postings.always.size > out.slot.size - written:
         return -1
     died, version = snapshot.subscriptions.died, snapshot.version

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.spaces import find_space
 
 
 @kernel
@@ -13,8 +13,8 @@ def find_bounds(cut_start, cuts, predicates, first, bounds):
     for p in range(first, predicates.domain.size):
         domain, begin, end = predicates.domain[p], predicates.start[p], predicates.start[p + 1]
         low, high = predicates.low[begin], predicates.high[end - 1]
-        bounds.low[p] = space_of(cut_start, cuts, domain, low)
-        bounds.high[p] = space_of(cut_start, cuts, domain, high)
+        bounds.low[p] = find_space(cut_start, cuts, domain, low)
+        bounds.high[p] = find_space(cut_start, cuts, domain, high)
         # Space s begins at cuts[s - domain - 1], unless it is the first of its domain. It ends before cuts[s - domain],
         # unless it is the last.
         cut = bounds.low[p] - domain - 1

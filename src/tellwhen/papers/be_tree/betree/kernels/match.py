@@ -11,12 +11,12 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
-from tellwhen.kernels.evaluate import close_event, longest_event, open_event
+from tellwhen.kernels.evaluate import close_event, measure_longest_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_at_least
-from tellwhen.kernels.spaces import space_of
-from tellwhen.kernels.truth import forget_true, is_true, note_true
+from tellwhen.kernels.spaces import find_space
+from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates, is_true
 from tellwhen.papers.be_tree.betree.arrays import (
     DIRECTORY,
     DOMAIN,
@@ -56,8 +56,8 @@ def find_spaces(index, events, event, spaces):
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
         if domain < index.cut_start.size - 1:
-            spaces.low[i - begin] = space_of(index.cut_start, index.cuts, domain, events.low[i])
-            spaces.high[i - begin] = space_of(index.cut_start, index.cuts, domain, events.high[i])
+            spaces.low[i - begin] = find_space(index.cut_start, index.cuts, domain, events.low[i])
+            spaces.high[i - begin] = find_space(index.cut_start, index.cuts, domain, events.high[i])
 
 
 @inline
@@ -180,7 +180,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
     index, snapshot = unpack(index, BETreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BETreeScratch), borrow(events, Events), borrow(out, Matches)
     first_entry, queue = scratch.first_entry, scratch.queue
-    longest = longest_event(events, event)
+    longest = measure_longest_event(events, event)
     spaces = EntrySpaces(np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64))
     written = out.start[event]
     for e in range(event, events.single_valued.size):
@@ -190,7 +190,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
         close_event(events, e, first_entry)
         if most_matches(index, queue, leaves) > out.slot.size - written:
             return e
-        satisfied = note_true(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
+        satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         next_event(scratch.stamps)
         conjunctions = predicates = loaded = 0  # summed up here: memory written in every leaf would cost time
         for k in range(leaves):
@@ -202,6 +202,6 @@ def match_tree(index, snapshot, scratch, events, out, event):
         queue[leaves] = loaded  # keeps the prefetch loads alive
         scratch.effort[0] += conjunctions
         scratch.effort[1] += predicates
-        forget_true(scratch.truth, scratch.satisfied, satisfied)
+        clear_true_predicates(scratch.truth, scratch.satisfied, satisfied)
         out.start[e + 1] = written
     return events.single_valued.size

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.spaces import space_of
+from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import MatchSteps
 from tellwhen.papers.ps_tree.kernels.match import match_events
 from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch
@@ -41,10 +41,10 @@ def list_spaces(index, scratch, events, event):
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < common.cut_start.size - 1:
-            space = space_of(common.cut_start, common.cuts, domain, events.low[i])
+            space = find_space(common.cut_start, common.cuts, domain, events.low[i])
             last = space
             if not events.single_valued[event]:
-                last = space_of(common.cut_start, common.cuts, domain, events.high[i])
+                last = find_space(common.cut_start, common.cuts, domain, events.high[i])
             while space <= last:
                 if index.key_sizes[space] and not is_present[space]:
                     is_present[space] = 1
