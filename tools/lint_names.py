@@ -33,7 +33,6 @@ PENDING = (
     "src/tellwhen/persistence",
     "src/tellwhen/profile",
     "src/tellwhen/relaxed",
-    "src/tellwhen/report",
     "src/tellwhen/service",
     "src/tellwhen/spark",
     "src/tellwhen/testing",

@@ -1,4 +1,4 @@
-"""How do rows become a chart, and a chart an SVG drawing that a page can contain?"""
+"""Charts of rows, and their rendering as SVG that a page can contain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tellwhen.errors import abbreviate
 Row = Mapping[str, Any]
 Values = list[dict[str, Any]]
 
-LOOK = {
+VEGA_CONFIG = {
     "background": "transparent",
     "font": "Liberation Sans, Arial, Helvetica, sans-serif",  # as wide in browsers as in vl-convert's layout
     "view": {"stroke": None},
@@ -31,28 +31,28 @@ LOOK = {
     # Distinct on light and dark pages, and for most colour-blind readers.
     "range": {"category": ["#3b82c4", "#e07b39", "#2fa37c", "#c25c9a", "#b59a1f", "#7d6fd0", "#6f7b8a", "#d1495b"]},
 }
-"""Vega's configuration of every chart. The page's style sheet gives axes and texts the colours of the page."""
+"""Vega configuration of every chart. The style sheet of the page sets the colours of axes and texts."""
 
-AXIS_NUMBER = "abs(datum.value) < 10000 ? format(datum.value, ',~r') : format(datum.value, '~s')"
-"""Numbers on an axis: 0.5, 2,000, 10k, 3M. Always with SI letters, a half would be 500m."""
+AXIS_LABEL_EXPRESSION = "abs(datum.value) < 10000 ? format(datum.value, ',~r') : format(datum.value, '~s')"
+"""Format of numbers on an axis: 0.5, 2,000, 10k, 3M. SI letters for all numbers would turn 0.5 into 500m."""
 
-LABELS_WIDTH = 100
-"""Characters that fit side by side under a chart. Longer labels are tilted."""
+LABEL_CHARACTERS_MAX = 100
+"""Characters that fit side by side below a chart. Labels with more characters in total are tilted."""
 
-NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+INVALID_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def bars(rows: Iterable[Row], x: str, y: str, title: str = "") -> alt.Chart:
-    """A bar for each row, in the order of the rows; horizontal when only `x` is a number."""
+    """Create a bar chart with a bar for each row, in their order; bars are horizontal if only `x` is numeric."""
     values = _values(rows, {"x": x, "y": y})
     horizontal = not _is_numeric(values, "y")
     if horizontal and not _is_numeric(values, "x"):
-        raise ValueError(f"neither {x!r} nor {y!r} is a number in every row: there is nothing to draw bars of")
+        raise ValueError(f"a bar chart needs a number in every row: neither {x!r} nor {y!r} is one")
     across, up = alt.X(field="x", title=x), alt.Y(field="y", title=y)
     names, sizes = (up, across) if horizontal else (across, up)
-    is_tilted = not horizontal and sum(len(str(row["x"])) + 2 for row in values) > LABELS_WIDTH
+    is_tilted = not horizontal and sum(len(str(row["x"])) + 2 for row in values) > LABEL_CHARACTERS_MAX
     names = names.type("nominal").sort(None).axis(labelAngle=-35 if is_tilted else 0)
-    sizes = sizes.type("quantitative").axis(tickCount=6, labelExpr=AXIS_NUMBER)
+    sizes = sizes.type("quantitative").axis(tickCount=6, labelExpr=AXIS_LABEL_EXPRESSION)
     chart = _chart(values, title).mark_bar()
     return chart.properties(height=alt.Step(36)).encode(sizes, names) if horizontal else chart.encode(names, sizes)
 
@@ -66,7 +66,7 @@ def lines(
     log_x: bool = False,
     log_y: bool = False,
 ) -> alt.Chart:
-    """A line with a point for each row; one line for each value of `color`, in order of appearance."""
+    """Create a line chart with a point for each row, and a line for each value of `color` in order of appearance."""
     values = _values(rows, {"x": x, "y": y} | ({} if color is None else {"color": color}))
     across = _axis(alt.X(field="x", title=x), values, "x", x, log_x)
     up = _axis(alt.Y(field="y", title=y), values, "y", y, log_y)
@@ -77,15 +77,15 @@ def lines(
 def _axis(channel: Any, values: Values, field: str, name: str, is_log: bool) -> Any:
     if not _is_numeric(values, field):
         if is_log:
-            raise ValueError(f"{name!r} is not a number in every row, which a logarithmic axis needs")
+            raise ValueError(f"a logarithmic axis needs a number in every row: {name!r} is not a number in some")
         return channel.type("ordinal").sort(None).axis(labelAngle=0)
     channel = channel.type("quantitative")
     if not is_log:
-        return channel.scale(zero=field == "y").axis(tickCount=6, labelExpr=AXIS_NUMBER)
+        return channel.scale(zero=field == "y").axis(tickCount=6, labelExpr=AXIS_LABEL_EXPRESSION)
     known = [row[field] for row in values if row[field] is not None]
     if any(value <= 0 for value in known):
-        raise ValueError(f"{name!r} has values of zero or less, which a logarithmic axis cannot show")
-    axis: dict[str, Any] = {"labelExpr": AXIS_NUMBER}
+        raise ValueError(f"a logarithmic axis needs positive numbers: {name!r} has values of zero or less")
+    axis: dict[str, Any] = {"labelExpr": AXIS_LABEL_EXPRESSION}
     low, high = (math.ceil(math.log10(min(known))), math.floor(math.log10(max(known)))) if known else (0, 0)
     if high > low:  # powers of ten only: by default Vega labels values between them too
         axis["values"] = [float(f"1e{power}") for power in range(low, high + 1)]
@@ -97,7 +97,7 @@ def _chart(values: Values, title: str) -> alt.Chart:
 
 
 def _values(rows: Iterable[Row], names: Mapping[str, str]) -> Values:
-    """The drawn columns only, under short names: Vega reads dots and brackets in a name as a path."""
+    """Return the columns of a chart under short names: Vega reads dots and brackets in a name as a path."""
     return [{field: _as_json(row[name]) for field, name in names.items()} for row in rows]
 
 
@@ -117,26 +117,28 @@ def _is_numeric(values: Values, field: str) -> bool:
     return all(is_number(row[field]) for row in values if row[field] is not None)
 
 
-# drawings
+# SVG
 
 
 def svg(chart: alt.TopLevelMixin) -> str:
-    """The chart as an SVG drawing. Data at an address is refused."""
+    """Render a chart as SVG; raise ValueError if it loads data from a URL."""
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
-    return vl_convert.vegalite_to_svg(_as_xml(chart.to_dict()), vl_version=version, config=LOOK, allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg(
+        _replace_invalid(chart.to_dict()), vl_version=version, config=VEGA_CONFIG, allowed_base_urls=[]
+    )
 
 
-def _as_xml(spec: Any) -> Any:
-    """Replace characters that XML cannot contain: some of them make vl-convert end the whole process."""
+def _replace_invalid(spec: Any) -> Any:
+    """Replace characters that XML cannot contain, recursively: some of them make vl-convert end the process."""
     if isinstance(spec, dict):
-        return {key: _as_xml(value) for key, value in spec.items()}
+        return {key: _replace_invalid(value) for key, value in spec.items()}
     if isinstance(spec, list):
-        return [_as_xml(value) for value in spec]
-    return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", spec) if isinstance(spec, str) else spec
+        return [_replace_invalid(value) for value in spec]
+    return INVALID_IN_XML.sub("\N{REPLACEMENT CHARACTER}", spec) if isinstance(spec, str) else spec
 
 
 def inline(drawing: str, prefix: str) -> str:
-    """An SVG drawing as part of a page: no namespaces, and a prefix before its ids, since several share the page."""
+    """Prepare SVG for an HTML page: remove namespaces, and prefix the ids so that charts of a page do not share any."""
     root = ElementTree.fromstring(drawing)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -144,7 +146,9 @@ def inline(drawing: str, prefix: str) -> str:
             del element.attrib[qualified]
             name = qualified.rpartition("}")[2]
             if re.search(r"url\((?!#)", value) or (name == "href" and not value.startswith(("#", "data:image/"))):
-                raise ValueError(f"the chart refers to {abbreviate(value)}: a page that opens offline cannot")
+                raise ValueError(
+                    f"the chart refers to {abbreviate(value)}: a page that opens offline cannot load a URL"
+                )
             if name == "id":
                 value = prefix + value
             elif name == "href" and value.startswith("#"):

@@ -1,6 +1,6 @@
-"""What is on a page, and how is it written to a file?
+"""Content of an HTML page, and writing it to a file.
 
-Everything but drawings is escaped by the template: text stays text. The page's own policy forbids scripts and requests.
+The template escapes everything but SVG. The content security policy of the page forbids scripts and requests.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ TEMPLATES = Environment(
 
 
 class Cell(NamedTuple):
-    """A cell of a table; numbers stand on the right."""
+    """A cell of a table; numbers are aligned on the right."""
 
     text: str
     is_number: bool
 
 
 class Page:
-    """A title, then whatever is added, in that order."""
+    """An HTML page: a title, followed by the added parts in their order."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -51,38 +51,38 @@ class Page:
         return self._add("heading", text=text)
 
     def text(self, text: str) -> Page:
-        """Paragraphs, with an empty line between them."""
+        """Add paragraphs, which an empty line separates in `text`."""
         for paragraph in re.split(r"\n\s*\n", text.strip()):
             self._add("paragraph", text=paragraph)
         return self
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Page:
-        """A table. Numbers get thousands separators and stand on the right; None is an empty cell."""
+        """Add a table. Numbers are aligned on the right and have thousands separators; None is an empty cell."""
         body = [list(row) for row in rows]
         for number, row in enumerate(body):
             if len(row) != len(columns):
-                raise ValueError(f"row {number} has {len(row)} cells for {len(columns)} columns: {abbreviate(row)}")
-        # The head of a column of numbers stands on the right with them.
-        head = [
+                raise ValueError(f"a row needs {len(columns)} cells: row {number} has {len(row)}: {abbreviate(row)}")
+        # The header of a column of numbers is aligned like them.
+        header = [
             Cell(name, all(is_number(row[i]) for row in body if row[i] is not None)) for i, name in enumerate(columns)
         ]
-        return self._add("table", head=head, rows=[[Cell(cell_text(v), is_number(v)) for v in row] for row in body])
+        return self._add("table", head=header, rows=[[Cell(cell_text(v), is_number(v)) for v in row] for row in body])
 
     def tiles(self, figures: Mapping[str, str]) -> Page:
-        """A row of figures that are to be seen first, each over what it counts."""
+        """Add a row of key figures, each above its name."""
         return self._add("tiles", figures=list(figures.items()))
 
     def code(self, text: str) -> Page:
-        """Lines of code, as they are."""
+        """Add lines of code."""
         return self._add("code", text=text)
 
     def tree(self, explanation: Explanation) -> Page:
-        """Why an expression matches an event, or why not: its tree, coloured by the values of its parts."""
+        """Add the tree of an explanation, coloured by the values of its parts."""
         lines = str(explanation).splitlines()
         return self._add("tree", lines=[(line.split(maxsplit=1)[0], line) for line in lines])
 
     def chart(self, chart: altair.TopLevelMixin, caption: str = "") -> Page:
-        """An Altair chart, drawn now."""
+        """Render an Altair chart and add it."""
         self._charts += 1
         return self._add("chart", svg=inline(svg(chart), f"chart{self._charts}-"), caption=caption)
 
@@ -90,14 +90,14 @@ class Page:
         return TEMPLATES.get_template("page.html").render(title=self.title, parts=self._parts)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page: all of it, or nothing. An existing page is replaced."""
+        """Write the page, replacing an existing file; if writing fails, the existing file stays as it is."""
         file = Path(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         data = self.html().encode("utf-8", errors="replace")  # half a surrogate pair is no reason to fail
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
-            aside = Path(directory, "page")
-            aside.write_bytes(data)
-            aside.replace(file)
+            temporary = Path(directory, "page")
+            temporary.write_bytes(data)
+            temporary.replace(file)
         return file
 
     def _add(self, kind: str, **content: Any) -> Page:
@@ -106,7 +106,7 @@ class Page:
 
 
 def cell_text(value: Any) -> str:
-    """The text of a cell: integers in full, other numbers to four digits.
+    """Format a value of a table: integers in full, other numbers with four digits.
 
     >>> [cell_text(value) for value in (1234567, 1234567.8, 12.3456, 0.5, 0.000012345, -0.0, "1234", None)]
     ['1,234,567', '1,234,568', '12.35', '0.5', '1.234e-05', '0', '1234', '']

@@ -1,4 +1,4 @@
-"""Is a page one file that opens offline, with all content unchanged?"""
+"""Pages in one file that opens offline, with all content unchanged."""
 
 import os
 import re
@@ -67,7 +67,7 @@ def test_the_head_of_a_column_of_numbers_is_on_the_right():
 
 
 def test_a_row_of_another_length_is_an_error():
-    with pytest.raises(ValueError, match="row 1 has 1 cells for 2 columns"):
+    with pytest.raises(ValueError, match="a row needs 2 cells: row 1 has 1"):
         Page("t").table(["a", "b"], [[1, 2], [3]])
 
 
@@ -115,7 +115,9 @@ def test_a_character_that_svg_cannot_have_is_replaced(drawn, character):
     assert "c\N{REPLACEMENT CHARACTER}d" in seen.text
 
 
-@pytest.mark.parametrize(("value", "message"), [(0, "zero or less"), (-1, "zero or less"), ("a", "not a number")])
+@pytest.mark.parametrize(
+    ("value", "message"), [(0, "zero or less"), (-1, "zero or less"), ("a", "is not a number in some")]
+)
 def test_a_logarithmic_axis_needs_positive_numbers(drawn, value, message):
     with pytest.raises(ValueError, match=message):
         lines([{"x": 1, "y": value}], "x", "y", log_y=True)
