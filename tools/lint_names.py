@@ -35,7 +35,6 @@ PENDING = (
     "src/tellwhen/relaxed",
     "src/tellwhen/service",
     "src/tellwhen/spark",
-    "src/tellwhen/testing",
     "src/tellwhen/warehouse",
     "src/tellwhen/workloads",
     "bench",

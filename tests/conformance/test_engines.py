@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 import tellwhen as tw
 from strategies import EVENTS, expressions
 from support import every_engine_and_seed, set_thresholds
-from tellwhen.testing.engine_checks import accepted, check_engine, check_matches, expected
+from tellwhen.testing.engine_checks import check_engine, check_matches, evaluate_all, find_supported
 
 pytestmark = pytest.mark.every_engine
 
@@ -38,7 +38,7 @@ def test_many_more_of_them(engine, seed):
 @given(st.lists(expressions(), min_size=1, max_size=6), st.lists(EVENTS, min_size=1, max_size=4), st.booleans())
 def test_any_expression_on_any_event(expressions, events, built):
     subscriptions = dict(enumerate(expressions))
-    wanted = [expected(subscriptions, event) for event in events]
+    wanted = [evaluate_all(subscriptions, event) for event in events]
     for info in tw.list_engines():
         taken = taken_by(info.name, subscriptions)
         assert len(taken) == len(subscriptions) or "expressions" not in info.supports
@@ -52,7 +52,7 @@ def test_any_expression_on_any_event(expressions, events, built):
 
 def taken_by(engine, subscriptions):
     """Those of the subscriptions that the engine takes."""
-    is_taken = accepted(engine, subscriptions.values())
+    is_taken = find_supported(engine, subscriptions.values())
     return {id_: expression for (id_, expression), taken in zip(subscriptions.items(), is_taken, strict=True) if taken}
 
 
@@ -111,7 +111,7 @@ class AnySequence(RuleBasedStateMachine):
 
     @rule(events=st.lists(EVENTS, min_size=1, max_size=3))
     def match(self, events):
-        wanted = [expected(self.known, event) for event in events]
+        wanted = [evaluate_all(self.known, event) for event in events]
         for engine, index in self.indexes.items():
             taken = self.taken[engine]
             check_matches(index, taken, events, engine, [ids & taken.keys() for ids in wanted])

@@ -35,7 +35,7 @@ import tellwhen
 from support import every_engine_and_seed, first_seeds
 from tellwhen.language.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.language.build import predicate
-from tellwhen.testing.engine_checks import accepted, matched_pairs
+from tellwhen.testing.engine_checks import find_supported, to_pairs
 
 pytestmark = pytest.mark.every_engine
 
@@ -306,12 +306,12 @@ def test_duckdb_agrees_with_the_oracle(seed):
 @every_engine_and_seed([info.name for info in tellwhen.list_engines()], SEEDS, quick=0)  # test_sql_terms.py has some
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
-    taken = [number for number, is_taken in enumerate(accepted(engine, expressions)) if is_taken]
+    taken = [number for number, is_taken in enumerate(find_supported(engine, expressions)) if is_taken]
     assert len(taken) > 0.5 * EXPRESSIONS
     wanted = {(row, number) for number in taken for row, value in enumerate(answers[number]) if value}
     index = tellwhen.Index(engine).add_many((number, str(expressions[number])) for number in taken)
     for form in (events, table):
-        pairs = matched_pairs(index.match_many(form))
+        pairs = to_pairs(index.match_many(form))
         wrong = [f"{events[row]}: {expressions[number]}" for row, number in sorted(wanted ^ set(pairs))[:3]]
         assert not wrong
         assert len(pairs) == len(wanted)

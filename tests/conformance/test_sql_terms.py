@@ -21,7 +21,7 @@ import pytest
 
 import tellwhen
 from support import every_engine_and_seed, first_seeds
-from tellwhen.testing.engine_checks import accepted, matched_pairs
+from tellwhen.testing.engine_checks import find_supported, to_pairs
 
 SEEDS = range(3)
 ROWS, CONDITIONS = 150, 150
@@ -180,12 +180,12 @@ def test_sqlite_agrees_with_the_oracle(seed):
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, conditions, answers = workload(seed)
     expressions = [tellwhen.parse(said.ours) for said in conditions]
-    taken = [number for number, is_taken in enumerate(accepted(engine, expressions)) if is_taken]
+    taken = [number for number, is_taken in enumerate(find_supported(engine, expressions)) if is_taken]
     assert len(taken) > 0.5 * CONDITIONS
     wanted = {(row, number) for number in taken for row, value in enumerate(answers[number]) if value}
     index = tellwhen.Index(engine).add_many((number, conditions[number].ours) for number in taken)
     for form in (table.to_pylist(), table, table.to_pandas()):
-        pairs = matched_pairs(index.match_many(form))
+        pairs = to_pairs(index.match_many(form))
         wrong = [
             f"{table.slice(row, 1).to_pylist()}: {conditions[n].ours}" for row, n in sorted(wanted ^ set(pairs))[:3]
         ]

@@ -8,7 +8,7 @@ import tellwhen as tw
 from support import every_engine_and_seed
 from tellwhen.language.ast import And, Not, Or, Xnor, Xor
 from tellwhen.language.limits import DEPTH
-from tellwhen.testing.engine_checks import accepted, check_matches
+from tellwhen.testing.engine_checks import check_matches, find_supported
 
 pytestmark = pytest.mark.every_engine
 
@@ -75,7 +75,7 @@ def events(seed):
 @every_engine_and_seed(ENGINES, range(4), quick=1)
 def test_odd_structures(engine, seed):
     known = structures(seed)
-    is_taken = accepted(engine, known.values())
+    is_taken = find_supported(engine, known.values())
     known = {id_: expression for (id_, expression), taken in zip(known.items(), is_taken, strict=True) if taken}
     index = tw.Index(engine).add_many(known)
     check_matches(index, known, events(seed), engine)

@@ -20,7 +20,7 @@ from support import set_thresholds, verify
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
-from tellwhen.testing.engine_checks import check_engine, check_matches, matched_pairs, random_event, random_expression
+from tellwhen.testing.engine_checks import check_engine, check_matches, random_event, random_expression, to_pairs
 
 pytestmark = pytest.mark.late
 
@@ -287,7 +287,7 @@ def test_many_matches_grow_the_output(engine):
     index = tw.Index(engine).add_many((i, f"x >= {i % 7}") for i in range(5000))
     assert index.match({"x": 6}) == list(range(5000))
     assert index.match({"x": -1}) == []  # so that the next output is small at first
-    got = matched_pairs(index.match_many([{"x": i % 7} for i in range(40)]))
+    got = to_pairs(index.match_many([{"x": i % 7} for i in range(40)]))
     assert sorted(got) == [(e, i) for e in range(40) for i in range(5000) if e % 7 >= i % 7]
 
 

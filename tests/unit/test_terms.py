@@ -16,7 +16,7 @@ from support import settled
 from tellwhen.language.functions import FUNCTIONS
 from tellwhen.language.limits import COMBINATIONS, DEPTH
 from tellwhen.language.parser import parse_term
-from tellwhen.testing.engine_checks import check_matches, matched_pairs, random_event, random_expression, random_term
+from tellwhen.testing.engine_checks import check_matches, random_event, random_expression, random_term, to_pairs
 
 A, B, S = tw.col("a"), tw.col("b"), tw.col("s")
 FORMS = {
@@ -214,7 +214,7 @@ def test_the_same_in_every_form_of_events(form):
         given = table.to_pandas()
     else:
         given = pytest.importorskip("polars").from_arrow(table)
-    pairs = matched_pairs(index.match_many(given))
+    pairs = to_pairs(index.match_many(given))
     assert len(pairs) == len(set(pairs))
     assert [(events[row], TEXTS[n]) for row, n in sorted(set(pairs) ^ wanted)[:3]] == []
 
@@ -225,7 +225,7 @@ def test_maps_of_text_are_read_as_functions_need_them():
     first = [("a", "1"), ("b", "2.5"), ("s", "X"), ("day", "2026-01-01")]
     second = [("a", "10"), ("b", "9"), ("t", "1999-01-01")]
     table = pa.table({"m": pa.array([first, second], pa.map_(pa.string(), pa.string()))})
-    assert sorted(matched_pairs(index.match_many(table))) == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 5)]
+    assert sorted(to_pairs(index.match_many(table))) == [(0, 1), (0, 2), (0, 3), (0, 4), (1, 1), (1, 5)]
 
 
 def test_saved_removed_compacted_and_rewound(tmp_path):
@@ -385,7 +385,7 @@ def test_a_function_of_ones_own(caplog):
         "risk() has failed, and is undefined wherever it does: KeyError('?')"
     ]
     table = pa.table({"a": [6, 6, 6], "c": ["X", "none", None]})
-    assert sorted(matched_pairs(index.match_many(table))) == [(0, 1), (0, 3), (1, 3), (2, 3)]
+    assert sorted(to_pairs(index.match_many(table))) == [(0, 1), (0, 3), (1, 3), (2, 3)]
     assert risk(2, "X") == 4
     assert (risk(A, "X") > 3) == tw.parse("risk(a, 'X') > 3")
     with pytest.raises(tw.ParseError, match="takes 1 to 2 arguments, not 3"):
@@ -463,7 +463,7 @@ def test_objects_in_lists_of_any_kind(engine, seed, tmp_path):
             wanted = [id_ for id_ in index if parsed[id_].evaluate(event) is True]
             assert index.match(event) == wanted, event
         for events in (rows, pa.Table.from_pylist(rows)):
-            assert sorted(matched_pairs(index.match_many(events))) == sorted(
+            assert sorted(to_pairs(index.match_many(events))) == sorted(
                 (number, id_) for number, event in enumerate(rows) for id_ in index.match(event)
             )
 

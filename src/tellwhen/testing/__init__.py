@@ -1,4 +1,4 @@
-"""Checks that decide whether an engine is right; they ship with the package."""
+"""Check of engines against the oracle, for engines of this package and of others."""
 
 from tellwhen.testing.engine_checks import check_engine
 

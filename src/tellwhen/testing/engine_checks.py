@@ -1,11 +1,11 @@
-"""Is an engine right? Random changes and events are replayed on it, and the oracle's answers compared with its own.
+"""Check of an engine: random changes and events are replayed on it, and its matches compared with the oracle's.
 
-Ships with the package, so that an engine made elsewhere can be checked in the same way:
+The check ships with the package, so that engines made elsewhere can be checked in the same way:
 
 >>> check_engine("scan", seed=1, rounds=1)
 
-A *script* is what is replayed: steps of changes and events, with the oracle's answers. It depends on the seed alone, so
-it is made once and replayed on every engine.
+A *script* holds the steps of changes and events, with the oracle's matches. It depends on the seed alone, so it is
+generated once and replayed on every engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tellwhen.language.values import Interval
 
 Event = dict[str, Any]
 
-# random expressions and events
+# Random expressions and events
 
 ATTRIBUTES = ("a", "b", "c.d", "e f", "ünï", "sold")
 
@@ -51,13 +51,13 @@ CONSTANTS: dict[str, list[Any]] = {
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(1969, 12, 31, 23, 59, 59),
     ],
 }  # fmt: skip
-"""Few enough that subscriptions and events often have one in common. Each is a special case."""
+"""Special cases, and so few that subscriptions and events often share one."""
 
 ODD_VALUES = [
     None, math.nan, math.inf, -math.inf, 2**62, 2**70, -(2**64), 10**400, b"bytes", "\ud800", object(), [], [None],
     {"nested": 1}, 0.3, 1.0, 2**53 + 0.0, "zzz", "A", "ab\0", dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
 ]  # fmt: skip
-"""Values that are missing, of no family, out of range, or never a constant."""
+"""Values of events that are missing, of no family, out of range, or never a constant."""
 
 PATTERNS = ["a", "b$", "^a", "a.c", "[0-9]", "", "𝒳", "(?i)A"]
 LIKES = [("a%", None), ("%b", None), ("%", None), ("", None), ("%a%", None), ("a_c", None), ("_%", None), ("a!%", "!")]
@@ -70,7 +70,7 @@ FUNCTIONS = {
 
 
 def random_term(rng: random.Random, depth: int = 2) -> Term:
-    """An attribute, a constant, or something computed from them."""
+    """Return an attribute, a constant, or a function of them."""
     choice = rng.random()
     if depth == 0 or choice < 0.3:
         return Literal(_constant(rng)) if rng.random() < 0.3 else Name(rng.choice(ATTRIBUTES))
@@ -93,19 +93,19 @@ def _random_attribute(rng: random.Random) -> str:
     return rng.choice(ATTRIBUTES)
 
 
-def _random_relation(rng: random.Random) -> Expr:
-    """Two terms compared, or a list."""
+def _random_comparison(rng: random.Random) -> Expr:
+    """Return a comparison of two terms, or of an attribute with a list."""
     attribute, family = rng.choice(ATTRIBUTES), rng.choice([*CONSTANTS])
     if rng.random() < 0.5:
-        return has(attribute, rng.choice(["ANY", "ALL", "NONE"]), _compatible(rng.choices(CONSTANTS[family], k=2)))
+        return has(attribute, rng.choice(["ANY", "ALL", "NONE"]), _make_compatible(rng.choices(CONSTANTS[family], k=2)))
     left, right = (random_term(rng, 1) for _ in range(2))
     return compared(left, rng.choice(["=", "<>", "<", "<=", ">", ">="]), right)
 
 
 def random_predicate(rng: random.Random) -> Expr:
-    """Any operator on any attribute, or what is computed of some, with constants of any family."""
+    """Return a predicate with any operator, on an attribute or a computed value, with constants of any family."""
     if rng.random() < 0.08:
-        return _random_relation(rng)
+        return _random_comparison(rng)
     attribute = _random_attribute(rng)
     if rng.random() < 0.08:
         return predicate(attribute, rng.choice(["IS NULL", "IS NOT NULL"]), None)
@@ -118,14 +118,14 @@ def random_predicate(rng: random.Random) -> Expr:
         return predicate(attribute, operator, rng.choice(PATTERNS if operator == "MATCHES" else constants))
     operator = rng.choice(["=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "BETWEEN", "NOT BETWEEN"])
     if operator.endswith("IN"):
-        return predicate(attribute, operator, _compatible(rng.choices(constants, k=rng.randint(1, 4))))
+        return predicate(attribute, operator, _make_compatible(rng.choices(constants, k=rng.randint(1, 4))))
     if operator.endswith("BETWEEN"):
-        return predicate(attribute, operator, (_compatible(rng.choices(constants, k=2)) * 2)[:2])
+        return predicate(attribute, operator, (_make_compatible(rng.choices(constants, k=2)) * 2)[:2])
     return predicate(attribute, operator, rng.choice(constants))
 
 
-def _compatible(constants: list[Any]) -> list[Any]:
-    """One predicate may not mix fractions with integers beyond 2**52."""
+def _make_compatible(constants: list[Any]) -> list[Any]:
+    """Remove constants: a predicate may not mix fractions with integers beyond 2**52."""
     if all(isinstance(c, int | float) for c in constants):
         whole = [c for c in constants if float(c).is_integer() and abs(c) < 2**62]
         return whole or [c for c in constants if not float(c).is_integer()] or constants[:1]
@@ -133,7 +133,7 @@ def _compatible(constants: list[Any]) -> list[Any]:
 
 
 def random_expression(rng: random.Random, depth: int = 4) -> Expr:
-    """A tree of at most that depth. A third are conjunctions, the most common form in practice."""
+    """Return a tree of at most `depth`. A third are conjunctions, the most common form in practice."""
     if depth == 4 and rng.random() < 0.35:
         return And.of(*(random_predicate(rng) for _ in range(rng.randint(2, 6))))
     choice = rng.random()
@@ -146,7 +146,7 @@ def random_expression(rng: random.Random, depth: int = 4) -> Expr:
 
 
 def random_value(rng: random.Random) -> Any:
-    """A value that an event may have for an attribute: valid, odd, several at once, or an interval."""
+    """Return a value for an attribute of an event: valid, odd, a list of values, or an interval."""
     choice = rng.random()
     if choice < 0.12:
         return rng.choice(ODD_VALUES)
@@ -168,28 +168,28 @@ def _constant(rng: random.Random) -> Any:
 
 
 def random_event(rng: random.Random) -> Event:
-    """Values for some of the attributes, and for one that no subscription has."""
+    """Return an event with some of the attributes, and one that no subscription uses."""
     names = [*ATTRIBUTES, "unknown"]
     return {name: random_value(rng) for name in names if rng.random() < 0.7}
 
 
-# scripts
+# Scripts
 
 
 class Step(NamedTuple):
-    """A change, and what events match after it. Expressions are numbers into `Script.expressions`."""
+    """A change, and the matches of events after it. Expressions are positions in `Script.expressions`."""
 
     removed: list[Id]
     added: dict[Id, int]  # after the removals; ids that exist are replaced
     rebuild: bool
-    observe: bool  # are the events shown to the index as typical ones?
-    known: dict[Id, int]  # all subscriptions after the changes
+    is_optimized: bool  # whether the index is optimized for the events
+    subscriptions: dict[Id, int]  # all of them after the change
     events: list[Event]
-    matches: list[set[Id]]  # by event, as the oracle says
+    matches: list[set[Id]]  # of the oracle, by event
 
 
 class Script(NamedTuple):
-    """What is replayed on an engine: each round starts from an empty index."""
+    """Steps to replay on an engine; each round starts with an empty index."""
 
     expressions: list[Expr]
     rounds: list[list[Step]]
@@ -197,7 +197,7 @@ class Script(NamedTuple):
 
 @lru_cache(maxsize=16)
 def random_script(seed: int, rounds: int) -> Script:
-    """The script of a seed, the same for every engine."""
+    """Return the script of a seed, the same for every engine."""
     rng = random.Random(seed)
     expressions: list[Expr] = []
     return Script(expressions, [_random_round(rng, expressions) for _ in range(rounds)])
@@ -218,59 +218,72 @@ def _random_round(rng: random.Random, expressions: list[Expr]) -> list[Step]:
         known = {id_: n for id_, n in known.items() if id_ not in removed} | added
         events = [random_event(rng) for _ in range(rng.randint(1, 6))]
         by_id = {id_: expressions[n] for id_, n in known.items()}
-        matches = [expected(by_id, event) for event in events]
+        matches = [evaluate_all(by_id, event) for event in events]
         steps.append(Step(removed, added, rng.random() < 0.5, rng.random() < 0.2, known, events, matches))
     return steps
 
 
-# checks
+# Checks
 
 
-def expected(subscriptions: Mapping[Id, Expr], event: Event) -> set[Id]:
-    """The ids that match, as the oracle says."""
+def evaluate_all(subscriptions: Mapping[Id, Expr], event: Event) -> set[Id]:
+    """Return the ids of the subscriptions that the oracle finds true for an event."""
     return {id_ for id_, expression in subscriptions.items() if expression.evaluate(event) is True}
 
 
-def accepted(engine: str, expressions: Iterable[Expr]) -> list[bool]:
-    """Which expressions does the engine take? Others are over its budget, and an index would refuse them."""
+def find_supported(engine: str, expressions: Iterable[Expr]) -> list[bool]:
+    """Return, by expression, whether the engine can index it; the others are over its budget."""
     store = Store()
     slots, _ = store.append(store.compile(expressions))
     return complete(engine, store).can_index(slots).tolist()
 
 
 def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:
-    """Add, remove, replace, rebuild and match at random; raises AssertionError at the first wrong answer.
+    """Add, remove, replace, rebuild and match at random, and compare all matches with the oracle's.
 
-    `engine` is a name or a spec such as `betree:max_cap=5`. Expressions that the engine does not take are left out.
-    Working arrays are renewed at random between matches: none of them may depend on what another one has seen. And they
-    are full of garbage, save those that a kernel says it keeps.
+    Expressions that the engine cannot index are left out. Between matches, scratch arrays are renewed at random, since
+    no array may depend on the history of another, and filled with garbage, unless the kernel keeps them.
+
+    Parameters
+    ----------
+    engine : str
+        The name of an engine, with options as in `betree:max_cap=5`.
+    seed : int, default 0
+        The seed of all random choices.
+    rounds : int, default 20
+        How many times to start with an empty index.
+
+    Raises
+    ------
+    AssertionError
+        At the first wrong match, with the event and the expressions.
     """
     script = random_script(seed, rounds)
-    is_taken = accepted(engine, script.expressions)
+    is_supported = find_supported(engine, script.expressions)
     rng = random.Random(seed)
-    calls.drain_pools()  # arrays of earlier work may be large, and renewing them slow
-    with poisoned(rng):
-        _replay(engine, script, is_taken, f"engine {engine}, seed {seed}", rng)
+    calls.drain_pools()  # arrays of earlier calls may be large and slow to renew
+    with fill_scratch(rng):
+        _replay(engine, script, is_supported, f"engine {engine}, seed {seed}", rng)
 
 
-def _replay(engine: str, script: Script, is_taken: list[bool], where: str, rng: random.Random) -> None:
+def _replay(engine: str, script: Script, is_supported: list[bool], where: str, rng: random.Random) -> None:
     for steps in script.rounds:
         index = Index(engine)
         for number, step in enumerate(steps):
-            taken = {id_: n for id_, n in step.known.items() if is_taken[n]}
-            known = {id_: script.expressions[n] for id_, n in taken.items()}
+            supported = {id_: n for id_, n in step.subscriptions.items() if is_supported[n]}
+            known = {id_: script.expressions[n] for id_, n in supported.items()}
             for id_ in list(index):
-                if id_ in step.removed or id_ not in taken:
+                if id_ in step.removed or id_ not in supported:
                     index.remove(id_)
-            index.add_many({id_: known[id_] for id_ in step.added if id_ in taken}, replace=True)
+            index.add_many({id_: known[id_] for id_ in step.added if id_ in supported}, replace=True)
             if step.rebuild:
                 index.rebuild()
-            if step.observe:
+            if step.is_optimized:
                 index.optimize_for(step.events)
             with index._contents.whole() as shard:
                 shard.engines.verify()
-            wanted = [ids & taken.keys() for ids in step.matches]
-            check_matches(index, known, step.events, f"{where}, step {number}", wanted, rng)
+            expected = [ids & supported.keys() for ids in step.matches]
+            check_matches(index, known, step.events, f"{where}, step {number}", expected, rng)
 
 
 def check_matches(
@@ -278,33 +291,33 @@ def check_matches(
     known: Mapping[Id, Expr],
     events: list[Event],
     where: str = "",
-    wanted: list[set[Id]] | None = None,
+    expected: list[set[Id]] | None = None,
     rng: random.Random | None = None,
 ) -> None:
-    """Compare an index with the oracle on some events, one by one and as a batch; each id must come once.
+    """Compare the matches of an index with the oracle's, event by event and as a batch; each id must occur once.
 
-    `wanted` is the oracle's answer, if it is known already. `rng` renews working arrays before some of the matches.
+    `expected` has the oracle's matches, if the caller knows them. `rng` renews scratch arrays before some matches.
     """
     assert len(index) == len(known), f"{where}: {len(index)} subscriptions, expected {len(known)}"
-    wanted = [expected(known, event) for event in events] if wanted is None else wanted
-    for event, want in zip(events, wanted, strict=True):
+    expected = [evaluate_all(known, event) for event in events] if expected is None else expected
+    for event, ids in zip(events, expected, strict=True):
         if rng is not None and rng.random() < 0.3:
             renew_scratch(rng)
-        _compare(index.match(event), want, event, known, where)
+        _compare(index.match(event), ids, event, known, where)
     batch: list[list[Id]] = [[] for _ in events]
-    for number, id_ in matched_pairs(index.match_many(events)):
+    for number, id_ in to_pairs(index.match_many(events)):
         batch[number].append(id_)
-    for got, event, want in zip(batch, events, wanted, strict=True):
-        _compare(got, want, event, known, where + ", as a batch")
+    for got, event, ids in zip(batch, events, expected, strict=True):
+        _compare(got, ids, event, known, where + ", as a batch")
 
 
-def matched_pairs(matches: pa.Table) -> list[tuple[int, Id]]:
-    """The rows of a table of matches: the position of an event, and the id of a subscription."""
+def to_pairs(matches: pa.Table) -> list[tuple[int, Id]]:
+    """Return the rows of a table of matches: pairs of the position of an event and the id of a subscription."""
     return list(zip(*(column.to_pylist() for column in matches.columns), strict=True))
 
 
 def renew_scratch(rng: random.Random) -> None:
-    """Drop some of the pooled sets of working arrays, and replace some arrays of the others by longer ones of zeros."""
+    """Drop some of the pooled scratch sets, and replace some arrays of the others by longer ones of zeros."""
     for scratch in calls.drain_pools():
         if rng.random() < 0.1:
             continue
@@ -315,12 +328,12 @@ def renew_scratch(rng: random.Random) -> None:
 
 
 @contextmanager
-def poisoned(rng: random.Random) -> Iterator[None]:
-    """Every set of working arrays that is handed out meanwhile is full of garbage, save what its kernel keeps."""
+def fill_scratch(rng: random.Random) -> Iterator[None]:
+    """Fill scratch arrays with garbage whenever a kernel takes them, except for those that the kernel keeps."""
     garbage = np.random.default_rng(rng.randrange(1 << 32))
 
     def poison(scratch: calls.Scratch) -> None:
-        for array in _not_kept(scratch.arrays):
+        for array in _iter_unkept_arrays(scratch.arrays):
             array.view(np.uint8)[:] = garbage.integers(0, 256, array.nbytes, dtype=np.uint8)
 
     before, calls.poison = calls.poison, poison
@@ -330,22 +343,24 @@ def poisoned(rng: random.Random) -> Iterator[None]:
         calls.poison = before
 
 
-def _not_kept(arrays: Any) -> Iterator[np.ndarray]:
+def _iter_unkept_arrays(arrays: Any) -> Iterator[np.ndarray]:
     kept: frozenset[str] = getattr(arrays, "kept", frozenset())
     for name, array in arrays._asdict().items():
         if name not in kept:
             if hasattr(array, "_fields"):
-                yield from _not_kept(array)
+                yield from _iter_unkept_arrays(array)
             else:
                 yield array
 
 
-def _compare(got: list[Id], want: set[Id], event: Event, known: Mapping[Id, Expr], where: str) -> None:
-    if len(got) == len(want) and set(got) == want:
+def _compare(got: list[Id], expected: set[Id], event: Event, known: Mapping[Id, Expr], where: str) -> None:
+    if len(got) == len(expected) and set(got) == expected:
         return
     lines = [f"{where}: wrong matches for {event!r}"]
-    for id_ in sorted(set(got) ^ want, key=str):
-        lines.append(f"  {'missing' if id_ in want else 'wrong'}: {id_!r}: {known.get(id_, 'a removed one')}")
+    for id_ in sorted(set(got) ^ expected, key=str):
+        lines.append(
+            f"  {'missing' if id_ in expected else 'wrong'}: {id_!r}: {known.get(id_, 'a removed subscription')}"
+        )
     if len(got) != len(set(got)):
-        lines.append("  some ids came twice")
+        lines.append("  some ids occur twice")
     raise AssertionError("\n".join(lines))

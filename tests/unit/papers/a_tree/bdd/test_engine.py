@@ -14,7 +14,7 @@ from tellwhen.engines import create
 from tellwhen.engines.shared import calls
 from tellwhen.papers.a_tree.bdd.arrays import TERMINALS
 from tellwhen.papers.a_tree.bdd.diagram import Capacity
-from tellwhen.testing.engine_checks import matched_pairs
+from tellwhen.testing.engine_checks import to_pairs
 from tellwhen.workloads import ABEGen
 
 pytestmark = pytest.mark.late
@@ -92,7 +92,7 @@ def test_an_event_that_does_not_fit_the_output_is_matched_again(monkeypatch):
     monkeypatch.setattr(calls, "_matches_per_event", {})
     index = built(["a = 1 AND b = 1"] * 5_000 + ["b = 1", "c = 1", "a = 1 AND c = 1"])
     events = [{"a": [1, 2], "b": [1, 2]}, {"c": 1}, {"b": [1, 2]}]
-    found = sorted(matched_pairs(index.match_many(events)))
+    found = sorted(to_pairs(index.match_many(events)))
     assert [id_ for number, id_ in found if number == 0] == [*range(5_001)]
     assert [pair for pair in found if pair[0]] == [(1, 5_001), (2, 5_000)]
 
