@@ -108,7 +108,7 @@ def sent(port: int, requests: list[bytes], seconds: float = SECONDS) -> Load:
 async def _changed(port: int, seconds: float) -> int:
     """Meanwhile, subscriptions come and are replaced, so many per second; returns how many."""
     rows = [
-        {**market.subscription(10_000_000 + n), "id": f"new-{n % 500}"}
+        {**market.draw_subscription(10_000_000 + n), "id": f"new-{n % 500}"}
         for n in range(int(seconds * CHANGES_PER_SECOND))
     ]
     changes = [
@@ -186,9 +186,9 @@ def _spread(loads: list[Load]) -> tuple[str, str, str]:
 
 def measure_load(folder: Path, subscriptions: int, rounds: int, listeners: int, console: Console) -> None:
     index = tw.Index()
-    rows = [(row["id"], row["expression"], row.get("score")) for row in market.subscriptions(subscriptions)]
+    rows = [(row["id"], row["expression"], row.get("score")) for row in market.generate_subscriptions(subscriptions)]
     index.add_valid(rows)
-    events = [market.listing(number) for number in range(4_000)]
+    events = [market.draw_listing(number) for number in range(4_000)]
     index.optimize_for(events[:1_000])
     index.save(folder / "index")
     console.print(f"{len(index):,} subscriptions; {sum(map(index.count, events[:200])) / 200:.1f} matches per event")

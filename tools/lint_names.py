@@ -22,7 +22,6 @@ PENDING = (
     "src/tellwhen/client",
     "src/tellwhen/compile",
     "src/tellwhen/containers",
-    "src/tellwhen/demo",
     "src/tellwhen/encode",
     "src/tellwhen/engines",
     "src/tellwhen/index",

@@ -1,4 +1,4 @@
-"""What does `tellwhen demo` show? One story of a marketplace: in this process, on Spark, and on a page."""
+"""The demo: one story of a marketplace, in this process, on Spark, and on a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = Path("tellwhen-demo")
-WRITTEN = (
+OUTPUTS = (
     "subscriptions.jsonl",
     "listings.jsonl",
     "quarantine",
@@ -31,63 +31,65 @@ WRITTEN = (
     "report.html",
     "spark.log",
 )
-NEEDED = ("altair", "jinja2", "pandas", "pyspark", "vl_convert")
-SUBSCRIPTIONS, LISTINGS = 40_000, 8_000
+REQUIRED_PACKAGES = ("altair", "jinja2", "pandas", "pyspark", "vl_convert")
+SUBSCRIPTION_COUNT, LISTING_COUNT = 40_000, 8_000
 
 
-def check() -> None:
-    """Raise an error that says what to install, before anything that takes time."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
+def check_requirements() -> None:
+    """Raise an error that says what to install, before any step that takes time."""
+    missing = [name for name in REQUIRED_PACKAGES if find_spec(name) is None]
     if missing:
         raise TellwhenError(f"the demo needs {', '.join(missing)}: `pip install 'tellwhen[demo]'`")
     from tellwhen.spark.sessions import set_java
 
-    set_java(dict(os.environ))  # a copy: only to see whether there is a Java to start
+    set_java(dict(os.environ))  # a copy, because this only checks that a Java is there
 
 
-def run(console: Console, folder: Path = FOLDER, subscriptions: int = SUBSCRIPTIONS, listings: int = LISTINGS) -> Path:
-    """Tell the story; returns the file of the page."""
-    check()
+def run(
+    console: Console, folder: Path = FOLDER, subscriptions: int = SUBSCRIPTION_COUNT, listings: int = LISTING_COUNT
+) -> Path:
+    """Run all parts of the demo; return the file of the page."""
+    check_requirements()
     from tellwhen.demo import market, page, pipeline, speed, story  # some need PySpark
 
     folder.mkdir(parents=True, exist_ok=True)
-    for name in WRITTEN:  # by an earlier demo; other files there are somebody's own
+    for name in OUTPUTS:  # of an earlier demo; other files in the folder stay
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).unlink(missing_ok=True)
-    # Beside the first part, which keeps one core busy.
+    # The first part keeps one core busy, so the kernels of the other engines are compiled beside it.
     compiling = subprocess.Popen([sys.executable, "-m", "tellwhen", "warm", *speed.RIVALS], stdout=subprocess.DEVNULL)
-    with ThreadPoolExecutor(1) as aside:
-        starting = aside.submit(_started, folder / "spark.log")
-        with console.status(f"Making a marketplace of {subscriptions:,} subscriptions ..."):
-            market.write(folder, subscriptions, listings)
+    with ThreadPoolExecutor(1) as pool:
+        spark_start = pool.submit(_start_spark, folder / "spark.log")
+        with console.status(f"Generating a marketplace of {subscriptions:,} subscriptions ..."):
+            market.write_files(folder, subscriptions, listings)
         with console.status("Indexing it; the first time, kernels are compiled, which takes up to a minute ..."):
-            made = story.index(folder)
-        told = story.tell(made, console)
-        latency = speed.latencies(made.market, folder, console)
-        spark = starting.result()
+            build = story.build_index(folder)
+        result = story.show_story(build, console)
+        latency = speed.measure_latency(build.market, folder, console)
+        spark = spark_start.result()
     try:
-        piped = pipeline.show(spark, folder, made.market, console)
-        console.print("\n[bold]And beside what one would use instead?[/bold]")
-        rival = speed.against_a_join(spark, folder, console)
+        pipeline_result = pipeline.run_pipeline(spark, folder, build.market, console)
+        console.print("\n[bold]And compared with the alternatives?[/bold]")
+        rival = speed.compare_with_join(spark, folder, console)
     finally:
         spark.stop()
     compiling.wait()
-    engines = speed.engines(made.market, folder, console)
-    file = page.write(folder / "report.html", made, told, latency, piped, rival, engines)
+    engines = speed.compare_engines(build.market, folder, console)
+    file = page.write_page(folder / "report.html", build, result, latency, pipeline_result, rival, engines)
     console.print(f"\nA page to show to a colleague: [bold]{file}[/bold]", highlight=False, soft_wrap=True)
     return file
 
 
-def _started(log: Path) -> SparkSession:
+def _start_spark(log: Path) -> SparkSession:
     from tellwhen import spark as tws
 
-    with _errors_in(log):  # what Java says while it starts is nothing that a user should do something about
+    with _redirect_errors(log):  # a user need not act on what Java prints while it starts
         return tws.session("tellwhen demo")
 
 
 @contextmanager
-def _errors_in(log: Path) -> Iterator[None]:
-    """The standard error output of processes that start meanwhile goes to a file."""
+def _redirect_errors(log: Path) -> Iterator[None]:
+    """Redirect the standard error of processes that start inside the block to a file."""
     before = os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 2)

@@ -1,6 +1,6 @@
-"""What data does the demo use? A marketplace: saved searches, ads with bids, fraud rules, and new listings.
+"""Data of the demo: saved searches, ads with bids, fraud rules, and new listings of a marketplace.
 
-Everything is drawn from its number, so it is the same on every machine.
+Each is drawn with its number as the seed, so the data are the same on every machine.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tellwhen.language.schema import Schema
 
 
 class Item(NamedTuple):
-    """Something that is sold second-hand."""
+    """Article that is sold second-hand."""
 
     category: str
     name: str
     price: int
-    """That is usual for it."""
+    """Typical price."""
 
 
 ITEMS = [
     Item(category, name, price)
-    for category, named in {
+    for category, prices in {
         "bicycles": {"gravel bike": 1400, "road bike": 1600, "city bike": 400, "e-bike": 2100, "cargo bike": 3000},
         "music": {"guitar": 450, "violin": 900, "drum kit": 700, "piano": 1800, "synthesizer": 800},
         "photo": {"camera": 650, "lens": 380, "tripod": 90, "drone": 500, "film scanner": 240},
@@ -39,7 +39,7 @@ ITEMS = [
         "kitchen": {"coffee machine": 350, "stand mixer": 240, "oven": 390, "knife set": 85, "fridge": 430},
         "collecting": {"watch": 950, "vinyl record": 25, "stamp album": 60, "oil painting": 700, "old map": 140},
     }.items()
-    for name, price in named.items()
+    for name, price in prices.items()
 ]
 BRANDS = ["Alto", "Birk", "Corvo", "Dune", "Elmo", "Fjell", "Gaia", "Halden", "Ikar", "Juno"]
 CITIES = {
@@ -61,7 +61,7 @@ BROKEN = [
     "item = 'guitar", "price BETWEEN 5", "brand IN (Alto, )", "title MATCHES '('", "city == 'Paris'", "(photos > 3",
     "price < 'cheap'", "listed > DATE '2026-02-30'",
 ]  # fmt: skip
-"""Expressions with the mistakes that people make: they go to the quarantine."""
+"""Expressions with typical mistakes, for the quarantine."""
 
 LISTING: dict[str, Any] = {
     "category": "bicycles", "item": "gravel bike", "brand": "Corvo", "title": "Corvo gravel bike, light, size 56",
@@ -69,7 +69,7 @@ LISTING: dict[str, Any] = {
     "tags": ["carbon", "disc brakes"], "payment": ["cash", "bank transfer"], "listed": "2026-11-14",
     "seller": {"age_days": 3, "rating": 4.1, "country": "FR"},
 }  # fmt: skip
-"""The listing that the story is about."""
+"""Listing of the story."""
 
 SUBSCRIPTIONS: list[dict[str, Any]] = [
     {"id": "search/anna", "expression": "item = 'gravel bike' AND price <= 700 AND (city = 'Lyon' OR shipping) "
@@ -81,53 +81,54 @@ SUBSCRIPTIONS: list[dict[str, Any]] = [
     {"id": "fraud/new-seller-half-price", "expression": "price / typical_price < 0.5 AND seller.age_days < 7 "
      "AND payment HAS ANY ('bank transfer', 'gift card')", "payload": {"kind": "fraud"}},
 ]  # fmt: skip
-"""Subscriptions that the story is about; the others are drawn."""
+"""Subscriptions of the story; the others are drawn."""
 
 AD_SHARE, FRAUD_SHARE = 0.3, 0.004
-BROKEN_EVERY = 400
+BROKEN_INTERVAL = 400
+"""One subscription in 400 is broken."""
 
 
-def subscription(number: int) -> dict[str, Any]:
-    """A saved search, an ad with its bid, or a fraud rule; a few are broken."""
+def draw_subscription(number: int) -> dict[str, Any]:
+    """Draw a saved search, an ad with its bid, or a fraud rule; a few are broken."""
     rng = random.Random(number)
     kind = rng.random()
-    if number % BROKEN_EVERY == 17:
-        return _row("search", f"{rng.choice(NAMES)}-{number}", rng.choice(BROKEN))
+    if number % BROKEN_INTERVAL == 17:
+        return _make_row("search", f"{rng.choice(NAMES)}-{number}", rng.choice(BROKEN))
     if kind < FRAUD_SHARE:
-        return _row("fraud", f"rule-{number}", _fraud(rng))
+        return _make_row("fraud", f"rule-{number}", _draw_fraud_rule(rng))
     if kind < AD_SHARE:
-        return _row("ad", f"campaign-{number}", _ad(rng), round(min(3.0, math.exp(rng.gauss(-1.5, 0.9))), 2))
-    return _row("search", f"{rng.choice(NAMES)}-{number}", _search(rng))
+        return _make_row("ad", f"campaign-{number}", _draw_ad(rng), round(min(3.0, math.exp(rng.gauss(-1.5, 0.9))), 2))
+    return _make_row("search", f"{rng.choice(NAMES)}-{number}", _draw_search(rng))
 
 
-def _row(kind: str, name: str, expression: str, score: float | None = None) -> dict[str, Any]:
+def _make_row(kind: str, name: str, expression: str, score: float | None = None) -> dict[str, Any]:
     row = {"id": f"{kind}/{name}", "expression": expression, "payload": {"kind": kind}}
     return row if score is None else {**row, "score": score}
 
 
-def _popular(rng: random.Random, some: list[Any]) -> Any:
-    """One of them; the first ones more often."""
-    return some[int(len(some) * rng.random() ** 1.2)]
+def _choose_popular(rng: random.Random, values: list[Any]) -> Any:
+    """Draw one of the values, the first ones more often."""
+    return values[int(len(values) * rng.random() ** 1.2)]
 
 
-def _listed(some: list[str]) -> str:
-    return ", ".join(f"'{one}'" for one in some)
+def _quote_list(values: list[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
 
 
-def _search(rng: random.Random) -> str:
-    """What somebody waits for: an item, at most so much money, and nearby or of some brand."""
-    item = _popular(rng, ITEMS)
+def _draw_search(rng: random.Random) -> str:
+    """Draw an item with a highest price, nearby or of some brands."""
+    item = _choose_popular(rng, ITEMS)
     parts = [f"item = '{item.name}'", f"price <= {max(5, int(item.price * rng.uniform(0.2, 0.9)) // 5 * 5)}"]
-    near = rng.sample(list(CITIES), rng.randint(1, 3))
+    cities = rng.sample(list(CITIES), rng.randint(1, 3))
     choice = rng.random()
     if choice < 0.55:
-        parts.append(f"city IN ({_listed(near)})")
+        parts.append(f"city IN ({_quote_list(cities)})")
     elif choice < 0.7:
-        parts.append(f"(city = '{near[0]}' OR (shipping AND seller.rating >= {rng.choice([4.5, 4.8])}))")
+        parts.append(f"(city = '{cities[0]}' OR (shipping AND seller.rating >= {rng.choice([4.5, 4.8])}))")
     if choice > 0.5:
-        parts.append(f"brand IN ({_listed(rng.sample(BRANDS, rng.randint(1, 2)))})")
+        parts.append(f"brand IN ({_quote_list(rng.sample(BRANDS, rng.randint(1, 2)))})")
     if rng.random() < 0.3:
-        parts.append(f"condition IN ({_listed(CONDITIONS[: rng.randint(1, 2)])})")
+        parts.append(f"condition IN ({_quote_list(CONDITIONS[: rng.randint(1, 2)])})")
     if rng.random() < 0.15:
         parts.append(f"title ILIKE '%{rng.choice(WORDS)}%'")
     if rng.random() < 0.2:
@@ -135,16 +136,16 @@ def _search(rng: random.Random) -> str:
     return " AND ".join(parts)
 
 
-def _ad(rng: random.Random) -> str:
-    """Beside which listings an ad is shown."""
-    item = _popular(rng, ITEMS)
+def _draw_ad(rng: random.Random) -> str:
+    """Draw the listings beside which an ad is shown."""
+    item = _choose_popular(rng, ITEMS)
     parts = [
         f"category = '{item.category}'" if rng.random() < 0.1 else f"item = '{item.name}'",
-        f"seller.country IN ({_listed(rng.sample(sorted(set(CITIES.values())), rng.randint(1, 2)))})",
+        f"seller.country IN ({_quote_list(rng.sample(sorted(set(CITIES.values())), rng.randint(1, 2)))})",
         f"price BETWEEN {item.price // 4} AND {int(item.price * rng.uniform(0.5, 1.5))}",
     ]
     if rng.random() < 0.6:
-        parts.append(f"brand IN ({_listed(rng.sample(BRANDS, 2))})")
+        parts.append(f"brand IN ({_quote_list(rng.sample(BRANDS, 2))})")
     if rng.random() < 0.5:
         parts.append(f"condition NOT IN ('for parts', '{rng.choice(CONDITIONS[:3])}')")
     if rng.random() < 0.3:
@@ -152,8 +153,8 @@ def _ad(rng: random.Random) -> str:
     return " AND ".join(parts)
 
 
-def _fraud(rng: random.Random) -> str:
-    """What looks too good, or too hurried."""
+def _draw_fraud_rule(rng: random.Random) -> str:
+    """Draw signs of fraud: a low price, a new seller, no photo, or a gift card."""
     item = rng.choice(ITEMS)
     return rng.choice([
         f"item = '{item.name}' AND price / typical_price < {rng.uniform(0.1, 0.3):.2f} AND seller.age_days < 30",
@@ -163,13 +164,13 @@ def _fraud(rng: random.Random) -> str:
     ])  # fmt: skip
 
 
-def listing(number: int) -> dict[str, Any]:
-    """Something new on the market; a few have a price that is no number."""
+def draw_listing(number: int) -> dict[str, Any]:
+    """Draw a new listing; a few have a price that is no number."""
     rng = random.Random(-1 - number)
-    item, city = _popular(rng, ITEMS), _popular(rng, list(CITIES))
-    brand, word = _popular(rng, BRANDS), rng.choice(WORDS)
+    item, city = _choose_popular(rng, ITEMS), _choose_popular(rng, list(CITIES))
+    brand, word = _choose_popular(rng, BRANDS), rng.choice(WORDS)
     price = max(1, int(item.price * math.exp(rng.gauss(-0.5, 0.45))))
-    found = {
+    listing = {
         "category": item.category,
         "item": item.name,
         "brand": brand,
@@ -190,22 +191,22 @@ def listing(number: int) -> dict[str, Any]:
         },
     }
     if rng.random() < 0.05:
-        del found["brand"]
-    return found
+        del listing["brand"]
+    return listing
 
 
-def subscriptions(count: int) -> Iterator[dict[str, Any]]:
-    """Those of the story, then drawn ones."""
+def generate_subscriptions(count: int) -> Iterator[dict[str, Any]]:
+    """Yield the subscriptions of the story, then drawn ones."""
     yield from SUBSCRIPTIONS
-    yield from (subscription(number) for number in range(count - len(SUBSCRIPTIONS)))
+    yield from (draw_subscription(number) for number in range(count - len(SUBSCRIPTIONS)))
 
 
-def write(folder: Path, subscription_count: int, listing_count: int) -> None:
-    """Two files of JSON lines, as somebody would hand them over."""
+def write_files(folder: Path, subscription_count: int, listing_count: int) -> None:
+    """Write subscriptions and listings to two files of JSON lines."""
     with (folder / "subscriptions.jsonl").open("w") as file:
-        for row in subscriptions(subscription_count):
+        for row in generate_subscriptions(subscription_count):
             payload = json.dumps(row["payload"])
             file.write(json.dumps({"score": 0.0, **row, "payload": payload}) + "\n")
     with (folder / "listings.jsonl").open("w") as file:
         for number in range(listing_count):
-            file.write(json.dumps(listing(number) if number else LISTING) + "\n")
+            file.write(json.dumps(draw_listing(number) if number else LISTING) + "\n")

@@ -1,4 +1,4 @@
-"""The figures of the demo: how long does one listing take, beside other engines, and beside the SQL one would write?"""
+"""Measurements of the demo: the time of one listing, other engines, and an equivalent SQL query."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.console import Console
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.demo import market
-from tellwhen.demo.story import listings
+from tellwhen.demo.story import read_listings
 from tellwhen.language.ast import And, Expr, Predicate
 
-ONE_BY_ONE = 3_000
-"""Listings that are matched one by one, to see how long each takes."""
+TIMED_LISTINGS = 3_000
+"""Listings that are timed one by one."""
 
 RIVALS = ("counting", "scan")
 ENGINES = ("auto:layout=1", *RIVALS)
@@ -32,22 +32,25 @@ FROM entries JOIN predicates USING (attribute)
 WHERE array_contains(texts, text) OR number BETWEEN low AND high
 GROUP BY event_id, id, needed
 HAVING count(*) = needed"""
-"""What one would write without tellwhen: a row for every predicate, a row for every value, a join, and a count."""
+"""Query of a user without tellwhen: a row for every predicate, a row for every value, a join, and a count."""
 
 
 class Latency(NamedTuple):
-    """Microseconds of single matches, ascending; listings per second in one batch; matches of all listings."""
+    """Times of single matches and the throughput of a batch."""
 
     single: list[float]
+    """Microseconds, ascending."""
     per_second: float
+    """Listings per second in one batch."""
     matches: int
 
-    def at(self, share: float) -> float:
+    def get_quantile(self, share: float) -> float:
+        """Return the microseconds within which this share of the single matches ended."""
         return self.single[min(len(self.single) - 1, int(share * len(self.single)))]
 
 
-class Rival(NamedTuple):
-    """Seconds of every round, for the same matches."""
+class JoinComparison(NamedTuple):
+    """Seconds of every round of the SQL query and of tellwhen, for the same matches."""
 
     join: list[float]
     match: list[float]
@@ -56,26 +59,26 @@ class Rival(NamedTuple):
     matches: int
 
     @property
-    def factor(self) -> float:
+    def speedup(self) -> float:
         return statistics.median(self.join) / statistics.median(self.match)
 
 
-class Timed(NamedTuple):
-    """Microseconds per event of an engine: the median, the least and the most of several rounds."""
+class EngineTime(NamedTuple):
+    """Microseconds per event of an engine in several rounds."""
 
     engine: str
     median: float
-    least: float
-    most: float
+    minimum: float
+    maximum: float
 
 
-def latencies(index: tw.Index, folder: Path, console: Console) -> Latency:
-    """Match listings one by one, from dict to ids, and then all of them at once."""
-    events = listings(folder)
+def measure_latency(index: tw.Index, folder: Path, console: Console) -> Latency:
+    """Time listings one by one, from dict to ids, and then all of them in one batch."""
+    events = read_listings(folder)
     for event in events[:200]:
         index.match(event)
     single = []
-    for event in events[:ONE_BY_ONE]:
+    for event in events[:TIMED_LISTINGS]:
         start = time.perf_counter()
         index.match(event)
         single.append((time.perf_counter() - start) * 1e6)
@@ -83,37 +86,39 @@ def latencies(index: tw.Index, folder: Path, console: Console) -> Latency:
     start = time.perf_counter()
     matches = index.match_many(events).num_rows
     per_second = len(events) / (time.perf_counter() - start)
-    found = Latency(sorted(single), per_second, matches)
+    latency = Latency(sorted(single), per_second, matches)
     console.print(
-        f"\n[bold]How long does it take?[/bold] From a dict to ids {found.at(0.5):.0f} us (median; 99 in 100 at "
-        f"most {found.at(0.99):.0f} us). In one batch, {found.per_second:,.0f} listings a second with "
-        f"{matches / len(events):.0f} matches each.",
+        f"\n[bold]How long does it take?[/bold] From a dict to ids {latency.get_quantile(0.5):.0f} us (median; 99 in "
+        f"100 at most {latency.get_quantile(0.99):.0f} us). In one batch, "
+        f"{latency.per_second:,.0f} listings a second with {matches / len(events):.0f} matches each.",
         highlight=False,
     )
-    return found
+    return latency
 
 
-def engines(index: tw.Index, folder: Path, console: Console) -> list[Timed]:
-    """The default engine beside two plain ones, on some of the subscriptions; in turn, so that noise hits all alike."""
-    some = [(id_, index[id_]) for id_ in list(index)[:COMPARED_SUBSCRIPTIONS]]
-    events = listings(folder)[:COMPARED_LISTINGS]
+def compare_engines(index: tw.Index, folder: Path, console: Console) -> list[EngineTime]:
+    """Time the default engine and two plain ones in turns, so that noise hits all alike."""
+    subscriptions = [(id_, index[id_]) for id_ in list(index)[:COMPARED_SUBSCRIPTIONS]]
+    events = read_listings(folder)[:COMPARED_LISTINGS]
     with console.status("Comparing engines ..."):
-        made = {name: tw.Index(name, schema=market.SCHEMA).add_many(some).rebuild() for name in ENGINES}
-        seconds = _in_turn({name: _each(one, events) for name, one in made.items()}, 5)
-    found = []
-    for name, taken in seconds.items():
-        each = sorted(one / len(events) * 1e6 for one in taken)
-        found.append(Timed(name.partition(":")[0], statistics.median(each), each[0], each[-1]))
-    said = ", ".join(f"{one.engine} {one.median:,.0f} ({one.least:,.0f} to {one.most:,.0f})" for one in found)
-    console.print(f"  Engines on {len(some):,} subscriptions, us per listing: {said}", highlight=False)
-    return found
+        indexes = {name: tw.Index(name, schema=market.SCHEMA).add_many(subscriptions).rebuild() for name in ENGINES}
+        seconds = _time_in_turns({name: _match_each(rival, events) for name, rival in indexes.items()}, 5)
+    times = []
+    for name, rounds in seconds.items():
+        micros = sorted(total / len(events) * 1e6 for total in rounds)
+        times.append(EngineTime(name.partition(":")[0], statistics.median(micros), micros[0], micros[-1]))
+    summary = ", ".join(
+        f"{time.engine} {time.median:,.0f} ({time.minimum:,.0f} to {time.maximum:,.0f})" for time in times
+    )
+    console.print(f"  Engines on {len(subscriptions):,} subscriptions, us per listing: {summary}", highlight=False)
+    return times
 
 
-def _each(index: tw.Index, events: list[dict[str, Any]]) -> Callable[[], object]:
+def _match_each(index: tw.Index, events: list[dict[str, Any]]) -> Callable[[], object]:
     return lambda: [index.match(event) for event in events]
 
 
-def _in_turn(rivals: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+def _time_in_turns(rivals: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
     for run in rivals.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in rivals}
@@ -125,35 +130,35 @@ def _in_turn(rivals: dict[str, Callable[[], object]], rounds: int) -> dict[str, 
     return seconds
 
 
-def against_a_join(spark: SparkSession, folder: Path, console: Console) -> Rival:
-    """Both on Spark, on the subscriptions that the query can express: ANDs of comparisons and lists."""
-    some = list(_joinable())
-    events = listings(folder)[:JOINED_LISTINGS]
+def compare_with_join(spark: SparkSession, folder: Path, console: Console) -> JoinComparison:
+    """Time the SQL query and tellwhen on Spark, on ANDs of comparisons and lists, which the query can express."""
+    subscriptions = _select_joinable()
+    events = read_listings(folder)[:JOINED_LISTINGS]
     lines = [(number, json.dumps(event)) for number, event in enumerate(events)]
-    given = spark.createDataFrame(lines, "event_id long, attributes string").repartition(2).cache()
-    raw = spark.createDataFrame([(id_, text) for id_, text, _ in some], "id string, expression string")
-    predicates = [(id_, *one, len(parts)) for id_, _, parts in some for one in parts]
-    named = "id string, attribute string, texts array<string>, low double, high double, needed int"
-    spark.createDataFrame(predicates, named).repartition(2).cache().createOrReplaceTempView("predicates")
-    entries = [(number, *entry) for number, event in enumerate(events) for entry in _entries(event)]
+    frame = spark.createDataFrame(lines, "event_id long, attributes string").repartition(2).cache()
+    raw = spark.createDataFrame([(id_, text) for id_, text, _ in subscriptions], "id string, expression string")
+    predicates = [(id_, *part, len(parts)) for id_, _, parts in subscriptions for part in parts]
+    columns = "id string, attribute string, texts array<string>, low double, high double, needed int"
+    spark.createDataFrame(predicates, columns).repartition(2).cache().createOrReplaceTempView("predicates")
+    entries = [(number, *entry) for number, event in enumerate(events) for entry in _list_values(event)]
     view = spark.createDataFrame(entries, "event_id long, attribute string, text string, number double")
     view.repartition(2).cache().createOrReplaceTempView("entries")
-    with console.status("The query that one would write in SQL, beside the index, on a small part ..."):
+    with console.status("Comparing with an equivalent SQL query, on a small part ..."):
         tws.build(raw, folder / "joined", schema=market.SCHEMA)
-        matched = tws.match(given, folder / "joined")
+        matched = tws.match(frame, folder / "joined")
         joined = spark.sql(QUERY)
-        found = set(matched.collect())
-        if found != set(joined.collect()):
+        matches = set(matched.collect())
+        if matches != set(joined.collect()):
             raise AssertionError("the index and the query disagree")
-        seconds = _in_turn({"join": lambda: _drain(joined), "match": lambda: _drain(matched)}, ROUNDS)
-    rival = Rival(seconds["join"], seconds["match"], len(some), len(events), len(found))
+        seconds = _time_in_turns({"join": lambda: _drain(joined), "match": lambda: _drain(matched)}, ROUNDS)
+    comparison = JoinComparison(seconds["join"], seconds["match"], len(subscriptions), len(events), len(matches))
     console.print(
-        f"  The query in SQL, {len(some):,} saved searches x {len(events)} listings: "
-        f"{statistics.median(rival.join):.1f} s; tws.match: {statistics.median(rival.match):.2f} s, the same "
-        f"{len(found):,} matches, {rival.factor:.0f} times as fast (medians of {ROUNDS} rounds).",
+        f"  The query in SQL, {len(subscriptions):,} saved searches x {len(events)} listings: "
+        f"{statistics.median(comparison.join):.1f} s; tws.match: {statistics.median(comparison.match):.2f} s, the same "
+        f"{len(matches):,} matches, {comparison.speedup:.0f} times as fast (medians of {ROUNDS} rounds).",
         highlight=False,
     )
-    return rival
+    return comparison
 
 
 def _drain(frame: DataFrame) -> None:
@@ -161,43 +166,49 @@ def _drain(frame: DataFrame) -> None:
 
 
 Part = tuple[str, list[str] | None, float | None, float | None]
-"""A predicate as a row: its attribute, its strings, or a lowest and a highest number."""
+"""Row of a predicate: attribute, strings, lowest number, highest number."""
 
 
-def _joinable() -> list[tuple[str, str, list[Part]]]:
-    found: list[tuple[str, str, list[Part]]] = []
+def _select_joinable() -> list[tuple[str, str, list[Part]]]:
+    """Return the first saved searches that the SQL query can express as (id, expression, predicates)."""
+    selected: list[tuple[str, str, list[Part]]] = []
     number = 0
-    while len(found) < JOINED_SUBSCRIPTIONS:
-        row = market.subscription(number)
+    while len(selected) < JOINED_SUBSCRIPTIONS:
+        row = market.draw_subscription(number)
         number += 1
-        parts = _parts(tw.parse(row["expression"])) if row["id"].startswith("search/") and number % 400 != 18 else None
+        parts = (
+            _extract_parts(tw.parse(row["expression"]))
+            if row["id"].startswith("search/") and number % 400 != 18
+            else None
+        )
         if parts is not None:
-            found.append((row["id"], row["expression"], parts))
-    return found
+            selected.append((row["id"], row["expression"], parts))
+    return selected
 
 
-def _parts(expression: Expr) -> list[Part] | None:
-    """The predicates as rows, or None if the query does not know one of them."""
-    found: list[Part] = []
+def _extract_parts(expression: Expr) -> list[Part] | None:
+    """Return the predicates as rows, or None if the SQL query cannot express one of them."""
+    rows: list[Part] = []
     for part in expression.args if isinstance(expression, And) else [expression]:
         if not isinstance(part, Predicate):
             return None
         operand = part.operand
-        if part.operator in ("=", "IN") and all(isinstance(one, str) for one in part.constants):
-            found.append((part.attribute, list(map(str, part.constants)), None, None))
+        if part.operator in ("=", "IN") and all(isinstance(constant, str) for constant in part.constants):
+            rows.append((part.attribute, list(map(str, part.constants)), None, None))
         elif part.operator in ("<=", ">=") and isinstance(operand, int):
             bounds = (-1e300, float(operand)) if part.operator == "<=" else (float(operand), 1e300)
-            found.append((part.attribute, None, *bounds))
+            rows.append((part.attribute, None, *bounds))
         else:
             return None
-    return found
+    return rows
 
 
-def _entries(event: dict[str, Any]) -> list[tuple[str, str | None, float | None]]:
-    found: list[tuple[str, str | None, float | None]] = []
+def _list_values(event: dict[str, Any]) -> list[tuple[str, str | None, float | None]]:
+    """Return the strings and numbers of an event as (attribute, text, number)."""
+    rows: list[tuple[str, str | None, float | None]] = []
     for name, value in event.items():
         if isinstance(value, str):
-            found.append((name, value, None))
+            rows.append((name, value, None))
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((name, None, float(value)))
-    return found
+            rows.append((name, None, float(value)))
+    return rows

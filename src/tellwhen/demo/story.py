@@ -1,4 +1,4 @@
-"""The first part of the demo: one listing, what it matches and why, the best five ads, and why not."""
+"""First part of the demo: the matches of one listing, their explanations, and the five best ads."""
 
 from __future__ import annotations
 
@@ -22,55 +22,54 @@ from tellwhen.language.explain import Explanation
 
 COLOURS = {"true": "green", "false": "red", "undefined": "yellow"}
 KINDS = {"search": ("saved search", "saved searches"), "ad": ("ad", "ads"), "fraud": ("fraud rule", "fraud rules")}
-BEST, SHOWN = 5, 2
-"""How many ads are shown, and how many matches of each kind."""
+ADS_SHOWN, MATCHES_SHOWN = 5, 2
+"""Number of ads that are shown, and of matches of each kind."""
 
 
-class Made(NamedTuple):
-    """The index, what was not accepted, and how long it took."""
+class Build(NamedTuple):
+    """Index of the marketplace, rejected subscriptions, and the seconds that building took."""
 
     market: tw.Index
     faulty: list[Rejected]
     seconds: float
 
 
-class Told(NamedTuple):
-    """What the story has found."""
+class StoryResult(NamedTuple):
+    """Matches, explanations and best ads of the listing of the story."""
 
     event: dict[str, Any]
-    matched: dict[str, list[Id]]
-    """Ids by kind."""
-    why: list[Explanation]
-    best: list[tuple[Id, float]]
-    why_not: Explanation
+    ids_by_kind: dict[str, list[Id]]
+    match_explanations: list[Explanation]
+    best_ads: list[tuple[Id, float]]
+    mismatch_explanation: Explanation
 
 
-def rows(folder: Path) -> list[tuple[Any, ...]]:
-    """The subscriptions of the file: id, expression, score, weights, payload."""
+def read_subscriptions(folder: Path) -> list[tuple[Any, ...]]:
+    """Return the subscriptions of the file as tuples of id, expression, score, weights and payload."""
     with (folder / "subscriptions.jsonl").open() as file:
-        found = map(json.loads, file)
-        return [(row["id"], row["expression"], row["score"], None, row["payload"]) for row in found]
+        rows = map(json.loads, file)
+        return [(row["id"], row["expression"], row["score"], None, row["payload"]) for row in rows]
 
 
-def listings(folder: Path) -> list[dict[str, Any]]:
+def read_listings(folder: Path) -> list[dict[str, Any]]:
     with (folder / "listings.jsonl").open() as file:
         return list(map(json.loads, file))
 
 
-def index(folder: Path) -> Made:
-    """Index the file of subscriptions. Faulty ones are returned, each with the reason."""
-    given = rows(folder)
-    # The other layout would not be faster here, and to find that out takes as long as compiling it: half a minute.
+def build_index(folder: Path) -> Build:
+    """Index the file of subscriptions; collect the faulty ones with their reasons."""
+    subscriptions = read_subscriptions(folder)
+    # With layout=0 the engine would compile the other layout for half a minute, only to find that it is not faster.
     market_index = tw.Index(schema=market.SCHEMA, layout=1)
     start = time.perf_counter()
-    faulty = market_index.add_valid(given)
+    faulty = market_index.add_valid(subscriptions)
     market_index.rebuild()
-    return Made(market_index, faulty, time.perf_counter() - start)
+    return Build(market_index, faulty, time.perf_counter() - start)
 
 
-def tell(made: Made, console: Console) -> Told:
-    """Print the story."""
-    index, event = made.market, market.LISTING
+def show_story(build: Build, console: Console) -> StoryResult:
+    """Match, explain and rank the listing of the story, and print what comes out."""
+    index, event = build.market, market.LISTING
     console.print(f"\n[bold]A marketplace: {len(index):,} standing subscriptions[/bold], for example", highlight=False)
     examples = Table(box=None, padding=(0, 1, 0, 2), show_header=False)
     for row in market.SUBSCRIPTIONS:
@@ -79,37 +78,39 @@ def tell(made: Made, console: Console) -> Told:
     console.print("\n[bold]An event arrives: a new listing[/bold]")
     console.print(Padding(Text(json.dumps(event)), (0, 0, 0, 2)))
 
-    found = index.match(event)
-    matched: dict[str, list[Id]] = {kind: [] for kind in KINDS}
-    for id_ in found:
-        matched[str(id_).partition("/")[0]].append(id_)
-    counts = ", ".join(pluralize(len(ids), KINDS[kind][0], KINDS[kind][1]) for kind, ids in matched.items())
-    console.print(f"\n[bold]It satisfies {len(found)} of them[/bold]: {counts}. Why?", highlight=False)
-    why = [index.explain(id_, event) for id_ in ("search/anna", "fraud/new-seller-half-price")]
-    for id_, explanation in zip(("search/anna", "fraud/new-seller-half-price"), why, strict=True):
+    matches = index.match(event)
+    ids_by_kind: dict[str, list[Id]] = {kind: [] for kind in KINDS}
+    for id_ in matches:
+        ids_by_kind[str(id_).partition("/")[0]].append(id_)
+    counts = ", ".join(pluralize(len(ids), KINDS[kind][0], KINDS[kind][1]) for kind, ids in ids_by_kind.items())
+    console.print(f"\n[bold]It satisfies {len(matches)} of them[/bold]: {counts}. Why?", highlight=False)
+    explanations = [index.explain(id_, event) for id_ in ("search/anna", "fraud/new-seller-half-price")]
+    for id_, explanation in zip(("search/anna", "fraud/new-seller-half-price"), explanations, strict=True):
         console.print(Text(f"  {id_}"))
         _print_tree(explanation, console)
 
-    best = index.top_k(event, k=BEST, where={"kind": "ad"})
-    console.print(f"\n[bold]The {BEST} ads that pay most[/bold]: index.top_k(event, k={BEST}, where={{'kind': 'ad'}})")
+    best_ads = index.top_k(event, k=ADS_SHOWN, where={"kind": "ad"})
+    console.print(
+        f"\n[bold]The {ADS_SHOWN} ads that pay most[/bold]: index.top_k(event, k={ADS_SHOWN}, where={{'kind': 'ad'}})"
+    )
     table = Table("bid", "ad", "shown beside listings with", box=None, padding=(0, 1, 0, 2))
-    for id_, bid in best:
+    for id_, bid in best_ads:
         table.add_row(f"{bid:.2f}", str(id_), str(index[id_]))
     console.print(table)
 
-    console.print("\n[bold]Why does Ben not hear of it?[/bold]")
-    why_not = index.explain("search/ben", event)
-    _print_tree(why_not, console)
-    return Told(event, matched, why, best, why_not)
+    console.print("\n[bold]Why does it not match the search of Ben?[/bold]")
+    mismatch = index.explain("search/ben", event)
+    _print_tree(mismatch, console)
+    return StoryResult(event, ids_by_kind, explanations, best_ads, mismatch)
 
 
-def shown(told: Told, index: tw.Index) -> list[tuple[str, Id, str]]:
-    """Some matches of each kind: for people to read."""
-    return [(kind, id_, str(index[id_])) for kind, ids in told.matched.items() for id_ in ids[:SHOWN]]
+def select_examples(result: StoryResult, index: tw.Index) -> list[tuple[str, Id, str]]:
+    """Return the first matches of each kind as (kind, id, expression)."""
+    return [(kind, id_, str(index[id_])) for kind, ids in result.ids_by_kind.items() for id_ in ids[:MATCHES_SHOWN]]
 
 
-def kinds(index: tw.Index) -> Counter[str]:
-    """How many subscriptions of each kind there are."""
+def count_kinds(index: tw.Index) -> Counter[str]:
+    """Count the subscriptions of each kind."""
     return Counter(str(id_).partition("/")[0] for id_ in index)
 
 
