@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+import numba.core.errors
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -252,3 +253,14 @@ def test_a_fork_waits_until_a_function_is_compiled():
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert not global_compiler_lock.is_locked()
+
+
+def test_compiling_leaves_the_streams_alone(monkeypatch):
+    """Numba would swap sys.stdout for all threads while it formats an error in one of them."""
+
+    def refuse(*_, **__):
+        raise AssertionError("colorama replaces sys.stdout")
+
+    monkeypatch.setattr("numba.core.errors.init", refuse, raising=False)
+    monkeypatch.setattr("numba.core.errors.reinit", refuse, raising=False)
+    assert "text" in numba.core.errors.termcolor().errmsg("text")

@@ -18,12 +18,13 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
+import numba.core.errors
 from numba.core import event, types
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -237,6 +238,11 @@ def _is_cached(compiled: Any) -> bool:
     directory = _find_directory(Path(compiled.py_func.__code__.co_filename))
     return directory is not None and any(directory.rglob(f"*.{compiled.__name__}-*.nbi"))
 
+
+# Numba formats type errors while it compiles, also those that it catches. If colorama is installed, Numba replaces
+# sys.stdout and sys.stderr meanwhile, for all threads: a thread that redirects them at this moment loses its output.
+if hasattr(numba.core.errors, "ColorShell"):
+    numba.core.errors.ColorShell = nullcontext
 
 # A fork while another thread compiles would leave the child with a lock that nobody releases, and with half a function:
 # the fork waits for it.
