@@ -41,10 +41,11 @@ from tellwhen.inspect.inspection import Inspection
 from tellwhen.inspect.predicate_costs import PredicateCost
 from tellwhen.inspect.validation import Finding, ValidationReport, validate
 from tellwhen.language import Column, Expr, Interval, coalesce, col, from_json, function, parse
+from tellwhen.language.ast import Predicate
 from tellwhen.language.explain import Explanation
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import read_note
-from tellwhen.profile import Profile
+from tellwhen.profile import HistogramBucket, Profile, SharingLevel
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,7 @@ __all__ = [
     "ExpressionError",
     "Finding",
     "FormatError",
+    "HistogramBucket",
     "IdError",
     "Index",
     "Inspection",
@@ -75,12 +77,14 @@ __all__ = [
     "Option",
     "ParseError",
     "PayloadError",
+    "Predicate",
     "PredicateCost",
     "Profile",
     "Rejected",
     "Schema",
     "SchemaError",
     "ScoreError",
+    "SharingLevel",
     "SparkSetupError",
     "StateError",
     "Subscription",

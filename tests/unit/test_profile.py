@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import tellwhen as tw
 from strategies import EVENTS, expressions
-from tellwhen.profile import Bucket, Level, Profile, census, mappings, sharing, sketches
+from tellwhen.profile import Profile, census, mappings, sharing, sketches
 from tellwhen.profile import events as sampling
 from tellwhen.profile.tables import TableBatch
 
@@ -119,7 +119,7 @@ def test_operators_sizes_depths():
 def test_sharing_by_hand():
     # Level 1: a, b, c, a, b, c, d; level 2: a AND b twice, in either order; NOT d; level 3: two different ORs.
     found = asked("a = 1 AND b = 2 OR c = 3", "c = 3.0 OR b = 2 AND a = 1 OR NOT d = 4")
-    assert found.sharing() == [Level(1, 7, 4), Level(2, 3, 2), Level(3, 2, 2)]
+    assert found.sharing() == [(1, 7, 4), (2, 3, 2), (3, 2, 2)]
     assert [level.ratio for level in found.sharing()] == [1.75, 1.5, 1.0]
 
 
@@ -166,19 +166,27 @@ def test_odd_values_are_counted_or_left_out():
 def test_a_histogram_has_buckets_of_equal_counts():
     found = Profile.of_events([{"a": i % 100} for i in range(800)])
     buckets = found.histogram("a", buckets=4)
-    assert buckets == [Bucket(0, 24, 200), Bucket(25, 49, 200), Bucket(50, 74, 200), Bucket(75, 99, 200)]
-    assert found.histogram("a", buckets=1) == [Bucket(0, 99, 800)]
+    assert buckets == [
+        (0, 24, 200),
+        (25, 49, 200),
+        (50, 74, 200),
+        (75, 99, 200),
+    ]
+    assert found.histogram("a", buckets=1) == [(0, 99, 800)]
 
 
 def test_a_histogram_reads_text_only_if_all_of_it_is_numbers_or_times():
     def histogram(*values):
         return Profile.of_events([{"a": value} for value in values]).histogram("a", buckets=2)
 
-    assert histogram("1", "2.5", "1") == [Bucket(1, 1, 2), Bucket(2.5, 2.5, 1)]
+    assert histogram("1", "2.5", "1") == [(1, 1, 2), (2.5, 2.5, 1)]
     assert histogram("1", "2", "x") == []
     assert histogram("1", "2", True) == []
-    assert histogram("1970-01-01", "1970-01-02") == [Bucket(0, 0, 1), Bucket(86_400_000_000, 86_400_000_000, 1)]
-    assert histogram("1", "2", 7) == [Bucket(7, 7, 1)]
+    assert histogram("1970-01-01", "1970-01-02") == [
+        (0, 0, 1),
+        (86_400_000_000, 86_400_000_000, 1),
+    ]
+    assert histogram("1", "2", 7) == [(7, 7, 1)]
 
 
 # tables

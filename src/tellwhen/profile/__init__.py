@@ -18,9 +18,9 @@ bound holds.
 
 from __future__ import annotations
 
-from tellwhen.profile.histogram import Bucket
+from tellwhen.profile.histogram import HistogramBucket
 from tellwhen.profile.profile import Profile, Side
-from tellwhen.profile.sharing import Level
+from tellwhen.profile.sharing import SharingLevel
 from tellwhen.profile.typical import TypicalEvents
 
-__all__ = ["Bucket", "Level", "Profile", "Side", "TypicalEvents"]
+__all__ = ["HistogramBucket", "Profile", "SharingLevel", "Side", "TypicalEvents"]

@@ -13,7 +13,7 @@ from tellwhen.profile.values import FAMILIES, number_of, text_of
 ORDERED: tuple[Family, ...] = ("number", "time")
 
 
-class Bucket(NamedTuple):
+class HistogramBucket(NamedTuple):
     """The number of values from `low` to `high`, both included. Times are microseconds since 1970 in UTC."""
 
     low: float
@@ -21,7 +21,7 @@ class Bucket(NamedTuple):
     count: int  # type: ignore[assignment]  # a tuple has a method of this name
 
 
-def histogram(weights: dict[str, float], buckets: int) -> list[Bucket]:
+def histogram(weights: dict[str, float], buckets: int) -> list[HistogramBucket]:
     """Buckets of about equal counts, of the numbers among weighted texts or of the times, whichever weigh more."""
     points = max((_points(weights, family) for family in ORDERED), key=lambda found: sum(found.values()))
     if not points and all([FAMILIES[text[0]] == "string" for text in weights]):
@@ -34,7 +34,7 @@ def histogram(weights: dict[str, float], buckets: int) -> list[Bucket]:
     found, begin, before = [], 0, 0
     for end in np.unique(np.minimum(ends, len(values) - 1)).tolist():
         upto = round(float(sums[end]))
-        found.append(Bucket(values[begin], values[end], upto - before))
+        found.append(HistogramBucket(values[begin], values[end], upto - before))
         begin, before = end + 1, upto
     return found
 

@@ -17,10 +17,10 @@ from tellwhen.language.ast import Expr
 from tellwhen.language.read import Given, read
 from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
-from tellwhen.profile.histogram import Bucket, histogram
+from tellwhen.profile.histogram import HistogramBucket, histogram
 from tellwhen.profile.mappings import MappingBatch
 from tellwhen.profile.rendering import show
-from tellwhen.profile.sharing import Level, Sharing
+from tellwhen.profile.sharing import Sharing, SharingLevel
 from tellwhen.profile.tables import TableBatch
 from tellwhen.profile.values import text_of, value_of
 
@@ -42,7 +42,7 @@ class Profile:
     >>> both.heavy_hitters("a"), both.heavy_hitters("a", "subscriptions")
     ([(1, 2), ('x', 1)], [(1, 3)])
     >>> both.histogram("b", buckets=2)
-    [Bucket(low=4, high=4, count=1), Bucket(low=9, high=9, count=1)]
+    [HistogramBucket(low=4, high=4, count=1), HistogramBucket(low=9, high=9, count=1)]
     >>> print(both)
     3 subscriptions: 1.7 predicates on average, 2 at most; nested 2 deep at most
     operators: = 3, < 2
@@ -202,7 +202,7 @@ class Profile:
         """The number of distinct values: exact if there are few, else an estimate."""
         return self._side(side).distinct(attribute)
 
-    def histogram(self, attribute: str, side: Side = "events", buckets: int = 16) -> list[Bucket]:
+    def histogram(self, attribute: str, side: Side = "events", buckets: int = 16) -> list[HistogramBucket]:
         """The numbers, or the times if there are more of them, in buckets of about equal counts.
 
         Text is read as numbers or times only if all values are text and every sampled one reads as such.
@@ -225,7 +225,7 @@ class Profile:
             for event, weight in self._sample.weighted(self.events)
         ]
 
-    def sharing(self) -> list[Level]:
+    def sharing(self) -> list[SharingLevel]:
         """Sub-expressions by level, predicates first."""
         return self._sharing.levels()
 

@@ -14,7 +14,7 @@ DISTINCT = 2_048
 """Sub-expressions sampled of each level. The error of their estimated number is about 1 / sqrt(2048)."""
 
 
-class Level(NamedTuple):
+class SharingLevel(NamedTuple):
     """The sub-expressions of one level, and how many are distinct (A-Tree, section 6.2, figure 7).
 
     Predicates are level 1; any other node is one level above its highest operand. Deviations: the order of operands
@@ -66,9 +66,9 @@ class Sharing:
         for sample in self._samples.values():
             sample.cut(DISTINCT)
 
-    def levels(self) -> list[Level]:
+    def levels(self) -> list[SharingLevel]:
         totals = sorted(self._totals.items())
-        return [Level(level, total, self._samples[level].distinct(DISTINCT)) for level, total in totals]
+        return [SharingLevel(level, total, self._samples[level].distinct(DISTINCT)) for level, total in totals]
 
     def to_json(self) -> dict[str, Any]:
         return {str(level): [total, self._samples[level].counts] for level, total in self._totals.items()}

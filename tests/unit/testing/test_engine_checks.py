@@ -169,12 +169,12 @@ def test_a_script_is_the_same_for_all_and_does_what_it_should():
     steps = [step for steps in script.rounds for step in steps]
     assert sum(len(step.removed) for step in steps) > 5
     assert sum(step.rebuild for step in steps) > 5
-    assert sum(step.observe for step in steps) > 2
+    assert sum(step.is_optimized for step in steps) > 2
     assert sum(len(ids) for step in steps for ids in step.matches) > 200
     before = {}
     for step in script.rounds[0]:
-        assert set(step.known) == (set(before) - set(step.removed)) | set(step.added)
-        before = step.known
+        assert set(step.subscriptions) == (set(before) - set(step.removed)) | set(step.added)
+        before = step.subscriptions
 
 
 def test_what_an_engine_takes():
