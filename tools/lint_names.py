@@ -27,7 +27,6 @@ PENDING = (
     "src/tellwhen/index",
     "src/tellwhen/language",
     "src/tellwhen/papers/be_tree",
-    "src/tellwhen/papers/op_index",
     "src/tellwhen/papers/ranked",
     "src/tellwhen/persistence",
     "src/tellwhen/profile",

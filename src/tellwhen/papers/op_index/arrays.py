@@ -13,74 +13,82 @@ EQUAL, AT_LEAST, AT_MOST = 0, 1, 2
 class Operands(NamedTuple):
     """The distinct operands of each operator on each of D domains. The *rank* of an operand is its index in `keys`."""
 
-    start: I64  # |0|3|3|7|    those of operator o on domain d are keys[start[o*D+d]:start[o*D+d+1]]
+    start: I64  # |0|3|3|7|    operands of operator o on domain d are keys[start[o*D+d]:start[o*D+d+1]]
     keys: I64  # |2 5 9|...   ascending for each operator and domain
     domain: I32  # |0 0 0|...   by rank
 
 
-class Postings(NamedTuple):
-    """How predicates are written in the lists: a posting is an operator and an operand, which its rank stands for."""
+class PredicatePostings(NamedTuple):
+    """The postings of each predicate. A posting is an operator and an operand; the rank of the operand tells both."""
 
-    start: I64  # |0|1|3|    the postings of predicate p are rank[start[p]:start[p+1]]
+    start: I64  # |0|1|3|    postings of predicate p are rank[start[p]:start[p+1]]
     rank: I32  # |5|0 4|
     operands: Operands
 
 
+class SortedPostings(NamedTuple):
+    """The postings of all owners, by predicate list and rank. An owner is a conjunction or a clause."""
+
+    list_start: I64  # |0|4|4|9|    postings of list n are list_start[n]:list_start[n+1]
+    rank: I32
+    owner: I32
+
+
 class PredicateLists(NamedTuple):
-    """A list of postings for every operator o and pivot d, cut into segments. The number of a list is o*D + d."""
+    """The predicate list of every operator o and pivot d, cut into segments. The number of a list is o*D + d."""
 
     operands: Operands
     segment_start: I64  # |0|3|3|5|                     list n has segments[segment_start[n]:segment_start[n+1]]
     segments: I64Matrix  # |0 sig|7 sig|12 0|12 sig|20 0|  first posting and signature; the last one only ends the list
     ranks: I32  # |3 3 5|...   by posting, ascending in a list
-    conjunctions: I32  # |0 2 1|...   by posting: whose it is, numbered from the first conjunction of the pivot
+    conjunctions: I32  # |0 2 1|...   by posting: its conjunction, numbered from the first conjunction of the pivot
 
 
 class OpIndexIndex(NamedTuple):
     """Conjunctions by pivot, and the lists of their predicates."""
 
     lists: PredicateLists
-    pivot_start: I64  # |0|4|4|9|     those of pivot d are pivot_start[d]:pivot_start[d+1]; without a pivot: the last
+    pivot_start: I64  # |0|4|4|9|   conjunctions of pivot d are pivot_start[d]:pivot_start[d+1]; last those without one
     conjunction_slot: I32  # |1|-6|-6|     -1 - slot for one of several
-    need: I32  # |7|3|5|       postings of a conjunction that must be true
+    need: I32  # |7|3|5|       initial value of the counter: postings of the conjunction that must be true
 
 
 class Clauses(NamedTuple):
     """The clauses of subscriptions."""
 
-    slot: I32  # |4|7|        subscriptions
-    first: I64  # |0|2|3|      the clauses of subscription s are first[s]:first[s+1]
-    start: I64  # |0|1|4|6|    the predicates of clause c are predicate[start[c]:start[c+1]]
+    slot: I32  # |4|7|        by subscription
+    first: I64  # |0|2|3|      clauses of subscription s are first[s]:first[s+1]
+    start: I64  # |0|1|4|6|    predicates of clause c are predicate[start[c]:start[c+1]]
     predicate: I32
 
 
 class OpIndexCNFIndex(NamedTuple):
     """Conjunctions of clauses by pivot, and the lists of their predicates.
 
-    A subscription is one conjunction of clauses. It stands here once for each of its pivots.
+    A subscription is one conjunction of clauses, which is here once for each of its pivots.
     """
 
     lists: PredicateLists
     pivot_start: I64  # as in OpIndexIndex
     conjunction_slot: I32  # |1|-6|-6|      -1 - slot for one of several pivots
-    clauses: U64  # |0b111|0b1|    a bit for each clause of a conjunction
+    clauses: U64  # |0b111|0b1|    initial bitmap of the conjunction: a bit for each clause
     clause: U8  # |2 0 1|...     by posting: the number of its clause
     operand_end: I64  # by rank: the end of an interval that starts at the operand; HIGHEST for other operands
 
 
-class Located(NamedTuple):
-    """Scratch: where the entries of an event, n of them, lie among the operands.
+class EntryRanks(NamedTuple):
+    """Scratch: the operands that the n entries of an event make true.
 
     Entry i makes the operands of operator o with the ranks low[o*n+i]:high[o*n+i] true.
     """
 
     low: I64
     high: I64
-    domain_share: I64  # by entry: what `kernels.segments.domain_share` says of its domain
+    domain_share: I64  # by entry: the result of `get_domain_share` for its domain
 
 
 class ListRuns(NamedTuple):
-    """Scratch: runs of postings, in a pivot's lists, that the event makes true."""
+    """Scratch: runs of postings, in the lists of a pivot, that the event makes true."""
 
     begin: I64
     end: I64
@@ -89,11 +97,11 @@ class ListRuns(NamedTuple):
 
 @keeps("first_entry", "stamps", "effort")
 class OpIndexScratch(NamedTuple):
-    """Working arrays of a match."""
+    """Working arrays of a match with counters."""
 
-    located: Located
+    located: EntryRanks
     runs: ListRuns
-    remaining: I32  # by conjunction of the pivot: postings that must still become true
+    remaining: I32  # by conjunction of the pivot: its counter, the postings that must still become true
     done: I32  # conjunctions of the pivot that match
     first_entry: I32  # zero between events
     stamps: I64
@@ -102,11 +110,11 @@ class OpIndexScratch(NamedTuple):
 
 @keeps("first_entry", "stamps", "effort")
 class OpIndexCNFScratch(NamedTuple):
-    """Working arrays of a match."""
+    """Working arrays of a match with bitmaps."""
 
-    located: Located
+    located: EntryRanks
     runs: ListRuns
-    remaining: U64  # by conjunction of the pivot: a bit for each clause that is not true yet
+    remaining: U64  # by conjunction of the pivot: its bitmap, a bit for each clause that is not true yet
     done: I32
     first_entry: I32
     stamps: I64

@@ -1,12 +1,13 @@
-"""`opindex-cnf`: `opindex` for conjunctions of clauses, with a bitmap for each instead of a counter (OpIndex, 6.1).
+"""`opindex-cnf`: `opindex` for conjunctions of clauses, with a bitmap instead of a counter (OpIndex, section 6.1).
 
-An expression is indexed in its conjunctive normal form. The clause with the fewest predicates gives the pivots; of
-equals, the one whose attributes are the rarest together. The subscription stands in the lists of each pivot. A true
-predicate strikes out its clause. A subscription matches when no clause is left.
+An expression is indexed in its conjunctive normal form. The domains of one clause are the pivots of the subscription:
+the clause with the fewest predicates, and among equals the one whose domains are the rarest together. The subscription
+is in the lists of each pivot. A true predicate clears the bit of its clause. A subscription matches when its bitmap is
+zero.
 
-Deviations: one true posting is enough for a clause, so a predicate has a posting for each of its intervals. An interval
-with two ends cannot be written as >= and <=, since either would strike out the clause. It stands in the list >= by its
-low end; its high end is part of the operand, and is compared when the low end is reached.
+Deviations: one true posting is enough for a clause, so a predicate has one posting for each of its intervals. An
+interval with two ends cannot be written as >= and <=, because either of them would clear the bit. Its posting is in the
+list >= by its low end. Its high end is part of the operand, and is compared when the low end is reached.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from tellwhen.papers.op_index.arrays import (
     Clauses,
     OpIndexCNFIndex,
     OpIndexCNFScratch,
-    Postings,
+    PredicatePostings,
 )
-from tellwhen.papers.op_index.engine import OpIndex, operands_of
+from tellwhen.papers.op_index.engine import OpIndex, make_operands
 from tellwhen.papers.op_index.kernels.match import match_clauses
 from tellwhen.papers.op_index.verify import check_clauses, check_scratch
 
-WEIGHT_MAX = 256.0
-"""More than the domains of a clause can weigh: it has at most 64 predicates, and no domain weighs more than 2."""
+CLAUSE_WEIGHT_LIMIT = 256.0
+"""More than the weight of any clause: a clause has at most 64 predicates, and no domain weighs more than 2."""
 
 
 class OpIndexCNF(OpIndex):
-    """Strikes out clauses of the subscriptions that have a pivot which the event carries."""
+    """Engine that strikes out the clauses of subscriptions with a pivot that the event carries."""
 
     name = "opindex-cnf"
     summary = "OpIndex for conjunctions of clauses, with bitmaps"
@@ -47,8 +48,8 @@ class OpIndexCNF(OpIndex):
 
     def _build(self) -> None:
         snapshot = self.source.snapshot()
-        clauses = self._clauses()
-        subscription, pivot = self._clause_pivots(clauses)
+        clauses = self._collect_clauses()
+        subscription, pivot = self._choose_clause_pivots(clauses)
         order = np.argsort(pivot, kind="stable")
         subscription, pivot = subscription[order], pivot[order]
         pivot_start = np.searchsorted(pivot, np.arange(snapshot.domains + 1))
@@ -57,44 +58,46 @@ class OpIndexCNF(OpIndex):
         conjunction = np.repeat(np.arange(len(subscription)), np.diff(first))
         number = np.arange(len(conjunction)) - first[conjunction]
         start, which = gather(clauses.start, which)
-        postings, operand_end = _postings(snapshot.predicates, snapshot.domains)
-        lists, owner = self._lists(postings, start, clauses.predicate[which], pivot[conjunction])
+        postings, operand_end = _make_postings(snapshot.predicates, snapshot.domains)
+        lists, owner = self._build_lists(postings, start, clauses.predicate[which], pivot[conjunction])
         slot = clauses.slot[subscription]
         has_several = np.bincount(subscription, minlength=len(clauses.slot))[subscription] > 1
         self._index = OpIndexCNFIndex(
             lists._replace(conjunctions=(conjunction - pivot_start[pivot[conjunction]])[owner].astype(np.int32)),
             pivot_start,
             conjunction_slot=np.where(has_several, -1 - slot, slot).astype(np.int32),
-            clauses=_lowest_bits(np.diff(first)),
+            clauses=_make_bitmaps(np.diff(first)),
             clause=number[owner].astype(np.uint8),
             operand_end=operand_end,
         )
 
-    def _clauses(self, slots: I32 | None = None) -> Clauses:
-        """The clauses of some slots, or of all in `_built`. In a conjunction every predicate is a clause."""
-        kind, start, code, _ = self.source.snapshot().subscriptions
+    def _collect_clauses(self, slots: I32 | None = None) -> Clauses:
+        """Return the clauses of some slots, or of all in `_built`. In a conjunction every predicate is a clause."""
+        subscriptions = self.source.snapshot().subscriptions
         chosen = self._built if slots is None else slots
-        mine = chosen[kind[chosen] == CONJUNCTION]
-        first, which = gather(start, mine)
+        plain = chosen[subscriptions.kind[chosen] == CONJUNCTION]
+        first, which = gather(subscriptions.start, plain)
         other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
         slot = np.where(other.slot < 0, -1 - other.slot, other.slot)
         begins = np.flatnonzero(np.diff(slot, prepend=-1))
         count = first[-1]
         return Clauses(
-            np.concatenate([mine, slot[begins]]),
+            np.concatenate([plain, slot[begins]]),
             np.concatenate([first[:-1], count + begins, [count + len(slot)]]),
             np.concatenate([np.arange(count), count + other.start]),
-            np.concatenate([code[which], other.predicate]),
+            np.concatenate([subscriptions.code[which], other.predicate]),
         )
 
-    def _clause_pivots(self, clauses: Clauses) -> tuple[I64, I64]:
-        """Pairs of a subscription and one of its pivots. Without clauses, its pivot is the number of domains."""
-        _, first, start, predicate = clauses
-        snapshot = self.source.snapshot()
-        domain = snapshot.predicates.domain[predicate]
+    def _choose_clause_pivots(self, clauses: Clauses) -> tuple[I64, I64]:
+        """Return all pairs of a subscription and one of its pivots, as two arrays.
+
+        The pivot of a subscription without clauses is the number of domains.
+        """
+        snapshot, first, start = self.source.snapshot(), clauses.first, clauses.start
+        domain = snapshot.predicates.domain[clauses.predicate]
         clause = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        weight = np.bincount(clause, weigh_domains(self.source, predicate)[domain], len(start) - 1)
-        chosen = _first_least(np.diff(start) * WEIGHT_MAX + weight, first)
+        weight = np.bincount(clause, weigh_domains(self.source, clauses.predicate)[domain], len(start) - 1)
+        chosen = _find_first_least(np.diff(start) * CLAUSE_WEIGHT_LIMIT + weight, first)
         begin, which = gather(start, chosen)
         has_clauses = np.diff(first) > 0
         domains = max(1, snapshot.domains)
@@ -108,12 +111,12 @@ class OpIndexCNF(OpIndex):
         )
 
     def verify(self) -> None:
-        check_scratch(self._sizes()(1))
-        check_clauses(self._index, self.source.snapshot().predicates, self._clauses(self._built))
+        check_scratch(self._measure_scratch()(1))
+        check_clauses(self._index, self.source.snapshot().predicates, self._collect_clauses(self._built))
 
 
-def _first_least(score: F64, start: I64) -> I64:
-    """The index of the least score of every list that is not empty, the first of equals."""
+def _find_first_least(score: F64, start: I64) -> I64:
+    """Return the index of the least score of every non-empty list, the first among equals."""
     begins = start[:-1][np.diff(start) > 0]
     if not len(begins):
         return begins
@@ -122,16 +125,16 @@ def _first_least(score: F64, start: I64) -> I64:
     return least[np.searchsorted(least, begins)]
 
 
-def _lowest_bits(count: I64) -> U64:
-    """Masks of the lowest `count` bits."""
+def _make_bitmaps(count: I64) -> U64:
+    """Return words whose lowest `count` bits are set."""
     ones = np.uint64(np.iinfo(np.uint64).max) >> (64 - np.maximum(1, count)).astype(np.uint64)
     return np.where(count > 0, ones, np.uint64(0))
 
 
-def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
-    """The postings of all predicates, one for each interval, and by rank the high end that belongs to the operand."""
-    _, _, start, low, high = predicates
-    domain = np.repeat(predicates.domain, np.diff(start))
+def _make_postings(predicates: Predicates, domains: int) -> tuple[PredicatePostings, I64]:
+    """Make the postings of all predicates, one for each interval; return them with the high end of each operand."""
+    low, high = predicates.low, predicates.high
+    domain = np.repeat(predicates.domain, np.diff(predicates.start))
     is_point, is_above = low == high, (low == LOWEST) & (high != HIGHEST)
     operator = np.select([is_point, is_above], [EQUAL, AT_MOST], AT_LEAST)
     operand = np.where(is_above, high, low)
@@ -144,4 +147,5 @@ def _postings(predicates: Predicates, domains: int) -> tuple[Postings, I64]:
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.cumsum(is_new) - 1
     operand_start = np.searchsorted(group[is_new], np.arange(3 * domains + 1))
-    return Postings(start, rank, operands_of(operand_start, operand[is_new], domains)), operand_end[is_new]
+    operands = make_operands(operand_start, operand[is_new], domains)
+    return PredicatePostings(predicates.start, rank, operands), operand_end[is_new]

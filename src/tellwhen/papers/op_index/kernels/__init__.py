@@ -1,1 +1,1 @@
-"""The loops of `opindex`: match, build, and the segments of lists."""
+"""Kernels of `opindex` and `opindex-cnf`: build, match, and the segments of predicate lists."""

@@ -1,61 +1,69 @@
-"""Build the predicate lists: sort the postings, cut the lists into segments and sign these (OpIndex, section 4.2)."""
+"""Kernels that build predicate lists: sort postings, cut lists into segments, sign segments (OpIndex, section 4.2)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.kernels.jit import kernel
+from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import convert_to_offsets
-from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
+from tellwhen.papers.op_index.arrays import SortedPostings
+from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
+
+
+@inline
+def sort_by_rank(owner_start, predicate, postings):
+    """Sort all postings by rank, which also sorts by operator: a counting sort.
+
+    Returns where the postings of each rank end, and the owner of each posting.
+    """
+    rank_end = np.zeros(postings.operands.start[-1] + 1, dtype=np.int64)
+    owners = np.empty(0, dtype=np.int32)
+    for is_placing in range(2):
+        for owner in range(owner_start.size - 1):
+            for j in range(owner_start[owner], owner_start[owner + 1]):
+                for i in range(postings.start[predicate[j]], postings.start[predicate[j] + 1]):
+                    rank = postings.rank[i]
+                    if is_placing:
+                        owners[rank_end[rank + 1]] = owner
+                    rank_end[rank + 1] += 1
+        if not is_placing:
+            # Shifted by one: placing then moves the begin of each rank to its end.
+            owners = np.empty(convert_to_offsets(rank_end), dtype=np.int32)
+    return rank_end[1:], owners
 
 
 @kernel
 def sort_postings(owner_start, predicate, pivot, postings):
-    """All postings by operator, pivot and rank: where each list starts, the ranks, and whose each is.
+    """Return the postings of all owners by operator, pivot and rank: a counting sort by list keeps the order of ranks.
 
-    Owner o has the predicates predicate[owner_start[o]:owner_start[o+1]] and one pivot. A counting sort by rank, which
-    also sorts by operator, then one by list.
+    Owner o has the predicates predicate[owner_start[o]:owner_start[o+1]] and the pivot pivot[o].
     """
     operand_start = postings.operands.start
     domains = operand_start.size // 3
-    rank_end = np.zeros(operand_start[-1] + 1, dtype=np.int64)
-    for owner in range(owner_start.size - 1):
-        for j in range(owner_start[owner], owner_start[owner + 1]):
-            for i in range(postings.start[predicate[j]], postings.start[predicate[j] + 1]):
-                rank_end[postings.rank[i] + 1] += 1
-    total = 0
-    for rank in range(rank_end.size):
-        total += rank_end[rank]
-        rank_end[rank] = total
-    by_rank = np.empty(total, dtype=np.int32)
-    for owner in range(owner_start.size - 1):
-        for j in range(owner_start[owner], owner_start[owner + 1]):
-            for i in range(postings.start[predicate[j]], postings.start[predicate[j] + 1]):
-                rank = postings.rank[i]
-                by_rank[rank_end[rank]] = owner
-                rank_end[rank] += 1  # at first where the rank starts, in the end where it ends
-    ranks, owners = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int32)
+    rank_end, by_rank = sort_by_rank(owner_start, predicate, postings)
+    ranks, owners = np.empty(by_rank.size, dtype=np.int32), np.empty(by_rank.size, dtype=np.int32)
     list_start = np.zeros(3 * domains + 2, dtype=np.int64)
-    for placing in range(2):
+    for is_placing in range(2):
         k = 0
         for operator in range(3):
             for rank in range(operand_start[operator * domains], operand_start[(operator + 1) * domains]):
                 while k < rank_end[rank]:
                     n = operator * domains + pivot[by_rank[k]] + 1
-                    if placing:
+                    if is_placing:
                         ranks[list_start[n]] = rank
                         owners[list_start[n]] = by_rank[k]
                     list_start[n] += 1
                     k += 1
-        if not placing:
-            # Shifted by one: placing then moves the start of each list to its end.
+        if not is_placing:
+            # Shifted by one: placing then moves the begin of each list to its end.
             convert_to_offsets(list_start)
-    return list_start[:-1], ranks, owners
+    return SortedPostings(list_start[:-1], ranks, owners)
 
 
 @kernel
-def sign(list_start, ranks, key_domain, segment_start, segments):
-    """Fill `segments`, which is zero: where the segments of every list start, and their signatures."""
+def fill_segments(postings, rank_domain, segment_start, segments):
+    """Fill `segments`, which is zero, with the first posting and the signature of each segment of every list."""
+    list_start, ranks = postings.list_start, postings.rank
     lists = list_start.size - 1
     domains = lists // 3
     for n in range(lists):
@@ -63,8 +71,8 @@ def sign(list_start, ranks, key_domain, segment_start, segments):
         k, end = list_start[n], list_start[n + 1]
         for s in range(count):
             segments[first + s, 0] = k
-            while k < end and segment_of(domain_share(key_domain[ranks[k]], domains), count) == s:
-                segments[first + s, 1] |= signature_bit(n // domains, key_domain[ranks[k]], ranks[k])
+            while k < end and find_segment(get_domain_share(rank_domain[ranks[k]], domains), count) == s:
+                segments[first + s, 1] |= signature_bit(n // domains, rank_domain[ranks[k]], ranks[k])
                 k += 1
         if count > 0:
             segments[first + count, 0] = end

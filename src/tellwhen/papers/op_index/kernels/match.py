@@ -1,7 +1,8 @@
-"""Match by pivots and sorted predicate lists (OpIndex, sections 4.2, 5 and 6.1).
+"""Kernels that match by pivots and sorted predicate lists (OpIndex, sections 4.2, 5 and 6.1).
 
-Deviation: operands are ranks among all operands of their operator. A value of an event is located once among those. A
-list is then searched for a run of ranks, four bytes each, instead of pairs of attribute and operand.
+Deviation: an operand is stored as its rank among all operands of its operator. A value of an event is located once
+among these operands. A list is then searched for a run of ranks, of four bytes each, instead of pairs of attribute and
+operand.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from tellwhen.papers.op_index.arrays import (
     OpIndexIndex,
     OpIndexScratch,
 )
-from tellwhen.papers.op_index.kernels.segments import domain_share, segment_of, signature_bit
+from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
 
-# where an event's values lie in the lists
+# the true operands of an event
 
 
 @inline
-def locate(operands, domains, events, event, located):
-    """Find the ranks that each entry of the event makes true. Returns how often a domain occurs in it, at most."""
+def locate_entries(operands, domains, events, event, located):
+    """Find the ranks that each entry of an event makes true; returns how many entries the most frequent domain has."""
     first, last = events.start[event], events.start[event + 1]
     most = same = 0
     for i in range(last - first):
@@ -38,7 +39,7 @@ def locate(operands, domains, events, event, located):
         same = same + 1 if i and events.domain[first + i - 1] == domain else 1
         most = max(most, same)
         is_known = domain < domains
-        located.domain_share[i] = domain_share(domain, domains) if is_known else 0
+        located.domain_share[i] = get_domain_share(domain, domains) if is_known else 0
         for operator in range(3):
             low = high = 0
             if is_known:
@@ -55,7 +56,7 @@ def locate(operands, domains, events, event, located):
 
 @inline
 def gallop(ranks, start, end, rank):
-    """The first index in start:end whose rank is at least this one; the nearer it is to the start, the faster."""
+    """Return the first index in start:end whose rank is at least `rank`. It is found faster if it is near the start."""
     step = 1
     while start + step <= end and ranks[start + step - 1] < rank:
         start += step
@@ -65,16 +66,16 @@ def gallop(ranks, start, end, rank):
 
 @inline
 def add_run(runs, count, begin, end, entry, is_true):
-    """Note a run if it is true; returns the new count. Without a branch, which would often be mispredicted."""
+    """Add a run if it is true; returns the new count. There is no branch, which would often be mispredicted."""
     runs.begin[count], runs.end[count], runs.entry[count] = begin, end, entry
     return count + is_true
 
 
 @inline
-def runs_of_list(lists, operator, begin, end, events, event, scratch, count):
-    """The runs of a list shorter than the event: each of its postings is looked up in the event.
+def add_runs_of_list(lists, operator, begin, end, events, event, scratch, count):
+    """Add the runs of a list that is shorter than the event: look up each of its postings in the event.
 
-    If several entries of the event make a posting true, the run has the one that begins lowest.
+    If several entries of the event make a posting true, the run has the entry with the lowest begin.
     """
     located, first, last = scratch.located, events.start[event], events.start[event + 1]
     shift = operator * (last - first) - first
@@ -92,10 +93,10 @@ def runs_of_list(lists, operator, begin, end, events, event, scratch, count):
 
 
 @inline
-def runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
-    """The runs of a list longer than the event: each entry of the event is looked up in its segment.
+def add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count):
+    """Add the runs of a list that is longer than the event: look up each entry of the event in its segment.
 
-    All segments are chosen, without branches, before any is searched: the processor then waits for many at once.
+    All segments are chosen without branches before any is searched, so that the processor waits for many at once.
     """
     located, runs, ranks, segments = scratch.located, scratch.runs, lists.ranks, lists.segments
     first, last = events.start[event], events.start[event + 1]
@@ -103,7 +104,7 @@ def runs_of_event(lists, operator, first_segment, segment_count, events, event, 
     found = count
     for i in range(last - first):
         low, high = located.low[shift + i], located.high[shift + i]
-        segment = first_segment + segment_of(located.domain_share[i], segment_count)
+        segment = first_segment + find_segment(located.domain_share[i], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
         is_signed = segments[segment, 1] & signature_bit(operator, events.domain[first + i], low) != 0
         is_signed |= (operator == EQUAL) & (high > low + 1)
@@ -120,8 +121,8 @@ def runs_of_event(lists, operator, first_segment, segment_count, events, event, 
 
 
 @inline
-def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
-    """Find the runs of a pivot's lists that the event makes true; returns how many."""
+def find_runs(lists, pivot, domains, repeats, events, event, scratch):
+    """Find the runs in the lists of a pivot that the event makes true; returns how many."""
     count = 0
     for operator in range(3):
         first_segment = lists.segment_start[operator * domains + pivot]
@@ -129,9 +130,9 @@ def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
         if segment_count > 0:
             begin, end = lists.segments[first_segment, 0], lists.segments[first_segment + segment_count, 0]
             if (end - begin) * repeats < events.start[event + 1] - events.start[event]:
-                count = runs_of_list(lists, operator, begin, end, events, event, scratch, count)
+                count = add_runs_of_list(lists, operator, begin, end, events, event, scratch, count)
             else:
-                count = runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
+                count = add_runs_of_event(lists, operator, first_segment, segment_count, events, event, scratch, count)
     return count
 
 
@@ -139,13 +140,26 @@ def pivot_runs(lists, pivot, domains, repeats, events, event, scratch):
 
 
 @inline
-def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
-    """The frame of both kernels. `finish` applies the runs of a pivot to its conjunctions, and lists those that match.
+def list_done(remaining, done, size):
+    """List in `done` the conjunctions of a pivot, `size` of them, that need no more; returns how many."""
+    zero = remaining.dtype.type(0)
+    count = 0
+    for c in range(np.uint64(size)):
+        done[np.uint64(count)] = c
+        count += remaining[c] <= zero
+    return count
 
-    Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions with a true posting.
+
+@inline
+def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_runs):
+    """Match events by their pivots: the frame of both kernels; returns the first event that did not fit.
+
+    `initial` has the counter or the bitmap of each conjunction before any posting is true. `apply_runs` changes those
+    of a pivot by the runs that are true. Exact for single-valued events; writes too many slots for other events.
+    effort[0] counts the conjunctions with a true posting.
     """
     lists, pivot_start, slots, first_entry = index.lists, index.pivot_start, index.conjunction_slot, scratch.first_entry
-    domains = pivot_start.size - 1
+    domains, remaining = pivot_start.size - 1, scratch.remaining
     written = out.start[event]
     for e in range(event, events.single_valued.size):
         # Conjunctions that are always true have no pivot, and come last.
@@ -155,15 +169,21 @@ def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
         next_event(scratch.stamps)
         for conjunction in range(pivot_start[domains], slots.size):
             written = emit(slots[conjunction], snapshot, scratch.stamps, out, written)
-        repeats = locate(lists.operands, domains, events, e, scratch.located)
+        repeats = locate_entries(lists.operands, domains, events, e, scratch.located)
         open_event(events, e, first_entry)
         for j in range(events.start[e], events.start[e + 1]):
             pivot = events.domain[j]
             if pivot >= domains or first_entry[pivot] != j + 1:
                 continue
             first, size = pivot_start[pivot], pivot_start[pivot + 1] - pivot_start[pivot]
-            runs = pivot_runs(lists, pivot, domains, repeats, events, e, scratch)
-            done = finish(index, first, size, events, scratch, runs)
+            runs = find_runs(lists, pivot, domains, repeats, events, e, scratch)
+            for c in range(size):
+                remaining[c] = initial[first + c]
+            apply_runs(index, events, scratch, runs)
+            if scratch.effort[0]:
+                for c in range(size):
+                    scratch.effort[0] += remaining[c] != initial[first + c]
+            done = list_done(remaining, scratch.done, size)
             fits = done <= out.slot.size - written
             if not fits:
                 break
@@ -177,55 +197,35 @@ def match_by_pivot(index, snapshot, scratch, events, out, event, finish):
 
 
 @inline
-def count_down(index, first, size, events, scratch, runs):
-    """One posting fewer for each conjunction of the runs; those that need no more are listed in `done`.
+def count_down(index, events, scratch, runs):
+    """Subtract one from the counter of a conjunction for each of its postings in the runs.
 
-    A counter falls below zero when an event of several values makes a posting true twice.
+    A counter falls below zero when an event with several values makes a posting true twice.
     """
-    need, conjunctions, remaining, done = index.need, index.lists.conjunctions, scratch.remaining, scratch.done
-    for c in range(size):
-        remaining[c] = need[first + c]
+    conjunctions, remaining = index.lists.conjunctions, scratch.remaining
     for k in range(runs):
         for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
             remaining[np.uint32(conjunctions[i])] -= 1
-    if scratch.effort[0]:
-        for c in range(size):
-            scratch.effort[0] += remaining[c] != need[first + c]
-    finished = 0
-    for c in range(np.uint64(size)):
-        done[np.uint64(finished)] = c
-        finished += remaining[c] <= 0
-    return finished
 
 
 @inline
-def strike_out(index, first, size, events, scratch, runs):
-    """Strike out the clause of every true posting; the conjunctions without clauses left are listed in `done`."""
-    clauses, clause, conjunctions = index.clauses, index.clause, index.lists.conjunctions
-    ranks, operand_end, remaining, done = index.lists.ranks, index.operand_end, scratch.remaining, scratch.done
-    for c in range(size):
-        remaining[c] = clauses[first + c]
+def strike_out(index, events, scratch, runs):
+    """Clear the bit of a clause for each of its postings in the runs."""
+    clause, conjunctions, ranks = index.clause, index.lists.conjunctions, index.lists.ranks
+    operand_end, remaining = index.operand_end, scratch.remaining
     for k in range(runs):
         low = events.low[scratch.runs.entry[k]]
         for i in range(np.uint64(scratch.runs.begin[k]), np.uint64(scratch.runs.end[k])):
             is_inside = np.uint64(operand_end[np.uint32(ranks[i])] >= low)
             remaining[np.uint32(conjunctions[i])] &= ~(is_inside << np.uint64(clause[i]))
-    if scratch.effort[0]:
-        for c in range(size):
-            scratch.effort[0] += remaining[c] != clauses[first + c]
-    finished = 0
-    for c in range(np.uint64(size)):
-        done[np.uint64(finished)] = c
-        finished += remaining[c] == np.uint64(0)
-    return finished
 
 
 @kernel
-def match_pivots(index, snapshot, scratch, events, out, event):
+def match_conjunctions(index, snapshot, scratch, events, out, event):
     """Match conjunctions of predicates, with a counter each (section 5)."""
     index, snapshot = unpack(index, OpIndexIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, OpIndexScratch), borrow(events, Events), borrow(out, Matches)
-    return match_by_pivot(index, snapshot, scratch, events, out, event, count_down)
+    return match_by_pivot(index, index.need, snapshot, scratch, events, out, event, count_down)
 
 
 @kernel
@@ -233,4 +233,4 @@ def match_clauses(index, snapshot, scratch, events, out, event):
     """Match conjunctions of clauses, with a bitmap each (section 6.1)."""
     index, snapshot = unpack(index, OpIndexCNFIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, OpIndexCNFScratch), borrow(events, Events), borrow(out, Matches)
-    return match_by_pivot(index, snapshot, scratch, events, out, event, strike_out)
+    return match_by_pivot(index, index.clauses, snapshot, scratch, events, out, event, strike_out)
