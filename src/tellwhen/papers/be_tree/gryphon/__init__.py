@@ -1,4 +1,4 @@
-"""`gryphon`: a tree of tests, one attribute after the other."""
+"""`gryphon`: a tree that tests one attribute after the other (BE-Tree, section 7.2)."""
 
 from tellwhen.papers.be_tree.gryphon.engine import Gryphon
 

@@ -1,9 +1,9 @@
 """`gryphon`: a tree that tests one attribute after the other (Gryphon; BE-Tree, section 7.2).
 
-Attributes are tested in one order, those that most subscriptions ask for first. Where one does not ask for an
-attribute, the papers' trees have a don't-care branch; chains of these are left out here, as Gryphon itself proposes.
-Branches on single values (= and IN) are found by search, which is the tree specialised for equality. All others are
-tested one by one, which is the generic tree. A node has whichever its subscriptions need.
+There is one order of attributes: those that most subscriptions test come first. Where a subscription does not test an
+attribute, the trees of the papers have a don't-care branch. Chains of these branches are left out here, as Gryphon
+itself proposes. Branches on single values (= and IN) are found by search, as in the tree that is specialised for
+equality. All other branches are tested one by one, as in the generic tree. A node may have both.
 
 Deviation: domains are ordered instead of attributes.
 """
@@ -18,12 +18,12 @@ from tellwhen.engines.shared.calls import Refiner, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
 from tellwhen.engines.shared.selectivity import count_points
 from tellwhen.kernels.arrays import I32, I64
-from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
-from tellwhen.papers.be_tree.gryphon.kernels import grow, walk
+from tellwhen.papers.be_tree.gryphon.arrays import Branches, GryphonIndex, GryphonScratch, PathTree
+from tellwhen.papers.be_tree.gryphon.kernels import grow_tree, walk_tree
 
 
 class Gryphon(ConjunctionEngine):
-    """Follows all branches that an event satisfies."""
+    """Engine that follows all branches which an event satisfies."""
 
     name = "gryphon"
     summary = "a tree of tests, attribute by attribute, with don't-care branches (Gryphon)"
@@ -31,42 +31,46 @@ class Gryphon(ConjunctionEngine):
     index_kind = GryphonIndex
 
     def _build(self) -> None:
-        snapshot = self.source.snapshot()
-        slot, start, predicate = self.conjunctions()
+        snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
+        slot, start, predicate = conjunctions.slot, conjunctions.start, conjunctions.predicate
         domain = snapshot.predicates.domain[predicate]
-        order_of = np.empty(snapshot.domains, dtype=np.int64)
-        asked = np.bincount(domain, minlength=snapshot.domains)
-        order_of[np.argsort(-asked, kind="stable")] = np.arange(snapshot.domains)
+        position = np.empty(snapshot.domains, dtype=np.int64)  # of the domain, in the order of tests
+        tests = np.bincount(domain, minlength=snapshot.domains)
+        position[np.argsort(-tests, kind="stable")] = np.arange(snapshot.domains)
         owner = np.repeat(np.arange(len(slot)), np.diff(start))
-        sorted_code = predicate[np.lexsort((predicate, order_of[domain], owner))]
+        path = predicate[np.lexsort((predicate, position[domain], owner))]
         room = len(predicate) + 1
-        parent, label, end = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(len(slot), np.int32)
-        nodes = grow(start, sorted_code, parent, label, end) if len(slot) else 1
-        by_end = np.argsort(end, kind="stable")
-        branches = self._branches(parent[1:nodes], label[1:nodes])
-        slot_start = np.searchsorted(end[by_end], np.arange(nodes + 1))
-        self._index = GryphonIndex(*(*branches, slot_start, slot[by_end]))
+        tree = PathTree(np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(len(slot), np.int32))
+        nodes = grow_tree(start, path, tree) if len(slot) else 1  # without conjunctions, no kernel is compiled
+        branches = self._group_branches(tree.parent[1:nodes], tree.predicate[1:nodes])
+        by_end = np.argsort(tree.end, kind="stable")
+        slot_start = np.searchsorted(tree.end[by_end], np.arange(nodes + 1))
+        self._index = GryphonIndex(*branches, slot_start=slot_start, slot=slot[by_end])
 
-    def _branches(self, parent: I32, label: I32) -> tuple[np.ndarray, ...]:
-        """The branches of every node in groups by domain: those on single values sorted, and the others."""
+    def _group_branches(self, parent: I32, predicate: I32) -> Branches:
+        """Group the branches of each node by domain. Branch k leads from parent[k] to node k + 1 by predicate[k]."""
         predicates = self.source.snapshot().predicates
         nodes = len(parent) + 1
-        domain_of, child = predicates.domain, np.arange(1, nodes, dtype=np.int32)
-        is_point = count_points(predicates)[label] > 0
-        first, which = gather(predicates.start, label[is_point])
+        domain, child = predicates.domain[predicate], np.arange(1, nodes, dtype=np.int32)
+        is_point = count_points(predicates)[predicate] > 0
+        first, which = gather(predicates.start, predicate[is_point])
         point, branch = predicates.low[which], np.repeat(np.flatnonzero(is_point), np.diff(first))
-        order = np.lexsort((point, domain_of[label[branch]], parent[branch]))
+        order = np.lexsort((point, domain[branch], parent[branch]))
         point, branch = point[order], branch[order]
         other = np.flatnonzero(~is_point)
-        other = other[np.lexsort((domain_of[label[other]], parent[other]))]
-        keys = parent.astype(np.int64) << 32 | domain_of[label]
+        other = other[np.lexsort((domain[other], parent[other]))]
+        keys = parent.astype(np.int64) << 32 | domain
         groups = np.unique(keys)
-        return (
-            np.searchsorted(groups >> 32, np.arange(nodes + 1)),
-            (groups & 0xFFFFFFFF).astype(np.int32),
-            _bounds(groups, keys[branch]), point, child[branch],
-            _bounds(groups, keys[other]), label[other], child[other],
-        )  # fmt: skip
+        return Branches(
+            group_start=np.searchsorted(groups >> 32, np.arange(nodes + 1)),
+            group_domain=(groups & 0xFFFFFFFF).astype(np.int32),
+            point_start=_find_starts(groups, keys[branch]),
+            point=point,
+            point_child=child[branch],
+            other_start=_find_starts(groups, keys[other]),
+            other=predicate[other],
+            other_child=child[other],
+        )
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, nodes = self.source.snapshot(), len(self._index.group_start) - 1
@@ -78,9 +82,9 @@ class Gryphon(ConjunctionEngine):
             stamps=len(snapshot.subscriptions.kind) + 1,
             effort=2,
         )
-        return ConjunctionReader(walk, self._index, sizes, snapshot, refiner)
+        return ConjunctionReader(walk_tree, self._index, sizes, snapshot, refiner)
 
 
-def _bounds(groups: I64, keys: I64) -> I64:
-    """Where the members of each group begin among sorted keys, and where the last ones end."""
+def _find_starts(groups: I64, keys: I64) -> I64:
+    """Return where the members of each group begin among sorted keys, and where the last group ends."""
     return np.append(np.searchsorted(keys, groups), len(keys))

@@ -1,7 +1,7 @@
-"""Build and walk a tree that tests one attribute after the other (Gryphon; BE-Tree, section 7.2).
+"""Kernels that build and walk a tree of tests, one attribute after the other (Gryphon; BE-Tree, section 7.2).
 
-A subscription that does not ask for an attribute has no branch for it. So the branches of a node may be on several
-attributes, and all those that the event satisfies are followed.
+A subscription that does not test an attribute has no branch for the attribute. So the branches of a node may test
+several attributes, and all branches that the event satisfies are followed.
 """
 
 from __future__ import annotations
@@ -18,38 +18,37 @@ from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
 
 
 @kernel
-def grow(start, code, parent, label, end):
-    """Build the tree of all conjunctions, whose predicates are in the order of attributes; returns how many nodes.
+def grow_tree(start, path, tree):
+    """Build the tree of all conjunctions, a PathTree; returns the number of its nodes.
 
-    Node 0 is the root. Node n hangs on parent[n] by the predicate label[n]. Conjunction c ends at node end[c].
+    Conjunction c has the predicates path[start[c]:start[c+1]], in the order of tests.
     """
     bits = 4
-    while (1 << bits) < 2 * (code.size + 1):
+    while (1 << bits) < 2 * (path.size + 1):
         bits += 1
-    table = np.zeros(1 << bits, dtype=np.int32)  # nodes by parent and label; 0 is free
+    table = np.zeros(1 << bits, dtype=np.int32)  # nodes by parent and predicate; 0 is free
     mask = (1 << bits) - 1
     nodes = 1
     for conjunction in range(start.size - 1):
         node = 0
         for i in range(start[conjunction], start[conjunction + 1]):
-            p = code[i]
+            p = path[i]
             key = np.uint64(node) << np.uint64(32) | np.uint64(p)
             at = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
-            while table[at] and (parent[table[at]] != node or label[table[at]] != p):
+            while table[at] and (tree.parent[table[at]] != node or tree.predicate[table[at]] != p):
                 at = (at + 1) & mask
             if table[at] == 0:
                 table[at] = nodes
-                parent[nodes] = node
-                label[nodes] = p
+                tree.parent[nodes], tree.predicate[nodes] = node, p
                 nodes += 1
             node = table[at]
-        end[conjunction] = node
+        tree.end[conjunction] = node
     return nodes
 
 
 @inline
-def push(scratch, depth, node):
-    """A node to visit, once for an event: with several values, several branches may lead there."""
+def push_once(scratch, depth, node):
+    """Push a node, unless this event has pushed it before by another of its values; returns the new depth."""
     scratch.stack[depth] = node
     is_new = scratch.seen[node] != scratch.seen[-1]
     scratch.seen[node] = scratch.seen[-1]
@@ -67,18 +66,21 @@ def push_branches(index, g, predicates, scratch, depth, events, end):
     while entry < end and events.domain[entry] == domain:
         k = first_at_least(index.point, first, last, events.low[entry])
         while k < last and index.point[k] <= events.high[entry]:
-            depth = push(scratch, depth, index.point_child[k])
+            depth = push_once(scratch, depth, index.point_child[k])
             k += 1
         entry += 1
     for k in range(index.other_start[g], index.other_start[g + 1]):
         if is_predicate_true(index.other[k], predicates, scratch.first_entry, events, end):
-            depth = push(scratch, depth, index.other_child[k])
+            depth = push_once(scratch, depth, index.other_child[k])
     return depth
 
 
 @kernel
-def walk(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds too much for others. effort[0] counts the nodes visited."""
+def walk_tree(index, snapshot, scratch, events, out, event):
+    """Match by all branches that an event satisfies. effort[0] counts the nodes visited.
+
+    Exact for single-valued events; writes too many slots for other events.
+    """
     index, snapshot = unpack(index, GryphonIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, GryphonScratch), borrow(events, Events), borrow(out, Matches)
     slot_start, stamps = index.slot_start, scratch.stamps

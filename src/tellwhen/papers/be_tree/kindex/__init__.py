@@ -1,4 +1,4 @@
-"""`kindex`: posting lists by size, attribute and value."""
+"""`kindex`: posting lists by size, attribute and value (BE-Tree, section 7.2)."""
 
 from tellwhen.papers.be_tree.kindex.engine import KIndex
 

@@ -1,14 +1,17 @@
-"""`kindex`: conjunctions by size, in posting lists by attribute and value (k-index; BE-Tree, section 7.2, OpIndex 3).
+"""`kindex`: conjunctions by size, in posting lists by attribute and value (k-index; BE-Tree 7.2, OpIndex 3).
 
-Ranges are enumerated: not by their values, of which there may be infinitely many, but by the segments between the
-constants in use. A predicate over more than MAX_SEGMENTS segments is not enumerated: its subscription stays pending.
+The *size* of a conjunction is the number of domains that it has predicates on. An event matches a conjunction of size k
+if the conjunction is in k of the lists of the event's values.
 
-Inequality is strong: `a <> 3` is true only of an event that carries `a`, and enumerated like a range. The papers' weak
-inequality, true also without `a`, is cheap to index, since what it excludes is a short list. But it is not what the
-language means. So it exists for comparison only, as `KIndexWeak`, which is not registered.
+Deviations:
 
-The lists are for single values, and several predicates on one attribute are one in them. So an event with several
-values, or with an interval, is tested on every subscription.
+- Ranges are enumerated by the *segments* between the constants in use, not by values, of which there may be infinitely
+  many. A predicate over more than `segments_max` segments is not enumerated: every event tests its subscription.
+- Inequality is strong: `a <> 3` is true only of an event that carries `a`, and is enumerated like a range. The weak
+  inequality of the papers is also true without `a`, and cheap to index, but the language does not mean it. It exists
+  for comparison only, as `KIndexWeak`, which is not registered.
+- The lists are for single values, and several predicates on one attribute are one posting. So an event with several
+  values, or with an interval, is tested on every subscription.
 """
 
 from __future__ import annotations
@@ -17,57 +20,62 @@ from typing import ClassVar
 
 import numpy as np
 
+from tellwhen.compile.normal_form import Conjunctions
 from tellwhen.containers.batches import chosen
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.calls import Refiner, Union, make_empty_matches, make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
-from tellwhen.engines.shared.spaces import cut_spaces
+from tellwhen.engines.shared.spaces import count_spaces, cut_spaces
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Matches, Predicates
 from tellwhen.kernels.handover import pack
-from tellwhen.papers.be_tree.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch
-from tellwhen.papers.be_tree.kindex.kernels import conjoin, place_conjunctions
-
-MAX_SEGMENTS = 4_096
-"""Segments that one predicate may be enumerated into."""
+from tellwhen.papers.be_tree.kindex.arrays import Coverage, Cursors, KIndexIndex, KIndexScratch, PostingLists
+from tellwhen.papers.be_tree.kindex.kernels import match_by_size, place_postings
 
 
 class KIndex(ConjunctionEngine):
-    """Walks the lists of an event's values together, size by size."""
+    """Engine that walks the lists of an event's values together, size by size."""
 
     name = "kindex"
     summary = "posting lists by size, attribute and value, ranges enumerated (k-index)"
     predicates_max = 1 << 12
     index_kind = KIndexIndex
+    segments_max: ClassVar[int] = 4_096
+    """Segments that one predicate may be enumerated into."""
     is_weak: ClassVar[bool] = False
+    """Whether an inequality is true of events that lack its attribute."""
 
     def _build(self) -> None:
-        snapshot = self.source.snapshot()
-        slot, start, predicate = self.conjunctions()
-        predicates, excluded = (_inverted if self.is_weak else _unchanged)(snapshot.predicates)
-        cut_start, cuts, first, last = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
-        owner = np.repeat(np.arange(len(predicates.domain)), np.diff(predicates.start))
-        wide = np.bincount(owner, last - first + 1, len(predicates.domain)) > MAX_SEGMENTS
+        snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
+        slot, start, predicate = conjunctions.slot, conjunctions.start, conjunctions.predicate
+        predicates, excluded = snapshot.predicates, np.zeros(len(snapshot.predicates.domain), dtype=bool)
+        if self.is_weak:
+            predicates, excluded = _invert_inequalities(predicates)
+        cut = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
+        is_wide = count_spaces(cut, predicates) > self.segments_max
         conjunction = np.repeat(np.arange(len(slot)), np.diff(start))
-        # With one conjunction of a slot go all of them, or the slot would be found twice.
+        # With one conjunction of a slot, all of them are left out: else the slot would be found twice.
         slots = np.where(slot < 0, -1 - slot, slot)
-        is_left_out = np.isin(slots, slots[conjunction[wide[predicate]]])
-        size = _sizes(conjunction, predicate, snapshot.predicates.domain, excluded, len(slot))
+        is_left_out = np.isin(slots, slots[conjunction[is_wide[predicate]]])
+        size = _count_domains(conjunction, predicate, predicates.domain, excluded, len(slot))
         size[is_left_out] = -1
         order = np.argsort(size, kind="stable")[int(is_left_out.sum()) :]
         begin, which = gather(start, order)
-        segments = len(cuts) + snapshot.domains
-        coverage = Coverage(predicates.domain, excluded.astype(np.uint8), predicates.start, first, last)
-        list_start, postings = np.zeros(segments + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        lists = PostingLists(np.zeros(cut.total + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
         if len(which):
-            list_start, postings = place_conjunctions(begin, predicate[which], pack(coverage), segments)
+            coverage = Coverage(predicates.domain, excluded.astype(np.uint8), predicates.start, cut.first, cut.last)
+            lists = place_postings(Conjunctions(slot[order], begin, predicate[which]), pack(coverage), cut.total)
         size_start = np.searchsorted(size[order], np.arange(int(size.max(initial=0)) + 2))
         size_0 = (2 * np.arange(size_start[1]) + 1).astype(np.int32)
         self._index = KIndexIndex(
-            size_start, slot[order], cut_start, cuts, np.append(list_start, len(postings) + len(size_0)),
-            postings=np.append(postings, size_0),
+            size_start=size_start,
+            slot=slot[order],
+            cut_start=cut.cut_start,
+            cuts=cut.cuts,
+            list_start=np.append(lists.start, len(lists.postings) + len(size_0)),
+            postings=np.append(lists.postings, size_0),
             unindexed=np.unique(slots[is_left_out]).astype(np.int32),
-        )  # fmt: skip
+        )
 
     def _index_reader(self, refiner: Refiner) -> Reader:
         snapshot, lists = self.source.snapshot(), len(self._index.cut_start) + 1
@@ -81,21 +89,21 @@ class KIndex(ConjunctionEngine):
         indexed = np.setdiff1d(self._built, self._index.unindexed)
         return Union(
             [
-                ConjunctionReader(conjoin, self._index, sizes, snapshot, pending),
-                _SeveralValues(Refiner(indexed, snapshot)),
+                ConjunctionReader(match_by_size, self._index, sizes, snapshot, pending),
+                _SeveralValuesReader(Refiner(indexed, snapshot)),
             ]
         )
 
 
 class KIndexWeak(KIndex):
-    """With the papers' weak inequality. Its answers are not those of the language: it has no name to ask for."""
+    """k-index with the weak inequality of the papers. It has no name, because its answers are not the language's."""
 
     name = ""
     is_weak = True
 
 
-class _SeveralValues(Reader):
-    """Tests every subscription on the events that have several values or intervals, and none on the others."""
+class _SeveralValuesReader(Reader):
+    """Reader that tests every subscription on events with several values or intervals, and none on other events."""
 
     def __init__(self, refiner: Refiner) -> None:
         self._refiner = refiner
@@ -113,28 +121,28 @@ class _SeveralValues(Reader):
         return self._refiner.count_candidates(chosen(events, np.flatnonzero(events.single_valued == 0)))
 
 
-def _unchanged(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
-    return predicates, np.zeros(len(predicates.domain), dtype=bool)
+def _invert_inequalities(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
+    """Replace the intervals of inequalities by the gaps between them; return also whether predicate p is replaced.
 
-
-def _inverted(predicates: Predicates) -> tuple[Predicates, np.ndarray]:
-    """For weak inequality: a predicate that all but some values satisfy becomes the intervals of these, excluded."""
-    domain, every, start, low, high = predicates
+    An inequality has several intervals, the first from LOWEST and the last to HIGHEST.
+    """
+    start, domains = predicates.start, len(predicates.domain)
     lows, highs, starts = [], [], [0]
-    excluded = np.zeros(len(domain), dtype=bool)
-    for p in range(len(domain)):
-        a, b = low[start[p] : start[p + 1]].tolist(), high[start[p] : start[p + 1]].tolist()
-        if len(a) > 1 and a[0] == LOWEST and b[-1] == HIGHEST:
+    excluded = np.zeros(domains, dtype=bool)
+    for p in range(domains):
+        begins, ends = (ends[start[p] : start[p + 1]].tolist() for ends in (predicates.low, predicates.high))
+        if len(begins) > 1 and begins[0] == LOWEST and ends[-1] == HIGHEST:
             excluded[p] = True
-            a, b = [end + 1 for end in b[:-1]], [end - 1 for end in a[1:]]
-        lows += a
-        highs += b
+            begins, ends = [end + 1 for end in ends[:-1]], [begin - 1 for begin in begins[1:]]
+        lows += begins
+        highs += ends
         starts.append(len(lows))
-    return Predicates(domain, every, np.array(starts), np.array(lows, np.int64), np.array(highs, np.int64)), excluded
+    gaps = np.array(starts), np.array(lows, np.int64), np.array(highs, np.int64)
+    return Predicates(predicates.domain, predicates.every, *gaps), excluded
 
 
-def _sizes(conjunction: I64, predicate: I32, domain: I32, excluded: np.ndarray, count: int) -> I64:
-    """By conjunction: the domains that it has a predicate on, apart from what it excludes."""
-    counted = ~excluded[predicate]
-    pairs = np.unique(conjunction[counted] << 32 | domain[predicate[counted]])
+def _count_domains(conjunction: I64, predicate: I32, domain: I32, excluded: np.ndarray, count: int) -> I64:
+    """Return the number of domains of each conjunction, without the predicates that are excluded."""
+    is_counted = ~excluded[predicate]
+    pairs = np.unique(conjunction[is_counted] << 32 | domain[predicate[is_counted]])
     return np.bincount(pairs >> 32, minlength=count).astype(np.int64)

@@ -1,9 +1,8 @@
-"""Build and walk posting lists by size (k-index; BE-Tree, section 7.2, and OpIndex, section 3).
+"""Kernels that build and walk posting lists by size (k-index; BE-Tree, section 7.2, and OpIndex, section 3).
 
-Each segment of a domain has a list of the conjunctions with a predicate that covers it: ranges are enumerated, segment
-by segment. Conjunctions are numbered by size: those of one size are one piece of every list. An event matches a
-conjunction of size n that is in n of the lists of its values. All lists are walked together, and conjunctions that
-cannot be in n of them are skipped.
+Each segment of a domain has a list of the conjunctions with a predicate that covers the segment. Conjunctions are
+numbered by size, so those of one size are one part of every list. An event matches a conjunction of size k that is in k
+of the lists of its values. All lists are walked together, and conjunctions that cannot be in k of them are skipped.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_at_least
 from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.stabbing import convert_to_offsets
-from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch
+from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch, PostingLists
 
 
 @inline
 def covers(coverage, p, segment):
-    """Does one of predicate p's intervals cover the segment?"""
+    """Return whether an interval of predicate p covers the segment."""
     for i in range(coverage.start[p], coverage.start[p + 1]):
         if coverage.first[i] <= segment <= coverage.last[i]:
             return True
@@ -30,62 +29,70 @@ def covers(coverage, p, segment):
 
 
 @inline
-def accepts_on(coverage, p, domain):
-    """Is it a predicate on the domain that does not exclude?"""
+def is_accepting_on(coverage, p, domain):
+    """Return whether p is a predicate on the domain that accepts segments, and does not exclude them."""
     return coverage.domain[p] == domain and not coverage.excluded[p]
 
 
 @inline
 def is_repeated(coverage, code, begin, j):
-    """Does the conjunction have an earlier accepting predicate on the domain of code[j]? They are one in the lists."""
+    """Return whether an accepting predicate of the conjunction before code[j] is on its domain: they share postings."""
     for k in range(begin, j):
-        if accepts_on(coverage, code[k], coverage.domain[code[j]]):
+        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]):
             return True
     return False
 
 
 @inline
-def is_accepted(coverage, code, j, end, segment):
-    """Do all later accepting predicates of the conjunction on the domain of code[j] cover the segment?"""
+def is_accepted_by_others(coverage, code, j, end, segment):
+    """Return whether all accepting predicates of the conjunction behind code[j] on its domain cover the segment."""
     for k in range(j + 1, end):
-        if accepts_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], segment):
+        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], segment):
             return False
     return True
 
 
-@kernel
-def place_conjunctions(start, code, coverage, segments):
-    """Put every conjunction into the lists of the segments that it accepts: count, then place, ascending in each list.
+@inline
+def add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing):
+    """Count the postings of conjunction c, either those that accept or those that exclude; or place these postings.
 
-    A list holds 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the segment; what is excluded
-    stands before what is accepted.
+    lists.start is shifted by one: start[s + 1] is the count of segment s, and then the place of its next posting.
+    """
+    code, begin, end = conjunctions.predicate, conjunctions.start[c], conjunctions.start[c + 1]
+    for j in range(begin, end):
+        p = code[j]
+        if coverage.excluded[p] == is_accepting or (is_accepting and is_repeated(coverage, code, begin, j)):
+            continue
+        for i in range(coverage.start[p], coverage.start[p + 1]):
+            for segment in range(coverage.first[i], coverage.last[i] + 1):
+                if is_accepting and not is_accepted_by_others(coverage, code, j, end, segment):
+                    continue
+                if is_placing:
+                    lists.postings[lists.start[segment + 1]] = 2 * c + is_accepting
+                lists.start[segment + 1] += 1
+
+
+@kernel
+def place_postings(conjunctions, coverage, segments):
+    """Return the lists of all segments: count the postings of each list, then place them, ascending in each list.
+
+    A list has 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the segment, which comes first.
     """
     coverage = unpack(coverage, Coverage)
-    list_start = np.zeros(segments + 2, dtype=np.int64)
-    postings = np.empty(0, dtype=np.int32)
-    for placing in range(2):
-        for c in range(start.size - 1):
-            for accepting in range(2):
-                for j in range(start[c], start[c + 1]):
-                    p = code[j]
-                    if coverage.excluded[p] == accepting or (accepting and is_repeated(coverage, code, start[c], j)):
-                        continue
-                    for i in range(coverage.start[p], coverage.start[p + 1]):
-                        for segment in range(coverage.first[i], coverage.last[i] + 1):
-                            if accepting and not is_accepted(coverage, code, j, start[c + 1], segment):
-                                continue
-                            if placing:
-                                postings[list_start[segment + 1]] = 2 * c + accepting
-                            list_start[segment + 1] += 1
-        if not placing:
-            # Shifted by one: placing then moves the begin of each list to its end.
-            postings = np.empty(convert_to_offsets(list_start), dtype=np.int32)
-    return list_start[:-1], postings
+    lists = PostingLists(np.zeros(segments + 2, dtype=np.int64), np.empty(0, dtype=np.int32))
+    for is_placing in range(2):
+        for c in range(conjunctions.start.size - 1):
+            for is_accepting in range(2):
+                add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing)
+        if not is_placing:
+            # Placing then moves the begin of each list to its end.
+            lists = PostingLists(lists.start, np.empty(convert_to_offsets(lists.start), dtype=np.int32))
+    return PostingLists(lists.start[:-1], lists.postings)
 
 
 @inline
 def open_lists(index, cursors, events, event):
-    """The lists of the segments that the event's values lie in, and that of the conjunctions of size 0; how many."""
+    """Open the lists of the event's segments, and the list of the conjunctions of size 0; returns how many."""
     domains = index.cut_start.size - 1
     last = index.list_start.size - 2
     cursors.begin[0], cursors.end[0] = index.list_start[last], index.list_start[last + 1]
@@ -100,23 +107,23 @@ def open_lists(index, cursors, events, event):
 
 
 @inline
-def sort_in(cursors, position, live):
-    """The list at this position of the order moves right to where its key belongs; those behind are sorted."""
+def move_to_place(cursors, position, live):
+    """Move the list at this position of the order to the right, until the lists from there on are sorted by key."""
     order = cursors.order
-    mine = order[position]
-    key = cursors.key[mine]
+    moved = order[position]
+    key = cursors.key[moved]
     while position + 1 < live:
         following = order[position + 1]
         if cursors.key[following] >= key:
             break
         order[position] = following
         position += 1
-    order[position] = mine
+    order[position] = moved
 
 
 @inline
 def open_size(postings, cursors, count, low, high):
-    """Set the cursors to the postings low:high, those of one size; returns how many lists have any."""
+    """Set the cursors to the postings from low to high, those of one size; returns how many lists have any."""
     live = 0
     for k in range(count):
         at = first_at_least(postings, cursors.begin[k], cursors.end[k], low)
@@ -126,15 +133,15 @@ def open_size(postings, cursors, count, low, high):
             cursors.order[live] = k
             live += 1
     for position in range(live - 2, -1, -1):
-        sort_in(cursors, position, live)
+        move_to_place(cursors, position, live)
     return live
 
 
 @inline
-def advance(postings, cursors, front, live, key):
-    """Move all cursors before `key` to it or beyond, and sort their lists in again; returns the new front.
+def advance_cursors(postings, cursors, front, live, key):
+    """Move all cursors before `key` to it or beyond, and sort their lists again; returns the new front.
 
-    Lists that are at their end are left behind the front.
+    The order before the front has the lists whose cursors are at the end.
     """
     moved = front
     while moved < live:
@@ -146,20 +153,23 @@ def advance(postings, cursors, front, live, key):
         cursors.at[k] = at
         cursors.key[k] = postings[at] if at < stop else HIGHEST
         moved += 1
-    keep = moved
+    new_front = moved
     for position in range(moved - 1, front - 1, -1):
         k = cursors.order[position]
         if cursors.key[k] != HIGHEST:
-            keep -= 1
-            cursors.order[keep] = k
-    for position in range(moved - 1, keep - 1, -1):
-        sort_in(cursors, position, live)
-    return keep
+            new_front -= 1
+            cursors.order[new_front] = k
+    for position in range(moved - 1, new_front - 1, -1):
+        move_to_place(cursors, position, live)
+    return new_front
 
 
 @kernel
-def conjoin(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds nothing for others. effort[0] counts the conjunctions tested."""
+def match_by_size(index, snapshot, scratch, events, out, event):
+    """Match by the lists of an event's values, size by size. effort[0] counts the conjunctions tested.
+
+    Exact for single-valued events; writes nothing for other events.
+    """
     index, snapshot = unpack(index, KIndexIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, KIndexScratch), borrow(events, Events), borrow(out, Matches)
     postings, cursors, size_start = index.postings, scratch.cursors, index.size_start
@@ -182,6 +192,6 @@ def conjoin(index, snapshot, scratch, events, out, event):
                             return e
                         written = emit(index.slot[first >> 1], snapshot, scratch.stamps, out, written)
                     least += 2
-                front = advance(postings, cursors, front, live, least)
+                front = advance_cursors(postings, cursors, front, live, least)
         out.start[e + 1] = written
     return events.single_valued.size

@@ -1,7 +1,7 @@
-"""Match by access predicates (Propagation; BE-Tree, section 7.2, and PS-Tree, section 2).
+"""The kernel that matches by access predicates (Propagation; BE-Tree, section 7.2, and PS-Tree, section 2).
 
-All true predicates are found first and noted in a bit set. A true one that is an access predicate has the conjunctions
-of its cluster tested, and only those. At the end exactly the bits that were set are cleared.
+All true predicates are found first, and their bits are set. Then the conjunctions in the clusters of true access
+predicates are tested. At the end exactly the bits that were set are cleared.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from tellwhen.papers.be_tree.propagation.arrays import PropagationIndex, Propaga
 
 
 @kernel
-def propagate(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds too much for others. effort[0] counts the conjunctions tested."""
+def match_clusters(index, snapshot, scratch, events, out, event):
+    """Match by the clusters of true access predicates. effort[0] counts the conjunctions tested.
+
+    Exact for single-valued events; writes too many slots for other events.
+    """
     index, snapshot = unpack(index, PropagationIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, PropagationScratch), borrow(events, Events), borrow(out, Matches)
     cluster, code_start = index.cluster, index.code_start
