@@ -26,7 +26,6 @@ PENDING = (
     "src/tellwhen/engines",
     "src/tellwhen/index",
     "src/tellwhen/language",
-    "src/tellwhen/papers/be_tree",
     "src/tellwhen/papers/ranked",
     "src/tellwhen/persistence",
     "src/tellwhen/profile",

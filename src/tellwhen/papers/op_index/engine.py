@@ -121,7 +121,7 @@ class OpIndex(ConjunctionEngine):
         return ConjunctionReader(self.kernel, self._index, self._measure_scratch(), self.source.snapshot(), refiner)
 
     def _measure_scratch(self) -> Callable[[int], Any]:
-        """Return a function that returns the scratch kind with lengths, for events of a number of entries."""
+        """Return a function from the entries of the longest event to the lengths of the working arrays."""
         kind, pivot_start = self.scratch_kind, self._index.pivot_start
         slots = len(self.source.snapshot().subscriptions.kind)
         conjunctions = int(np.diff(pivot_start).max(initial=0))

@@ -24,6 +24,15 @@ class PSTreeArrays(NamedTuple):
     spare: I32  # the first len(spare) - used.sum() elements are the ids that are not in use
 
 
+class Intervals(NamedTuple):
+    """Intervals to insert into PS-Trees, or to delete from them."""
+
+    domain: I32
+    low: I64
+    high: I64
+    times: I64  # how often the interval is inserted; negative if it is deleted
+
+
 class CounterChanges(NamedTuple):
     """Inserted and deleted intervals as changes of the counters at cuts, the points where spaces begin."""
 

@@ -24,7 +24,7 @@ from tellwhen.containers.csr import gather
 from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.engines.shared.stabbing import number_keys
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
-from tellwhen.papers.ps_tree.arrays import CounterChanges, PSTreeArrays
+from tellwhen.papers.ps_tree.arrays import CounterChanges, Intervals, PSTreeArrays
 from tellwhen.papers.ps_tree.kernels.tree import apply_changes, find_covered_spaces, locate_points
 
 
@@ -149,9 +149,9 @@ def concatenate_ranges(start: I64, count: I64) -> I64:
     return np.arange(int(count.sum())) + np.repeat(start - (np.cumsum(count) - count), count)
 
 
-def collect_intervals(predicates: Predicates, times: I64) -> tuple[I32, I64, I64, I64]:
-    """Return domain, low end, high end and times[p] of the intervals of every predicate p with times[p] != 0."""
+def collect_intervals(predicates: Predicates, times: I64) -> Intervals:
+    """Return the intervals of every predicate p with times[p] != 0."""
     changed = np.flatnonzero(times)
     begin, which = gather(predicates.start, changed)
     owner = np.repeat(changed, np.diff(begin))
-    return predicates.domain[owner], predicates.low[which], predicates.high[which], times[owner]
+    return Intervals(predicates.domain[owner], predicates.low[which], predicates.high[which], times[owner])

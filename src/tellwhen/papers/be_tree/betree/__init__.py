@@ -1,4 +1,4 @@
-"""`betree` and `betree-batch`: partition by attribute, then by value."""
+"""`betree` and `betree-batch`: a tree that partitions by attribute and clusters by value (BE-Tree)."""
 
 from tellwhen.papers.be_tree.betree.engine import BETree, BETreeBatch
 

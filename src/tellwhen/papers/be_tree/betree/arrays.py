@@ -1,7 +1,9 @@
 """The arrays of `betree`, drawn: the tree that grows, and the tree that is matched.
 
-The growing tree, in the paper's words (Figure 1): a *p-node* partitions by attribute, a *c-node* clusters by value.
-A c-node and its bucket are one record. The conjunctions that are in it, not further below, are its *l-node*:
+In the growing tree (Figure 1 of the paper), a *p-node* partitions by attribute, and a *c-node* clusters by value. The
+p-nodes of a c-node are its *p-directory*. A c-node and its bucket are one record, so the paper's *c-directory*, the
+buckets below a p-node, is the tree of `left` and `right`. The conjunctions of a c-node that are not further below are
+its *l-node*:
 
     cnodes[0], the root
       | first                           | directory
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, I64Matrix, Runs, Stabbing, keeps
 
 NO_DOMAIN, FREED = -1, -2
-"""In place of a domain: for the root, and for a c-node that is not in use."""
+"""Values in place of a domain: of the root, and of a freed c-node."""
 
 CNODE = np.dtype(
     [
@@ -41,13 +43,16 @@ CNODE = np.dtype(
         ("left", np.int32),  # bucket: its lower half, -1 while nothing is in it
         ("right", np.int32),  # bucket: its upper half
         ("is_split", np.int32),  # bucket: 1 if a half takes what it encloses
-        ("whole", np.int32),  # the bucket that it is a half of, -1 for none; of a freed c-node: the next freed one
-        ("pnode", np.int32),  # the p-node that it is below, -1 for the root
+        (
+            "whole",
+            np.int32,
+        ),  # the bucket that it is a half of, -1 for none; of a freed c-node: the next freed one
+        ("pnode", np.int32),  # the p-node above, -1 for the root
         ("first", np.int32),  # l-node: its first conjunction, -1 for none
         ("count", np.int32),  # l-node: its conjunctions
-        ("capacity", np.int32),  # l-node: conjunctions that it may have, a multiple of max_cap
-        ("directory", np.int32),  # its first p-node, -1 for none
-        ("size", np.int32),  # conjunctions in its whole subtree
+        ("capacity", np.int32),  # l-node: conjunctions that it has room for, a multiple of max_cap
+        ("directory", np.int32),  # p-directory: its first p-node, -1 for none
+        ("size", np.int32),  # conjunctions in the whole subtree
         ("visits", np.int32),  # in the current window: events that tested the l-node
         ("failed", np.int32),  # in the current window: predicates tested for conjunctions that did not match
         ("unused", np.int32),  # a c-node is one cache line
@@ -57,60 +62,63 @@ CNODE = np.dtype(
 PNODE = np.dtype(
     [
         ("domain", np.int32),
-        ("parent", np.int32),  # its c-node, -1 for a freed p-node
+        ("parent", np.int32),  # the c-node above, -1 for a freed p-node
         ("top", np.int32),  # the c-node whose bucket is the whole domain
-        ("next", np.int32),  # the next p-node of its c-node, or the next freed one; -1 at the end
-        ("loss", np.int32),  # failed tests below it, for one event, as last measured
+        ("next", np.int32),  # the next p-node of the p-directory, or the next freed one; -1 at the end
+        ("loss", np.int32),  # failed tests below, per event, as last measured
     ]
 )
 
 STATE = np.dtype(
     [
-        ("max_cap", np.int64),  # conjunctions in an l-node before it is divided
-        ("min_size", np.int64),  # conjunctions below a p-node, at least
-        ("known", np.int64),  # predicates that the spaces were made of
+        ("max_cap", np.int64),  # conjunctions of an l-node before it overflows
+        ("min_size", np.int64),  # minimum of conjunctions below a p-node
+        ("known", np.int64),  # predicates whose intervals the spaces were cut by
         ("cnodes", np.int64),  # c-nodes in use or freed; behind them is room
         ("pnodes", np.int64),  # p-nodes in use or freed
         ("freed_cnode", np.int64),  # the first freed one, -1 for none
         ("freed_pnode", np.int64),
-        ("tabled", np.int64),  # entries of the table that are not 0
-        ("waiting", np.int64),  # c-nodes on the stack
-        ("wanted", np.int64),  # p-nodes that a kernel last asked room for
+        ("tabled", np.int64),  # elements of `table` that are not 0
+        ("waiting", np.int64),  # c-nodes on `stack`
+        ("wanted", np.int64),  # p-nodes that a kernel last needed room for
     ]
 )
 
 
 class Nodes(NamedTuple):
-    """The nodes of a growing tree. A kernel that finds an array full stops; Python makes it longer and calls again."""
+    """The nodes of a growing tree.
 
-    cnodes: NDArray[np.void]  # of CNODE; the root is 0
-    pnodes: NDArray[np.void]  # of PNODE
+    A kernel that finds an array full stops. Python then makes the array longer and calls the kernel again.
+    """
+
+    cnodes: NDArray[np.void]  # records of CNODE; the root is 0
+    pnodes: NDArray[np.void]  # records of PNODE
     table: I32  # |0|4|0|1|     p-node + 1, hashed by parent and domain, with linear probing; a power of two long
     stack: I32  # |5 9 ...|     c-nodes whose l-node may overflow: the first `waiting`
-    state: NDArray[np.void]  # of STATE, one record
+    state: NDArray[np.void]  # one record of STATE
 
 
 class TreeConjunctions(NamedTuple):
-    """The conjunctions of a growing tree, numbered as they come. The number of one that is taken out is not reused."""
+    """The conjunctions of a growing tree, numbered in the order of insertion. Numbers are not reused."""
 
     slot: I32  # |4|-8|-8|      -1 - slot for one of several
     start: I64  # |0|3|5|9|      predicates of conjunction k are predicate[start[k]:start[k+1]]
     predicate: I32  # |2 17 5|5 9|...
-    node: I32  # |0|3|-1|       the c-node whose l-node it is in, -1 for none
+    node: I32  # |0|3|-1|       the c-node whose l-node has the conjunction, -1 for none
     next: I32  # |9|-1|-1|      the next conjunction of that l-node, -1 at the end
 
 
 class Bounds(NamedTuple):
-    """What a growing tree knows of each predicate."""
+    """The bounds of each predicate in spaces (Table 1), and its rank."""
 
-    low: I32  # |10|30|    the first space that it touches
-    high: I32  # |11|37|    and the last one
-    is_exact: U8  # |1|0|      1 if it is one interval of whole spaces, so that low..high is all there is to it
-    rank: I32  # |1|0|      by selectivity: the lowest is tested first
+    low: I32  # |10|30|    the first space that the predicate touches
+    high: I32  # |11|37|    the last space that the predicate touches
+    is_exact: U8  # |1|0|      1 if the predicate is one interval of whole spaces, those from low to high
+    rank: I32  # |1|0|      rank by selectivity: the lowest is tested first
 
 
 class TreePredicates(NamedTuple):
-    """The predicates as the kernels of a growing tree see them."""
+    """The predicates and spaces that the kernels of a growing tree read."""
 
     domain: I32
     cut_start: I64  # domain d has cut_start[d+1] - cut_start[d] cuts, and one more space
@@ -118,7 +126,7 @@ class TreePredicates(NamedTuple):
 
 
 class TreeArrays(NamedTuple):
-    """A growing tree, to be saved. The cuts of its spaces are saved with the index."""
+    """A growing tree as it is saved. The cuts of its spaces are saved with the index."""
 
     nodes: Nodes
     conjunctions: TreeConjunctions
@@ -126,29 +134,29 @@ class TreeArrays(NamedTuple):
 
 
 DOMAIN, LOW, HIGH, LEFT, RIGHT, WORDS, DIRECTORY, NODE_COLUMNS = range(8)
-"""Columns of `BETreeIndex.nodes`: the bucket, its halves (-1 for none), and where the node's words and p-nodes begin.
-They end where those of the next node begin."""
+"""Columns of `BETreeIndex.nodes`: the bucket, its halves (-1 for none), and where the words and the p-nodes of the node
+begin. The words and the p-nodes end where those of the next node begin."""
 
 VISITS, FAILED = range(2)
-"""Columns of `BETreeIndex.counts`, side by side: a visit changes both, in one cache line."""
+"""Columns of `BETreeIndex.counts`. They are side by side because a visit changes both: one cache line."""
 
 
 class BETreeIndex(NamedTuple):
     """A tree that is matched, laid out from a growing one. Nodes are numbered depth first; the root is node 0.
 
-    A conjunction is some words: the number of its predicates, its slot (-1 - slot for one of several), its predicates.
-    Readers count in `counts`; the growing tree adjusts itself by it.
+    A conjunction is a sequence of words: the number of its predicates, its slot (-1 - slot for one of several), and its
+    predicates. Readers count in `counts`, and the growing tree adjusts itself by these counts.
     """
 
     cut_start: I64  # |0|3|3|            cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
     cuts: I64  # |20 31 32|         a space begins with its cut
-    nodes: I32Matrix  # [nodes + 1, columns]; the last row only ends the words and the p-nodes of the one before
-    pnode_domain: I32  # |2 5 9|4|          by node: the domains of its p-nodes, ascending
-    pnode_top: I32  # |1 6 8|2|          and the nodes that these lead to
+    nodes: I32Matrix  # [nodes + 1, columns]; the last row only ends the words and the p-nodes of the row before
+    pnode_domain: I32  # |2 5 9|4|          by p-node: its domain, ascending within a node
+    pnode_top: I32  # |1 6 8|2|          by p-node: the node of its top bucket
     words: I32  # |2 17 5 9|0 -6|    conjunctions, node by node
-    stabbing: Stabbing  # whose members are the predicates in `words`
-    cnode: I32  # |0|1|3|4|2|        by node: the c-node that it was laid out from
-    counts: I64Matrix  # [nodes, 2]: events that tested a node's conjunctions; predicates tested for those that failed
+    stabbing: Stabbing  # its members are the predicates in `words`
+    cnode: I32  # |0|1|3|4|2|        by node: the c-node of the growing tree
+    counts: I64Matrix  # [nodes, 2]: events that tested the l-node; predicates tested for those that failed
 
 
 @keeps("first_entry", "truth", "stamps", "effort")
@@ -159,6 +167,6 @@ class BETreeScratch(NamedTuple):
     first_entry: I32  # zero between events
     truth: U64  # zero between events
     satisfied: I32
-    queue: I32  # nodes to visit, and visited ones that have conjunctions
+    queue: I32  # nodes with conjunctions, then nodes to visit
     stamps: I64
     effort: I64

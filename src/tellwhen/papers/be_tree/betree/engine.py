@@ -1,23 +1,24 @@
-"""`betree`: space partitioned by attribute and clustered by value, again and again (BE-Tree, SIGMOD 2011).
+"""`betree`: space that is partitioned by attribute and clustered by value, recursively (BE-Tree, SIGMOD 2011).
 
-There are two forms of one tree. The growing one (`tree.py`) takes conjunctions in and out one by one. It divides
-l-nodes that overflow, and merges what has become too small. The one that is matched is laid out from it (`layout.py`),
-depth first, with only those predicates of each conjunction that its path does not answer. So the growing tree never
-changes anything that a reader sees.
+There are two forms of one tree. The *growing tree* (`tree.py`) inserts and removes conjunctions one by one. It divides
+l-nodes that overflow, and merges nodes that have become too small. The tree that is matched is laid out from the
+growing tree (`layout.py`): depth first, and each conjunction without the predicates that are true on its path. So a
+change of the growing tree never changes arrays that a reader sees.
 
-Deviations, and what the paper leaves open:
-- The domain of an attribute is the spaces that all predicates on it make (`engines/shared/spaces.py`), as they were
-  when the tree was built: discrete and finite for every type. A later predicate gets the bounds of the spaces that it
-  touches. It counts as subsumed only if it begins and ends where they do.
-- Table 1 holds for every operator: a predicate's bounds are its least and its greatest value.
-- A half of a bucket is created when something goes into it.
-- An extended l-node gets half as much room again, where the paper adds `max_cap`. Otherwise n conjunctions that nothing
-  divides would be grouped n / max_cap times.
-- An l-node underflows when its p-node has fewer than `min_size` conjunctions; these are inserted again. Halves merge
-  when nothing divides their bucket or themselves further, and half an l-node is enough for all of it.
-- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Windows end when subscriptions come and
-  go. The root is not recycled: nothing above it could be adjusted.
-- True predicates are found once for an event, so that testing one is reading a bit.
+Deviations, and decisions that the paper leaves open:
+
+- The domain of an attribute is the predicate spaces that all predicates on it make (`engines/shared/spaces.py`) when
+  the tree is built. They are discrete and finite for every type of value. A later predicate has the bounds of the
+  spaces that it touches, and is subsumed by a bucket only if it begins and ends where these spaces do.
+- Table 1 holds for every operator: the bounds of a predicate are its least and its greatest value.
+- A half of a bucket is created when a conjunction goes into it.
+- An extended l-node gets half as much room again. The paper adds `max_cap`: n conjunctions that nothing divides would
+  be grouped n / max_cap times.
+- An l-node underflows when its p-node has fewer than `min_size` conjunctions; these are inserted again. Two halves are
+  merged when neither they nor their bucket are divided further and all their conjunctions fill at most half an l-node.
+- Loss is measured by matching, and starts at 0 (the paper's optimistic start). Windows end when subscriptions change.
+  The root is not recycled: there is nothing above it to adjust.
+- True predicates are found once for an event. Testing a predicate is then reading a bit.
 - A conjunction with two predicates on one attribute is clustered by the first.
 """
 
@@ -45,20 +46,17 @@ from tellwhen.papers.be_tree.betree.tree import Tree
 from tellwhen.papers.be_tree.betree.verify import check_index, check_tree
 
 CAPACITIES = ((0.01, 5), (0.1, 20), (1.0, 160))
-"""Table 4: for a share of matches below the first number, the capacity of l-nodes."""
+"""Pairs (upper limit of the share of matches, max_cap), as Table 4 has them."""
 
 DEFAULT_CAPACITY = 20
-"""The capacity while no typical events are known."""
+"""max_cap while no typical events are known."""
 
-REBUILD_FACTOR = 2
-"""Rebuild when the predicates, or the conjunctions, have doubled since the tree was built."""
-
-SAMPLE_EVENTS = 64
-"""Typical events that the share of matches is estimated from, at most."""
+SAMPLE_EVENTS_MAX = 64
+"""Estimate the share of matches from at most 64 typical events."""
 
 
 class BETree(ConjunctionEngine):
-    """Tests only conjunctions whose path from the root the event satisfies."""
+    """Engine that tests only conjunctions whose path from the root the event satisfies."""
 
     name = "betree"
     summary = "a tree that partitions space by attribute and by value, and adjusts itself (BE-Tree)"
@@ -73,53 +71,55 @@ class BETree(ConjunctionEngine):
         ),
     }
     index_kind = BETreeIndex
-    at_once: ClassVar[bool] = False
-    """Are all conjunctions put into the root before it is partitioned?"""
+    is_batch: ClassVar[bool] = False
+    """Whether all conjunctions are put into the root before it is partitioned."""
+    rebuild_factor: ClassVar[int] = 2
+    """Rebuild when predicates or conjunctions have grown by this factor since the tree was built."""
 
     _index: BETreeIndex
 
     def __init__(self, source: Source, **given: int) -> None:
-        self.recycled = 0  # conjunctions, ever
+        self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
         super().__init__(source, **given)
 
     def _build(self) -> None:
         capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()
-        self._grow(capacity)
+        self._grow_tree(capacity)
         if not self.option["max_cap"] and len(self) and len(typical.weight):
-            suggested = capacity_for(self._share_of_matches(typical))
+            suggested = suggest_capacity(self._estimate_share_of_matches(typical))
             if suggested != capacity:
-                self._grow(suggested)
+                self._grow_tree(suggested)
 
-    def _grow(self, capacity: int) -> None:
+    def _grow_tree(self, capacity: int) -> None:
         snapshot, conjunctions = self.source.snapshot(), self.conjunctions()
         rank = rank_predicates(self.source, conjunctions.predicate)
         self._tree = Tree.empty(snapshot, rank, capacity, self.option["min_size"])
-        self._tree.add(snapshot, conjunctions, self.at_once)
+        self._tree.add(snapshot, conjunctions, self.is_batch)
         self._index = self._tree.lay_out(snapshot)
 
-    def _share_of_matches(self, typical: Typical) -> float:
-        """The share of the subscriptions that a typical event matches."""
+    def _estimate_share_of_matches(self, typical: Typical) -> float:
+        """Return the share of the subscriptions that a typical event matches."""
         events, weight = typical.events, typical.weight
-        if len(weight) > SAMPLE_EVENTS:  # systematic sampling: events at equal distances of weight
+        if len(weight) > SAMPLE_EVENTS_MAX:  # systematic sampling: events at equal distances of weight
             upto = np.cumsum(weight)
-            drawn = np.searchsorted(upto, upto[-1] * (np.arange(SAMPLE_EVENTS) + 0.5) / SAMPLE_EVENTS)
-            events, weight = chosen(events, drawn), np.ones(SAMPLE_EVENTS)
+            drawn = np.searchsorted(upto, upto[-1] * (np.arange(SAMPLE_EVENTS_MAX) + 0.5) / SAMPLE_EVENTS_MAX)
+            events, weight = chosen(events, drawn), np.ones(SAMPLE_EVENTS_MAX)
         matches = np.diff(self.reader().match(events).start)
         return float(np.average(matches, weights=weight)) / len(self)
 
     def merge(self) -> None:
-        """Take conjunctions in and out one by one, and recycle nodes that matching has shown to be of no use."""
+        """Remove and insert conjunctions one by one, and recycle nodes that matching has found useless (section 5)."""
         snapshot, tree = self.source.snapshot(), self._tree
         if self._is_stale(snapshot):
             self.rebuild()
             return
-        numbers = tree.alive()
+        numbers = tree.list_numbers()
         slot = tree.conjunctions.slot[numbers]
-        tree.note(self._index)  # before nodes are freed: their records will be other nodes
+        tree.add_counts(self._index)  # before nodes are freed: other nodes will take their records
         tree.remove(snapshot, numbers[~is_alive(snapshot, np.where(slot < 0, -1 - slot, slot))])
-        unfit = tree.unfit(self.option["window"], self.option["threshold"])
-        tree.reinsert(snapshot, unfit)
-        self.recycled += len(unfit)
+        useless = tree.find_useless(self.option["window"], self.option["threshold"])
+        tree.reinsert(snapshot, useless)
+        self.recycled += len(useless)
         self.translator.forget(snapshot.subscriptions.died, snapshot.version)
         new = self._select_alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
@@ -129,11 +129,11 @@ class BETree(ConjunctionEngine):
         self._index = tree.lay_out(snapshot)
 
     def _is_stale(self, snapshot: Snapshot) -> bool:
-        """Are too many predicates newer than the spaces, or too many numbers those of conjunctions taken out?"""
+        """Return whether too many predicates are newer than the spaces, or too many conjunctions were removed."""
         tree = self._tree
         return (
-            len(snapshot.predicates.domain) > REBUILD_FACTOR * tree.known
-            or len(tree.conjunctions.slot) > REBUILD_FACTOR * (len(self) + PENDING_MIN)
+            len(snapshot.predicates.domain) > self.rebuild_factor * tree.known
+            or len(tree.conjunctions.slot) > self.rebuild_factor * (len(self) + PENDING_MIN)
             or not len(tree)
         )
 
@@ -172,18 +172,18 @@ class BETree(ConjunctionEngine):
         check_tree(self._tree, snapshot)
         check_index(self._index, self._tree)
         built = self.conjunctions(self._built).slot
-        grown = self._tree.conjunctions.slot[self._tree.alive()]
-        assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree lacks conjunctions, or has too many"
+        grown = self._tree.conjunctions.slot[self._tree.list_numbers()]
+        assert sorted(grown.tolist()) == sorted(built.tolist()), "the tree has other conjunctions than the engine"
 
 
 class BETreeBatch(BETree):
-    """Partitions the root when it has all subscriptions, not when the first few have made it overflow (BE-B)."""
+    """BE-Tree that partitions the root when it has all subscriptions, not at its first overflow (BE-B)."""
 
     name = "betree-batch"
     summary = "BE-Tree, built of all subscriptions at once (BE-B)"
-    at_once = True
+    is_batch = True
 
 
-def capacity_for(share: float) -> int:
-    """The capacity of l-nodes for a share of matches (Table 4)."""
+def suggest_capacity(share: float) -> int:
+    """Return max_cap for a share of matches (Table 4)."""
     return next((capacity for below, capacity in CAPACITIES if share < below), CAPACITIES[-1][1])

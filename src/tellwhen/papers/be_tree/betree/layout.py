@@ -1,4 +1,4 @@
-"""A growing tree -> the tree that is matched: nodes depth first, and only the predicates that are left to test."""
+"""Layout of a growing tree as the tree that is matched: nodes depth first, without subsumed predicates."""
 
 from __future__ import annotations
 
@@ -22,49 +22,51 @@ from tellwhen.papers.be_tree.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.papers.be_tree.betree.kernels.layout import depth_first, write_words
+from tellwhen.papers.be_tree.betree.kernels.layout import WordsOutput, order_depth_first, write_words
 
 
 def lay_out(
     nodes: Nodes, conjunctions: TreeConjunctions, predicates: TreePredicates, cuts: I64, snapshot: Snapshot
 ) -> BETreeIndex:
-    """The index of the conjunctions in the tree. What the tree changes later is not shared with it."""
+    """Return an index of the conjunctions in the tree. The index shares no arrays that the tree changes."""
     cnodes, size = nodes.cnodes[: nodes.state["cnodes"][0]], int(nodes.cnodes["size"][0])
-    directory_start, directory = _directories(nodes)
+    directory_start, directory = _sort_directories(nodes)
     cnode = np.zeros(np.count_nonzero(cnodes["domain"] != FREED), dtype=np.int32)
-    begin = np.zeros(len(cnode) + 1, dtype=np.int64)
-    words = np.empty(len(conjunctions.predicate) + 2 * size, dtype=np.int32)
-    is_used = np.zeros(len(snapshot.predicates.domain), dtype=np.bool_)
+    output = WordsOutput(
+        begin=np.zeros(len(cnode) + 1, dtype=np.int64),
+        words=np.empty(len(conjunctions.predicate) + 2 * size, dtype=np.int32),
+        is_used=np.zeros(len(snapshot.predicates.domain), dtype=np.bool_),
+    )
     if size:  # an engine without subscriptions compiles no kernels
-        depth_first(nodes, directory_start, directory, cnode)
-        write_words(nodes, conjunctions, predicates, cnode, begin, words, is_used)
+        order_depth_first(nodes, directory_start, directory, cnode)
+        write_words(nodes, conjunctions, predicates, cnode, output)
     directory_start, which = gather(directory_start, cnode)
     number = np.full(len(cnodes) + 1, -1, dtype=np.int32)
-    number[cnode] = np.arange(len(cnode))  # the last one stays -1: what is not there is -1 again
+    number[cnode] = np.arange(len(cnode))  # the last element stays -1, so that a missing half (-1) is -1 again
 
-    laid = np.zeros((len(cnode) + 1, NODE_COLUMNS), dtype=np.int32)
+    table = np.zeros((len(cnode) + 1, NODE_COLUMNS), dtype=np.int32)
     for column, name in ((DOMAIN, "domain"), (LOW, "low"), (HIGH, "high")):
-        laid[:-1, column] = cnodes[name][cnode]
+        table[:-1, column] = cnodes[name][cnode]
     for column, name in ((LEFT, "left"), (RIGHT, "right")):
-        laid[:-1, column] = number[cnodes[name][cnode]]
-    laid[:, WORDS], laid[:, DIRECTORY] = begin, directory_start
+        table[:-1, column] = number[cnodes[name][cnode]]
+    table[:, WORDS], table[:, DIRECTORY] = output.begin, directory_start
     return BETreeIndex(
         predicates.cut_start,
         cuts,
-        laid,
+        table,
         pnode_domain=nodes.pnodes["domain"][directory[which]],
         pnode_top=number[nodes.pnodes["top"][directory[which]]],
-        words=words[: begin[-1]].copy(),
+        words=output.words[: output.begin[-1]].copy(),
         stabbing=build_predicate_stabbing(
-            snapshot.predicates, snapshot.domains, np.flatnonzero(is_used).astype(np.int32)
+            snapshot.predicates, snapshot.domains, np.flatnonzero(output.is_used).astype(np.int32)
         ),
         cnode=cnode,
         counts=np.zeros((len(cnode), 2), dtype=np.int64),
     )
 
 
-def _directories(nodes: Nodes) -> tuple[I64, I32]:
-    """The p-nodes by c-node, those of one c-node by domain: where those of each c-node begin, and the p-nodes."""
+def _sort_directories(nodes: Nodes) -> tuple[I64, I32]:
+    """Sort the p-nodes by c-node and domain; return where the p-nodes of each c-node begin, and the p-nodes."""
     parent, domain = nodes.pnodes["parent"], nodes.pnodes["domain"]
     used = np.flatnonzero(parent[: nodes.state["pnodes"][0]] >= 0)
     directory = used[np.lexsort((domain[used], parent[used]))].astype(np.int32)

@@ -1,4 +1,4 @@
-"""A BE-Tree that grows and shrinks: conjunctions in, conjunctions out. It is laid out to be matched (`layout.py`)."""
+"""The growing tree of `betree`: conjunctions are inserted and removed (BE-Tree, section 4.3)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from tellwhen.papers.be_tree.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.papers.be_tree.betree.kernels.adjust import judge
+from tellwhen.papers.be_tree.betree.kernels.adjust import Useless, mark_useless
 from tellwhen.papers.be_tree.betree.kernels.bounds import find_bounds
-from tellwhen.papers.be_tree.betree.kernels.insert import fill_root, insert
+from tellwhen.papers.be_tree.betree.kernels.insert import fill_root, insert_conjunctions
 from tellwhen.papers.be_tree.betree.kernels.nodes import fill_table
 from tellwhen.papers.be_tree.betree.kernels.partition import DomainMarks
-from tellwhen.papers.be_tree.betree.kernels.remove import conjunctions_below, mend, take_out
+from tellwhen.papers.be_tree.betree.kernels.remove import list_below, merge_nodes, take_out
 from tellwhen.papers.be_tree.betree.layout import lay_out
 
-MAX_COUNT = (1 << 30) - 1
-"""What a window counts up to."""
+COUNT_MAX = (1 << 30) - 1
+"""Limit of the counts of a window, so that they fit into an int32."""
 
 INITIAL_NODES = 16
 """Nodes that a new tree has room for: a power of two."""
 
 
 class Tree:
-    """A growing tree, and the conjunctions that it has had."""
+    """A growing tree, and all conjunctions that were ever inserted."""
 
     def __init__(self, arrays: TreeArrays, cut_start: I64, cuts: I64) -> None:
         self.nodes, conjunctions, bounds = arrays
@@ -51,14 +51,14 @@ class Tree:
 
     @classmethod
     def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
-        """A tree without conjunctions. Its spaces are made of all predicates of the snapshot, whose rank is given."""
+        """Make a tree without conjunctions. All predicates of the snapshot, whose ranks are `rank`, cut its spaces."""
         known = len(snapshot.predicates.domain)
         cut_start, cuts, _, _ = cut_spaces(snapshot.predicates, np.arange(known, dtype=np.int32), snapshot.domains)
         none, offsets = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
         conjunctions = TreeConjunctions(slot=none, start=offsets, predicate=none, node=none, next=none)
         bounds = Bounds(none, none, np.zeros(0, dtype=np.uint8), none)
-        tree = cls(TreeArrays(_root(max_cap, min_size, known), conjunctions, bounds), cut_start, cuts)
-        tree._learn(snapshot, rank)
+        tree = cls(TreeArrays(_make_root(max_cap, min_size, known), conjunctions, bounds), cut_start, cuts)
+        tree._add_predicates(snapshot, rank)
         return tree
 
     def __len__(self) -> int:
@@ -66,27 +66,26 @@ class Tree:
 
     @property
     def max_cap(self) -> int:
-        """Conjunctions in an l-node before it is divided."""
+        """Conjunctions of an l-node before it overflows."""
         return int(self.nodes.state["max_cap"][0])
 
     @property
     def min_size(self) -> int:
-        """Conjunctions below a p-node, at least."""
+        """Minimum of conjunctions below a p-node."""
         return int(self.nodes.state["min_size"][0])
 
     @property
     def known(self) -> int:
-        """Predicates that the spaces were made of."""
+        """Number of predicates whose intervals cut the spaces."""
         return int(self.nodes.state["known"][0])
 
     @property
     def conjunctions(self) -> TreeConjunctions:
-        """All conjunctions that ever came, by number."""
+        """All conjunctions that were ever inserted, by number."""
         return views(self._conjunctions)
 
     @property
     def bounds(self) -> Bounds:
-        """What is known of each predicate."""
         return views(self._bounds)
 
     @property
@@ -98,56 +97,56 @@ class Tree:
         )
         return TreeArrays(trimmed, self.conjunctions, self.bounds)
 
-    def alive(self) -> I32:
-        """The numbers of the conjunctions in the tree."""
+    def list_numbers(self) -> I32:
+        """Return the numbers of the conjunctions in the tree."""
         return np.flatnonzero(self.conjunctions.node >= 0).astype(np.int32)
 
     # growing
 
-    def add(self, snapshot: Snapshot, conjunctions: Conjunctions, at_once: bool = False) -> None:
-        """Insert new conjunctions one by one; or all at once, into an empty tree."""
-        mine, count = self._conjunctions, len(conjunctions.slot)
-        numbers = np.arange(mine.slot.count, mine.slot.count + count, dtype=np.int32)
-        mine.slot.extend(conjunctions.slot)
-        mine.start.extend(conjunctions.start[1:] + mine.predicate.count)
-        mine.predicate.extend(conjunctions.predicate)
-        mine.node.extend(np.full(count, -1, dtype=np.int32))
-        mine.next.extend(np.full(count, -1, dtype=np.int32))
-        self._insert(snapshot, numbers, at_once)
+    def add(self, snapshot: Snapshot, conjunctions: Conjunctions, is_batch: bool = False) -> None:
+        """Insert new conjunctions one by one, or put all into the root of an empty tree and then partition the root."""
+        grown, count = self._conjunctions, len(conjunctions.slot)
+        numbers = np.arange(grown.slot.count, grown.slot.count + count, dtype=np.int32)
+        grown.slot.extend(conjunctions.slot)
+        grown.start.extend(conjunctions.start[1:] + grown.predicate.count)
+        grown.predicate.extend(conjunctions.predicate)
+        grown.node.extend(np.full(count, -1, dtype=np.int32))
+        grown.next.extend(np.full(count, -1, dtype=np.int32))
+        self._insert(snapshot, numbers, is_batch)
 
-    def _insert(self, snapshot: Snapshot, numbers: I32, at_once: bool = False) -> None:
-        self._learn(snapshot)
+    def _insert(self, snapshot: Snapshot, numbers: I32, is_batch: bool = False) -> None:
+        self._add_predicates(snapshot)
         if not len(numbers):
             return
         done = 0
-        if at_once:
+        if is_batch:
             fill_root(self.nodes, self.conjunctions, numbers)
             done = len(numbers)
         marks = DomainMarks(*(np.zeros(snapshot.domains, dtype=np.int32) for _ in range(2)))
-        others = self.conjunctions, self._predicates(snapshot), marks, numbers
-        done = insert(self.nodes, *others, done)
+        others = self.conjunctions, self._make_predicates(snapshot), marks, numbers
+        done = insert_conjunctions(self.nodes, *others, done)
         while done < len(numbers) or self.nodes.state["waiting"][0]:
             self._make_room()
-            done = insert(self.nodes, *others, done)
+            done = insert_conjunctions(self.nodes, *others, done)
 
     def _make_room(self) -> None:
-        """Make the arrays of the nodes longer, so that there is room for what the kernel wanted."""
+        """Make the arrays of the nodes longer, so that there is room for the nodes that the kernel needs."""
         nodes, state = self.nodes, self.nodes.state[0]
         pnodes = int(state["pnodes"] + state["wanted"])
         self.nodes = Nodes(
-            _longer(nodes.cnodes, int(state["cnodes"] + state["wanted"]) + 2),
-            _longer(nodes.pnodes, pnodes),
+            _lengthen(nodes.cnodes, int(state["cnodes"] + state["wanted"]) + 2),
+            _lengthen(nodes.pnodes, pnodes),
             np.zeros(1 << (4 * pnodes).bit_length(), dtype=np.int32),
-            _longer(nodes.stack, int(state["waiting"] + state["wanted"]) + 2),
+            _lengthen(nodes.stack, int(state["waiting"] + state["wanted"]) + 2),
             nodes.state,
         )
         fill_table(self.nodes)
 
-    def _predicates(self, snapshot: Snapshot) -> TreePredicates:
+    def _make_predicates(self, snapshot: Snapshot) -> TreePredicates:
         return TreePredicates(snapshot.predicates.domain, self.cut_start, self.bounds)
 
-    def _learn(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
-        """Find the bounds of predicates that are new in the snapshot. Unless their rank is given, they come last."""
+    def _add_predicates(self, snapshot: Snapshot, rank: I32 | None = None) -> None:
+        """Find the bounds of the predicates that are new in the snapshot. Without `rank` they rank last."""
         fresh = snapshot.domains + 1 - len(self.cut_start)
         if fresh > 0:  # new domains have no cuts, and one space
             self.cut_start = np.append(self.cut_start, np.full(fresh, self.cut_start[-1]))
@@ -162,17 +161,17 @@ class Tree:
     # shrinking
 
     def remove(self, snapshot: Snapshot, numbers: I32) -> None:
-        """Take conjunctions out for good."""
+        """Remove conjunctions for good."""
         self._insert(snapshot, self._take_out(numbers))
 
     def reinsert(self, snapshot: Snapshot, numbers: I32) -> None:
-        """Take conjunctions out, and insert them again."""
+        """Remove conjunctions, and insert them again."""
         self._insert(snapshot, np.union1d(numbers, self._take_out(numbers)).astype(np.int32))
 
     def _take_out(self, numbers: I32) -> I32:
-        """Take conjunctions out, then those of p-nodes with too few left; returns the latter, to be inserted again.
+        """Take conjunctions out of the tree; return the conjunctions that p-nodes with too few have lost by that.
 
-        Dissolving a p-node may leave too few for the one above.
+        The caller inserts these again. A p-node that is dissolved may leave too few for the p-node above.
         """
         stranded = [numbers[:0]]
         while len(numbers):
@@ -180,46 +179,45 @@ class Tree:
             touched = np.empty(len(numbers), dtype=np.int32)
             by_node = numbers[np.argsort(conjunctions.node[numbers], kind="stable")]
             count = take_out(self.nodes, conjunctions, by_node, touched)
-            mend(self.nodes, conjunctions, touched[:count])
+            merge_nodes(self.nodes, conjunctions, touched[:count])
             pnodes = self.nodes.pnodes[: self.nodes.state["pnodes"][0]]
             few = (pnodes["parent"] >= 0) & (self.nodes.cnodes["size"][pnodes["top"]] < self.min_size)
-            numbers = self._below(pnodes["top"][few])
+            numbers = self._list_below(pnodes["top"][few])
             stranded.append(numbers)
         return np.concatenate(stranded)
 
-    def _below(self, tops: I32) -> I32:
-        """The conjunctions in the subtrees of c-nodes, ascending."""
-        found = np.empty(int(self.nodes.cnodes["size"][tops].sum()), dtype=np.int32)
-        if len(found):
-            conjunctions_below(self.nodes, self.conjunctions, tops, found)
-        return np.unique(found)
+    def _list_below(self, tops: I32) -> I32:
+        """Return the conjunctions in the subtrees of c-nodes, ascending."""
+        numbers = np.empty(int(self.nodes.cnodes["size"][tops].sum()), dtype=np.int32)
+        if len(numbers):
+            list_below(self.nodes, self.conjunctions, tops, numbers)
+        return np.unique(numbers)
 
     # adjusting
 
-    def note(self, index: BETreeIndex) -> None:
-        """Add what matching has counted to the windows of the c-nodes."""
+    def add_counts(self, index: BETreeIndex) -> None:
+        """Add the counts of matching to the windows of the c-nodes."""
         for name, counted in (("visits", index.counts[:, VISITS]), ("failed", index.counts[:, FAILED])):
             window = self.nodes.cnodes[name]
-            window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, MAX_COUNT), MAX_COUNT)
+            window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, COUNT_MAX), COUNT_MAX)
 
-    def unfit(self, window: int, threshold: int) -> I32:
-        """The conjunctions of nodes whose window is over, and whose rank is below the threshold."""
-        cnodes, pnodes, *_ = self.nodes
-        is_unfit_cnode, is_unfit_pnode = np.zeros(len(cnodes), dtype=np.bool_), np.zeros(len(pnodes), dtype=np.bool_)
-        judge(self.nodes, window, threshold, is_unfit_cnode, is_unfit_pnode)
-        alive = self.alive()
-        alone = alive[is_unfit_cnode[self.conjunctions.node[alive]]]
-        return np.union1d(alone, self._below(pnodes["top"][is_unfit_pnode])).astype(np.int32)
+    def find_useless(self, window: int, threshold: int) -> I32:
+        """Return the conjunctions of nodes whose window is over and whose rank is below the threshold (section 5)."""
+        nodes = self.nodes
+        useless = Useless(np.zeros(len(nodes.cnodes), dtype=np.bool_), np.zeros(len(nodes.pnodes), dtype=np.bool_))
+        mark_useless(nodes, window, threshold, useless)
+        numbers = self.list_numbers()
+        in_cnodes = numbers[useless.cnode[self.conjunctions.node[numbers]]]
+        return np.union1d(in_cnodes, self._list_below(nodes.pnodes["top"][useless.pnode])).astype(np.int32)
 
     # matching
 
     def lay_out(self, snapshot: Snapshot) -> BETreeIndex:
-        """The tree as matching reads it."""
-        return lay_out(self.nodes, self.conjunctions, self._predicates(snapshot), self.cuts, snapshot)
+        """Return the tree in the form that is matched."""
+        return lay_out(self.nodes, self.conjunctions, self._make_predicates(snapshot), self.cuts, snapshot)
 
 
-def _root(max_cap: int, min_size: int, known: int) -> Nodes:
-    """The nodes of an empty tree."""
+def _make_root(max_cap: int, min_size: int, known: int) -> Nodes:
     cnodes, pnodes = np.zeros(INITIAL_NODES, dtype=CNODE), np.zeros(INITIAL_NODES, dtype=PNODE)
     for name in ("left", "right", "whole", "pnode", "first", "directory"):
         cnodes[name][0] = -1
@@ -231,8 +229,8 @@ def _root(max_cap: int, min_size: int, known: int) -> Nodes:
     return Nodes(cnodes, pnodes, table, stack, state)
 
 
-def _longer(array: NDArray, needed: int) -> NDArray:
-    """The array itself if it is long enough, or one that is at least twice as long."""
+def _lengthen(array: NDArray, needed: int) -> NDArray:
+    """Return the array if it is long enough, or else a copy that is at least twice as long."""
     if needed <= len(array):
         return array
     longer = np.zeros(max(needed, 2 * len(array)), dtype=array.dtype)

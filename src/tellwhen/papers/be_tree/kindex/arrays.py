@@ -8,35 +8,35 @@ from tellwhen.kernels.arrays import I32, I64, U8, keeps
 
 
 class KIndexIndex(NamedTuple):
-    """Conjunctions by size, in a posting list for every segment of every domain.
+    """Conjunctions by size, in a posting list for every space of every domain.
 
     A domain is cut where an interval begins, and behind the end of an interval: no predicate tells two values of one
-    segment apart. The last list has all conjunctions of size 0, which match unless a predicate excludes them.
+    space apart. The last list has all conjunctions of size 0, which match unless a predicate excludes them.
     """
 
     size_start: I64  # |0|2|9|         conjunctions of size n are size_start[n]:size_start[n+1]
     slot: I32  # |1|-6|-6|       by conjunction; -1 - slot for one of several
     cut_start: I64  # |0|3|3|         cuts of domain d are cuts[cut_start[d]:cut_start[d+1]], ascending
-    cuts: I64  # segment k of domain d begins at cut k - 1 and ends before cut k; its number is cut_start[d] + d + k
-    list_start: I64  # |0|4|4|9|       list of segment s is postings[list_start[s]:list_start[s+1]]
-    postings: I32  # ascending: 2 * conjunction + 1, or 2 * conjunction where it excludes the segment
-    unindexed: I32  # slots with a predicate over too many segments, which every event tests
+    cuts: I64  # space k of domain d begins at cut k - 1 and ends before cut k; its number is cut_start[d] + d + k
+    list_start: I64  # |0|4|4|9|       list of space s is postings[list_start[s]:list_start[s+1]]
+    postings: I32  # ascending: 2 * conjunction + 1, or 2 * conjunction where it excludes the space
+    unindexed: I32  # slots with a predicate over too many spaces, which every event tests
 
 
 class Coverage(NamedTuple):
-    """The segments that each predicate covers, in runs."""
+    """The spaces that each predicate covers, in runs."""
 
     domain: I32
-    excluded: U8  # 1 if the runs are the segments that the predicate excludes
+    excluded: U8  # 1 if the runs are the spaces that the predicate excludes
     start: I64  # |0|1|3|    runs of predicate p are start[p]:start[p+1]
-    first: I64  # by run: its first segment
-    last: I64  # by run: its last segment
+    first: I64  # by run: its first space
+    last: I64  # by run: its last space
 
 
 class PostingLists(NamedTuple):
-    """The lists of all segments, as KIndexIndex has them."""
+    """The lists of all spaces, as KIndexIndex has them."""
 
-    start: I64  # |0|4|4|9|         list of segment s is postings[start[s]:start[s+1]]
+    start: I64  # |0|4|4|9|         list of space s is postings[start[s]:start[s+1]]
     postings: I32
 
 

@@ -5,8 +5,8 @@ if the conjunction is in k of the lists of the event's values.
 
 Deviations:
 
-- Ranges are enumerated by the *segments* between the constants in use, not by values, of which there may be infinitely
-  many. A predicate over more than `segments_max` segments is not enumerated: every event tests its subscription.
+- Ranges are enumerated by the *spaces* between the constants in use, not by values, of which there may be infinitely
+  many. A predicate over more than `spaces_max` spaces is not enumerated: every event tests its subscription.
 - Inequality is strong: `a <> 3` is true only of an event that carries `a`, and is enumerated like a range. The weak
   inequality of the papers is also true without `a`, and cheap to index, but the language does not mean it. It exists
   for comparison only, as `KIndexWeak`, which is not registered.
@@ -40,7 +40,7 @@ class KIndex(ConjunctionEngine):
     summary = "posting lists by size, attribute and value, ranges enumerated (k-index)"
     predicates_max = 1 << 12
     index_kind = KIndexIndex
-    segments_max: ClassVar[int] = 4_096
+    spaces_max: ClassVar[int] = 4_096
     """Segments that one predicate may be enumerated into."""
     is_weak: ClassVar[bool] = False
     """Whether an inequality is true of events that lack its attribute."""
@@ -52,7 +52,7 @@ class KIndex(ConjunctionEngine):
         if self.is_weak:
             predicates, excluded = _invert_inequalities(predicates)
         cut = cut_spaces(predicates, np.unique(predicate), snapshot.domains)
-        is_wide = count_spaces(cut, predicates) > self.segments_max
+        is_wide = count_spaces(cut, predicates) > self.spaces_max
         conjunction = np.repeat(np.arange(len(slot)), np.diff(start))
         # With one conjunction of a slot, all of them are left out: else the slot would be found twice.
         slots = np.where(slot < 0, -1 - slot, slot)

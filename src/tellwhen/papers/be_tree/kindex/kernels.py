@@ -1,6 +1,6 @@
 """Kernels that build and walk posting lists by size (k-index; BE-Tree, section 7.2, and OpIndex, section 3).
 
-Each segment of a domain has a list of the conjunctions with a predicate that covers the segment. Conjunctions are
+Each space of a domain has a list of the conjunctions with a predicate that covers the space. Conjunctions are
 numbered by size, so those of one size are one part of every list. An event matches a conjunction of size k that is in k
 of the lists of its values. All lists are walked together, and conjunctions that cannot be in k of them are skipped.
 """
@@ -20,17 +20,17 @@ from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexS
 
 
 @inline
-def covers(coverage, p, segment):
-    """Return whether an interval of predicate p covers the segment."""
+def covers(coverage, p, space):
+    """Return whether an interval of predicate p covers the space."""
     for i in range(coverage.start[p], coverage.start[p + 1]):
-        if coverage.first[i] <= segment <= coverage.last[i]:
+        if coverage.first[i] <= space <= coverage.last[i]:
             return True
     return False
 
 
 @inline
 def is_accepting_on(coverage, p, domain):
-    """Return whether p is a predicate on the domain that accepts segments, and does not exclude them."""
+    """Return whether p is a predicate on the domain that accepts spaces, and does not exclude them."""
     return coverage.domain[p] == domain and not coverage.excluded[p]
 
 
@@ -44,10 +44,10 @@ def is_repeated(coverage, code, begin, j):
 
 
 @inline
-def is_accepted_by_others(coverage, code, j, end, segment):
-    """Return whether all accepting predicates of the conjunction behind code[j] on its domain cover the segment."""
+def is_accepted_by_others(coverage, code, j, end, space):
+    """Return whether all accepting predicates of the conjunction behind code[j] on its domain cover the space."""
     for k in range(j + 1, end):
-        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], segment):
+        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], space):
             return False
     return True
 
@@ -56,7 +56,7 @@ def is_accepted_by_others(coverage, code, j, end, segment):
 def add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing):
     """Count the postings of conjunction c, either those that accept or those that exclude; or place these postings.
 
-    lists.start is shifted by one: start[s + 1] is the count of segment s, and then the place of its next posting.
+    lists.start is shifted by one: start[s + 1] is the count of space s, and then the place of its next posting.
     """
     code, begin, end = conjunctions.predicate, conjunctions.start[c], conjunctions.start[c + 1]
     for j in range(begin, end):
@@ -64,22 +64,22 @@ def add_postings(conjunctions, c, is_accepting, coverage, lists, is_placing):
         if coverage.excluded[p] == is_accepting or (is_accepting and is_repeated(coverage, code, begin, j)):
             continue
         for i in range(coverage.start[p], coverage.start[p + 1]):
-            for segment in range(coverage.first[i], coverage.last[i] + 1):
-                if is_accepting and not is_accepted_by_others(coverage, code, j, end, segment):
+            for space in range(coverage.first[i], coverage.last[i] + 1):
+                if is_accepting and not is_accepted_by_others(coverage, code, j, end, space):
                     continue
                 if is_placing:
-                    lists.postings[lists.start[segment + 1]] = 2 * c + is_accepting
-                lists.start[segment + 1] += 1
+                    lists.postings[lists.start[space + 1]] = 2 * c + is_accepting
+                lists.start[space + 1] += 1
 
 
 @kernel
-def place_postings(conjunctions, coverage, segments):
-    """Return the lists of all segments: count the postings of each list, then place them, ascending in each list.
+def place_postings(conjunctions, coverage, spaces):
+    """Return the lists of all spaces: count the postings of each list, then place them, ascending in each list.
 
-    A list has 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the segment, which comes first.
+    A list has 2 * conjunction + 1, or 2 * conjunction where the conjunction excludes the space, which comes first.
     """
     coverage = unpack(coverage, Coverage)
-    lists = PostingLists(np.zeros(segments + 2, dtype=np.int64), np.empty(0, dtype=np.int32))
+    lists = PostingLists(np.zeros(spaces + 2, dtype=np.int64), np.empty(0, dtype=np.int32))
     for is_placing in range(2):
         for c in range(conjunctions.start.size - 1):
             for is_accepting in range(2):
@@ -92,7 +92,7 @@ def place_postings(conjunctions, coverage, segments):
 
 @inline
 def open_lists(index, cursors, events, event):
-    """Open the lists of the event's segments, and the list of the conjunctions of size 0; returns how many."""
+    """Open the lists of the event's spaces, and the list of the conjunctions of size 0; returns how many."""
     domains = index.cut_start.size - 1
     last = index.list_start.size - 2
     cursors.begin[0], cursors.end[0] = index.list_start[last], index.list_start[last + 1]
@@ -100,8 +100,8 @@ def open_lists(index, cursors, events, event):
     for i in range(events.start[event], events.start[event + 1]):
         domain = events.domain[i]
         if domain < domains:
-            segment = find_space(index.cut_start, index.cuts, domain, events.low[i])
-            cursors.begin[count], cursors.end[count] = index.list_start[segment], index.list_start[segment + 1]
+            space = find_space(index.cut_start, index.cuts, domain, events.low[i])
+            cursors.begin[count], cursors.end[count] = index.list_start[space], index.list_start[space + 1]
             count += cursors.begin[count] < cursors.end[count]
     return count
 

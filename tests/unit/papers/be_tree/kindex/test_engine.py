@@ -1,4 +1,4 @@
-"""`kindex`: inequality, subscriptions over too many segments, and events with several values."""
+"""`kindex`: inequality, subscriptions over too many spaces, and events with several values."""
 
 import pytest
 
@@ -36,8 +36,8 @@ def test_weak_and_strong_inequality(engine):
 
 
 @pytest.mark.slow
-def test_ranges_over_too_many_segments_are_tested_one_by_one(monkeypatch):
-    monkeypatch.setattr(KIndex, "segments_max", 20)
+def test_ranges_over_too_many_spaces_are_tested_one_by_one(monkeypatch):
+    monkeypatch.setattr(KIndex, "spaces_max", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add_many([("wide", "a >= 5 AND b = 1"), ("narrow", "a BETWEEN 5 AND 9 AND b = 1")]).rebuild()
     assert index._shard.engine._index.unindexed.tolist() == [50]
@@ -61,8 +61,8 @@ def test_events_with_several_values(built):
     ]  # fmt: skip
 
 
-def test_a_subscription_over_too_many_segments_is_left_out_as_a_whole(monkeypatch):
-    monkeypatch.setattr(KIndex, "segments_max", 20)
+def test_a_subscription_over_too_many_spaces_is_left_out_as_a_whole(monkeypatch):
+    monkeypatch.setattr(KIndex, "spaces_max", 20)
     index = tw.Index("kindex").add_many([(i, f"a = {i}") for i in range(50)])
     index.add("either", "a >= 5 OR b = 1").rebuild()
     assert index.match({"a": 100, "b": 1}) == ["either"]

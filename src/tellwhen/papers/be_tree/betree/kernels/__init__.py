@@ -1,1 +1,1 @@
-"""The loops of `betree`: match, insert, partition, remove, adjust, lay out."""
+"""Kernels of `betree`: match, insert, partition, remove, adjust, lay out."""

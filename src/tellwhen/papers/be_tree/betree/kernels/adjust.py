@@ -1,19 +1,29 @@
-"""Which nodes are not worth what they cost? Rank, gain and loss (BE-Tree, section 5)."""
+"""The kernel that finds useless nodes by their rank: gain minus loss (BE-Tree, section 5)."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.be_tree.betree.arrays import FREED
 
-MAX_LOSS = 1e9
-"""A p-node's loss is at most this, so that it fits into an int32."""
+LOSS_MAX = 1e9
+"""Limit of the loss of a p-node, so that it fits into an int32."""
+
+
+class Useless(NamedTuple):
+    """Marks of the nodes that are to be recycled."""
+
+    cnode: NDArray[np.bool_]  # by c-node: whether its l-node is useless
+    pnode: NDArray[np.bool_]  # by p-node
 
 
 @inline
-def depth_of(nodes, c):
-    """The number of attributes on the path from the root to a c-node."""
+def count_attributes(nodes, c):
+    """Return the number of attributes on the path from the root to a c-node."""
     depth = 0
     while nodes.cnodes[c].pnode >= 0:
         depth += 1
@@ -22,8 +32,8 @@ def depth_of(nodes, c):
 
 
 @kernel
-def judge(nodes, window, threshold, is_unfit_cnode, is_unfit_pnode):
-    """Mark the l-nodes and p-nodes whose window is over and whose rank is below the threshold; new windows begin.
+def mark_useless(nodes, window, threshold, useless):
+    """Mark the l-nodes and p-nodes whose window is over and whose rank is below the threshold; start new windows.
 
     A window is over after a number of events that is `window` percent of the conjunctions.
     """
@@ -34,8 +44,8 @@ def judge(nodes, window, threshold, is_unfit_cnode, is_unfit_pnode):
         if node.domain == FREED:
             continue
         node_loss = node.failed / node.visits if node.visits > 0 else 0.0
-        # Gain: each conjunction has a predicate, covered or subsumed, for every attribute of the path.
-        node_rank = node.count * depth_of(nodes, c) - node_loss
+        # Gain: each conjunction has a covered or subsumed predicate for every attribute of the path.
+        node_rank = node.count * count_attributes(nodes, c) - node_loss
         p = node.pnode
         while p >= 0:
             rank[p] += node_rank
@@ -43,11 +53,11 @@ def judge(nodes, window, threshold, is_unfit_cnode, is_unfit_pnode):
             visits[p] = max(visits[p], node.visits)
             p = nodes.cnodes[nodes.pnodes[p].parent].pnode
         if node.count > 0 and node.visits > 0 and 100 * node.visits >= window * node.count:
-            is_unfit_cnode[c] = node_rank < threshold
+            useless.cnode[c] = node_rank < threshold
             node.visits = node.failed = 0
     for p in range(state.pnodes):
         pnode = nodes.pnodes[p]
         if pnode.parent >= 0 and visits[p] > 0:
             if 100 * visits[p] >= window * nodes.cnodes[pnode.top].size:
-                is_unfit_pnode[p] = rank[p] < threshold
-            pnode.loss = np.int32(min(loss[p], MAX_LOSS))
+                useless.pnode[p] = rank[p] < threshold
+            pnode.loss = np.int32(min(loss[p], LOSS_MAX))

@@ -1,4 +1,4 @@
-"""Which spaces of its domain does a predicate touch? (BE-Tree, Table 1.)"""
+"""The kernel that finds the bounds of predicates in spaces of their domains (BE-Tree, Table 1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tellwhen.kernels.spaces import find_space
 
 @kernel
 def find_bounds(cut_start, cuts, predicates, first, bounds):
-    """The bounds of the predicates from `first` on: the spaces of their least and of their greatest value."""
+    """Fill the bounds of the predicates from `first` on: the spaces of their least and of their greatest value."""
     for p in range(first, predicates.domain.size):
         domain, begin, end = predicates.domain[p], predicates.start[p], predicates.start[p + 1]
         low, high = predicates.low[begin], predicates.high[end - 1]

@@ -1,4 +1,4 @@
-"""Where does a conjunction go, and what happens to an l-node that overflows? (BE-Tree, Algorithms 3, 4 and 6.)"""
+"""Kernels that insert conjunctions and divide l-nodes that overflow (BE-Tree, Algorithms 3, 4 and 6)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.be_tree.betree.kernels.nodes import (
     clear_leaf,
+    create_cnode,
+    find_table_position,
+    get_predicate_on,
     has_room,
-    new_cnode,
-    predicate_on,
-    push,
-    put,
-    table_position,
+    push_cnode,
+    put_conjunction,
 )
-from tellwhen.papers.be_tree.betree.kernels.partition import partition
+from tellwhen.papers.be_tree.betree.kernels.partition import partition_leaf
 
 
 @inline
-def half_that_encloses(nodes, c, low, high):
-    """The half of a split bucket that encloses low..high, created if it is not there; -1 if neither half does."""
+def get_enclosing_half(nodes, c, low, high):
+    """Return the half of a split bucket that encloses low..high, created if needed; -1 if neither half does."""
     node = nodes.cnodes[c]
     middle = (node.low + node.high) // 2
     if low <= middle < high:
@@ -27,7 +27,7 @@ def half_that_encloses(nodes, c, low, high):
     is_left = high <= middle
     half = node.left if is_left else node.right
     if half < 0:
-        half = new_cnode(nodes)
+        half = create_cnode(nodes)
         bucket = nodes.cnodes[half]
         bucket.domain, bucket.whole, bucket.pnode = node.domain, c, node.pnode
         if is_left:
@@ -38,31 +38,31 @@ def half_that_encloses(nodes, c, low, high):
 
 
 @inline
-def split(nodes, conjunctions, predicates, c):
-    """Split a bucket in halves, each of which takes the conjunctions that it encloses."""
+def split_bucket(nodes, conjunctions, predicates, c):
+    """Split a bucket into halves, and move each conjunction into the half that encloses it."""
     node, bounds = nodes.cnodes[c], predicates.bounds
     node.is_split, node.capacity = 1, nodes.state[0].max_cap
     conjunction = clear_leaf(nodes, c)
     while conjunction >= 0:
         following = conjunctions.next[conjunction]
-        p = predicate_on(conjunctions, predicates, conjunction, node.domain)
-        half = half_that_encloses(nodes, c, bounds.low[p], bounds.high[p])
+        p = get_predicate_on(conjunctions, predicates, conjunction, node.domain)
+        half = get_enclosing_half(nodes, c, bounds.low[p], bounds.high[p])
         if half >= 0:
             nodes.cnodes[half].size += 1
-            put(nodes, conjunctions, half, conjunction)
+            put_conjunction(nodes, conjunctions, half, conjunction)
         else:
-            put(nodes, conjunctions, c, conjunction)
+            put_conjunction(nodes, conjunctions, c, conjunction)
         conjunction = following
     for half in (node.left, node.right):
         if half >= 0:
-            push(nodes, half)
+            push_cnode(nodes, half)
 
 
 @inline
-def relieve(nodes, conjunctions, predicates, marks):
-    """Space clustering (Algorithm 6) of every c-node on the stack; returns False if there is no room for that.
+def divide_overflowing(nodes, conjunctions, predicates, marks):
+    """Divide every c-node on the stack whose l-node overflows (Algorithm 6); returns False if there is no room for it.
 
-    The forced split rule: a bucket of several values is split before its c-node is partitioned.
+    By the forced split rule, a bucket of several values is split before its c-node is partitioned.
     """
     state = nodes.state[0]
     while state.waiting > 0:
@@ -74,26 +74,26 @@ def relieve(nodes, conjunctions, predicates, marks):
                 return False
             state.waiting -= 1
             if node.pnode >= 0 and not node.is_split and node.low < node.high:
-                split(nodes, conjunctions, predicates, c)
+                split_bucket(nodes, conjunctions, predicates, c)
             if node.count > node.capacity:
-                partition(nodes, conjunctions, predicates, marks, c)
+                partition_leaf(nodes, conjunctions, predicates, marks, c)
         else:
             state.waiting -= 1
     return True
 
 
 @inline
-def best_pnode(nodes, conjunctions, predicates, c, conjunction):
-    """Of a c-node's p-nodes on domains of the conjunction, the one of the highest score; -1 if there is none.
+def choose_pnode(nodes, conjunctions, predicates, c, conjunction):
+    """Return the p-node of the highest score among a c-node's p-nodes on domains of the conjunction; -1 for none.
 
-    The score is what a p-node has, less what it costs. No p-node is on a domain of the path to its c-node, so a domain
-    that was used before is not found again.
+    The score is the number of conjunctions below the p-node, minus its loss. No p-node is on a domain of the path to
+    its c-node, so no domain is used twice on a path.
     """
     best, highest = -1, 0
     if nodes.cnodes[c].directory >= 0:
         for i in range(conjunctions.start[conjunction], conjunctions.start[conjunction + 1]):
             domain = predicates.domain[conjunctions.predicate[i]]
-            p = nodes.table[table_position(nodes, c, domain)] - 1
+            p = nodes.table[find_table_position(nodes, c, domain)] - 1
             if p >= 0:
                 score = nodes.cnodes[nodes.pnodes[p].top].size - nodes.pnodes[p].loss
                 if best < 0 or score > highest:
@@ -102,46 +102,46 @@ def best_pnode(nodes, conjunctions, predicates, c, conjunction):
 
 
 @inline
-def smallest_bucket(nodes, c, low, high):
-    """The insertion rule: the smallest bucket that encloses low..high, from c down. The sizes there grow by one."""
+def find_smallest_bucket(nodes, c, low, high):
+    """Return the smallest bucket from c down that encloses low..high (the insertion rule); add one to the sizes."""
     while True:
         nodes.cnodes[c].size += 1
         half = -1
         if nodes.cnodes[c].is_split:
-            half = half_that_encloses(nodes, c, low, high)
+            half = get_enclosing_half(nodes, c, low, high)
         if half < 0:
             return c
         c = half
 
 
 @kernel
-def insert(nodes, conjunctions, predicates, marks, numbers, done):
-    """Insert the conjunctions numbers[done:] one by one; returns how many of `numbers` are in.
+def insert_conjunctions(nodes, conjunctions, predicates, marks, numbers, done):
+    """Insert the conjunctions numbers[done:] one by one; returns how many of `numbers` are inserted.
 
-    It stops early when the arrays of the nodes are full. Then not all are in, or some c-nodes are still on the stack;
-    called again with longer arrays, it goes on from there.
+    The kernel stops early when the arrays of the nodes are full. Then conjunctions are left, or c-nodes on the stack.
+    Called again with longer arrays, the kernel continues there.
     """
     bounds = predicates.bounds
-    while relieve(nodes, conjunctions, predicates, marks) and done < numbers.size and has_room(nodes, 0):
+    while divide_overflowing(nodes, conjunctions, predicates, marks) and done < numbers.size and has_room(nodes, 0):
         conjunction = numbers[done]
         c = np.int64(0)
         nodes.cnodes[c].size += 1
         while True:
-            best = best_pnode(nodes, conjunctions, predicates, c, conjunction)
+            best = choose_pnode(nodes, conjunctions, predicates, c, conjunction)
             if best < 0:
                 break
-            p = predicate_on(conjunctions, predicates, conjunction, nodes.pnodes[best].domain)
-            c = smallest_bucket(nodes, np.int64(nodes.pnodes[best].top), bounds.low[p], bounds.high[p])
-        put(nodes, conjunctions, c, conjunction)
-        push(nodes, c)
+            p = get_predicate_on(conjunctions, predicates, conjunction, nodes.pnodes[best].domain)
+            c = find_smallest_bucket(nodes, np.int64(nodes.pnodes[best].top), bounds.low[p], bounds.high[p])
+        put_conjunction(nodes, conjunctions, c, conjunction)
+        push_cnode(nodes, c)
         done += 1
     return done
 
 
 @kernel
 def fill_root(nodes, conjunctions, numbers):
-    """Put all conjunctions into the root of an empty tree; `insert` then partitions it (BE-B)."""
+    """Put all conjunctions into the root of an empty tree; `insert_conjunctions` then partitions the root (BE-B)."""
     for conjunction in numbers:
-        put(nodes, conjunctions, 0, conjunction)
+        put_conjunction(nodes, conjunctions, 0, conjunction)
     nodes.cnodes[0].size += numbers.size
-    push(nodes, 0)
+    push_cnode(nodes, 0)

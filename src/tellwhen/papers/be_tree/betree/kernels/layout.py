@@ -1,18 +1,30 @@
-"""In which order are nodes laid out for matching, and which predicates of their conjunctions are left to test?"""
+"""Kernels that lay out the tree that is matched: the order of nodes, and the words of conjunctions."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.jit import inline, kernel
 
-SORTED_MAX = 64
-"""Predicates of a conjunction that are sorted by rank, at most: insertion sort takes quadratic time."""
+SORTED_PREDICATES_MAX = 64
+"""Sort at most 64 predicates of a conjunction by rank: insertion sort takes quadratic time."""
+
+
+class WordsOutput(NamedTuple):
+    """The arrays that `write_words` fills."""
+
+    begin: I64  # |0|4|9|    by c-node, in the order of nodes: its first word
+    words: I32  # as in BETreeIndex
+    is_used: NDArray[np.bool_]  # by predicate: whether it was written
 
 
 @kernel
-def depth_first(nodes, directory_start, directory, order):
-    """List all c-nodes depth first: a c-node, then what is below its p-nodes, then its left and its right half.
+def order_depth_first(nodes, directory_start, directory, order):
+    """List all c-nodes depth first: a c-node, then the subtrees of its p-nodes, of its left half and of its right half.
 
     The p-nodes of c-node c are directory[directory_start[c]:directory_start[c+1]].
     """
@@ -35,7 +47,7 @@ def depth_first(nodes, directory_start, directory, order):
 
 @inline
 def find_path(nodes, c, path):
-    """The c-nodes whose buckets an event must touch to reach a c-node, one for each attribute; returns how many."""
+    """List in `path` the c-nodes that an event must touch to reach a c-node, one per attribute; returns how many."""
     depth = 0
     while nodes.cnodes[c].pnode >= 0:
         path[depth] = c
@@ -46,7 +58,7 @@ def find_path(nodes, c, path):
 
 @inline
 def is_subsumed(nodes, predicates, p, path, depth):
-    """Is the predicate true for every event that takes the path? It is if a bucket of the path equals it."""
+    """Return whether a bucket of the path equals the predicate, which is then true for every event on the path."""
     bounds = predicates.bounds
     if bounds.is_exact[p]:
         for k in range(depth):
@@ -57,16 +69,13 @@ def is_subsumed(nodes, predicates, p, path, depth):
 
 
 @kernel
-def write_words(nodes, conjunctions, predicates, order, begin, words, is_used):
-    """Write the conjunctions of all c-nodes in this order, as words of a `BETreeIndex`, without subsumed predicates.
-
-    Fills `begin`, where the words of each c-node begin, and `is_used`, which predicates were written.
-    """
-    rank = predicates.bounds.rank
+def write_words(nodes, conjunctions, predicates, order, output):
+    """Write the conjunctions of all c-nodes in this order into a WordsOutput, without subsumed predicates."""
+    rank, words = predicates.bounds.rank, output.words
     path = np.empty(256, dtype=np.int32)
     written = 0
     for n in range(order.size):
-        begin[n] = written
+        output.begin[n] = written
         depth = find_path(nodes, order[n], path)
         conjunction = nodes.cnodes[order[n]].first
         while conjunction >= 0:
@@ -74,9 +83,9 @@ def write_words(nodes, conjunctions, predicates, order, begin, words, is_used):
             for i in range(conjunctions.start[conjunction], conjunctions.start[conjunction + 1]):
                 p = conjunctions.predicate[i]
                 if not is_subsumed(nodes, predicates, p, path, depth):
-                    is_used[p] = True
+                    output.is_used[p] = True
                     j = end  # the most selective ones first
-                    while j > first and end - first < SORTED_MAX and rank[words[j - 1]] > rank[p]:
+                    while j > first and end - first < SORTED_PREDICATES_MAX and rank[words[j - 1]] > rank[p]:
                         words[j] = words[j - 1]
                         j -= 1
                     words[j] = p
@@ -84,4 +93,4 @@ def write_words(nodes, conjunctions, predicates, order, begin, words, is_used):
             words[written], words[written + 1] = end - first, conjunctions.slot[conjunction]
             written = end
             conjunction = conjunctions.next[conjunction]
-    begin[order.size] = written
+    output.begin[order.size] = written

@@ -1,6 +1,6 @@
-"""Match by a BE-Tree (BE-Tree, section 6, Algorithms 1 and 2).
+"""Kernels that match by a BE-Tree (BE-Tree, section 6, Algorithms 1 and 2).
 
-Deviation: true predicates are found once for an event, so that testing one is reading a bit.
+Deviation: true predicates are found once for an event. Testing a predicate is then reading a bit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HEADER_WORDS = np.uint64(2)
 
 
 class EntrySpaces(NamedTuple):
-    """By entry of an event: the spaces of its least and of its greatest value."""
+    """The spaces of the least and of the greatest value of each entry of an event."""
 
     low: I64
     high: I64
@@ -51,7 +51,7 @@ class EntrySpaces(NamedTuple):
 
 @inline
 def find_spaces(index, events, event, spaces):
-    """Fill `spaces`, except for domains that are newer than the index."""
+    """Fill `spaces` for one event, except for domains that are newer than the index."""
     begin = events.start[event]
     for i in range(begin, events.start[event + 1]):
         domain = events.domain[i]
@@ -62,9 +62,9 @@ def find_spaces(index, events, event, spaces):
 
 @inline
 def queue_pnodes(index, n, events, event, first_entry, queue, back):
-    """Queue what is below a node's p-nodes on domains of the event (Algorithm 1); returns the new end of the queue.
+    """Queue the top nodes of a node's p-nodes on domains of the event (Algorithm 1); returns the new end of the queue.
 
-    Of the p-nodes and the event's entries, whichever are fewer are enumerated.
+    Enumerates the p-nodes or the entries of the event, whichever are fewer.
     """
     begin, end = events.start[event], events.start[event + 1]
     first, last = index.nodes[n, DIRECTORY], index.nodes[n + 1, DIRECTORY]
@@ -107,10 +107,10 @@ def queue_halves(index, n, events, event, first_entry, spaces, queue, back):
 
 @inline
 def find_leaves(index, events, event, first_entry, spaces, queue):
-    """List the nodes with conjunctions that the event reaches in `queue`; returns how many.
+    """List in `queue` the nodes with conjunctions that the event reaches; returns how many.
 
-    Level by level, so that loads of several nodes overlap. New nodes are queued at the back. The list overwrites the
-    front of the queue, where nodes have been visited.
+    Nodes are visited level by level, so that the loads of several nodes overlap. New nodes are queued at the back. The
+    list overwrites the front of the queue, where nodes have been visited.
     """
     nodes = index.nodes
     queue[0] = 0
@@ -126,8 +126,8 @@ def find_leaves(index, events, event, first_entry, spaces, queue):
 
 
 @inline
-def most_matches(index, queue, leaves):
-    """An upper limit on the matches in the leaves: a conjunction has at least two words."""
+def count_matches_at_most(index, queue, leaves):
+    """Return an upper limit of the matches in the leaves: a conjunction has at least two words."""
     words = 0
     for k in range(leaves):
         words += index.nodes[queue[k] + 1, WORDS] - index.nodes[queue[k], WORDS]
@@ -135,8 +135,8 @@ def most_matches(index, queue, leaves):
 
 
 @inline
-def prefetch(index, n):
-    """Load a word of every cache line of a leaf; returns their sum. Unless that is used, LLVM drops the loads."""
+def prefetch_leaf(index, n):
+    """Load a word of every cache line of a leaf; returns their sum. LLVM drops loads whose result is not used."""
     loaded = 0
     for w in range(index.nodes[n, WORDS], index.nodes[n + 1, WORDS], CACHE_LINE_WORDS):
         loaded += index.words[w]
@@ -145,11 +145,11 @@ def prefetch(index, n):
 
 @inline
 def test_leaf(index, n, snapshot, scratch, out, written):
-    """Test the conjunctions of a leaf, and write those that are true; returns the new end of the output, and
-    how many conjunctions and predicates were tested.
+    """Test the conjunctions of a leaf, and write those that are true.
 
-    `counts` is for the growing tree. Threads that count at the same time may lose counts, nothing else.
-    Indexes are unsigned here, because Numba tests every signed one for being negative.
+    Returns the new end of the output, and the numbers of conjunctions and of predicates that were tested. Counts for
+    the growing tree: threads that count at the same time may lose counts, nothing else. Indexes are unsigned here,
+    because Numba tests whether a signed index is negative.
     """
     words, truth, stamps = index.words, scratch.truth, scratch.stamps
     at, end = np.uint64(index.nodes[n, WORDS]), np.uint64(index.nodes[n + 1, WORDS])
@@ -173,9 +173,10 @@ def test_leaf(index, n, snapshot, scratch, out, written):
 
 @kernel
 def match_tree(index, snapshot, scratch, events, out, event):
-    """Exact for single-valued events; finds too much for others.
+    """Match by the nodes that an event reaches (MatchBETree, Algorithm 1).
 
-    effort[0] counts the conjunctions that are tested, effort[1] the predicates tested for them.
+    Exact for single-valued events; writes too many slots for other events. effort[0] counts the conjunctions that are
+    tested, and effort[1] the predicates that are tested for them.
     """
     index, snapshot = unpack(index, BETreeIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, BETreeScratch), borrow(events, Events), borrow(out, Matches)
@@ -188,17 +189,17 @@ def match_tree(index, snapshot, scratch, events, out, event):
         open_event(events, e, first_entry)
         leaves = find_leaves(index, events, e, first_entry, spaces, queue)
         close_event(events, e, first_entry)
-        if most_matches(index, queue, leaves) > out.slot.size - written:
+        if count_matches_at_most(index, queue, leaves) > out.slot.size - written:
             return e
         satisfied = find_true_predicates(index.stabbing, events, e, scratch.runs, scratch.truth, scratch.satisfied)
         next_event(scratch.stamps)
-        conjunctions = predicates = loaded = 0  # summed up here: memory written in every leaf would cost time
+        conjunctions = predicates = loaded = 0  # local sums: writing to memory in every leaf would cost time
         for k in range(leaves):
             if k + PREFETCH_LEAVES < leaves:
-                loaded += prefetch(index, queue[k + PREFETCH_LEAVES])
-            written, of_leaf, of_these = test_leaf(index, queue[k], snapshot, scratch, out, written)
-            conjunctions += of_leaf
-            predicates += of_these
+                loaded += prefetch_leaf(index, queue[k + PREFETCH_LEAVES])
+            written, leaf_conjunctions, leaf_predicates = test_leaf(index, queue[k], snapshot, scratch, out, written)
+            conjunctions += leaf_conjunctions
+            predicates += leaf_predicates
         queue[leaves] = loaded  # keeps the prefetch loads alive
         scratch.effort[0] += conjunctions
         scratch.effort[1] += predicates

@@ -1,6 +1,6 @@
-"""How are the nodes of a growing tree found, created, filled and freed? Shared by the kernels that change it.
+"""Functions that find, create, fill and free the nodes of a growing tree, for all kernels that change it.
 
-Callers make the number of a c-node an int64 before they pass it on, so that each function is compiled for one type.
+Callers convert the number of a c-node to int64 before they pass it, so that each function is compiled for one type.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from tellwhen.papers.be_tree.betree.arrays import FREED
 
 
 @inline
-def table_position(nodes, cnode, domain):
-    """The table's entry for the p-node of a c-node on a domain, or the empty entry where it belongs."""
+def find_table_position(nodes, cnode, domain):
+    """Return the position in the table of a c-node's p-node on a domain, or the empty position for it."""
     table, pnodes = nodes.table, nodes.pnodes
     mask = table.size - 1
     key = np.uint64(cnode) << np.uint64(32) | np.uint64(domain)
     at = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    # The entry of a freed p-node stays until the table is filled again. It does not match: a p-node knows its own key.
+    # The element of a freed p-node stays until the table is filled again. It is skipped: the p-node has no parent.
     while table[at] != 0 and (pnodes[table[at] - 1].parent != cnode or pnodes[table[at] - 1].domain != domain):
         at = (at + 1) & mask
     return at
@@ -34,23 +34,23 @@ def fill_table(nodes):
     for p in range(state.pnodes):
         pnode = nodes.pnodes[p]
         if pnode.parent >= 0:
-            nodes.table[table_position(nodes, pnode.parent, pnode.domain)] = p + 1
+            nodes.table[find_table_position(nodes, pnode.parent, pnode.domain)] = p + 1
             state.tabled += 1
 
 
 @kernel
-def first_not_found(nodes):
-    """The first p-node that the table does not find; -1 if it finds all. For `verify`."""
+def find_first_missing(nodes):
+    """Return the first p-node that the table does not find; -1 if it finds all. For `verify`."""
     for p in range(nodes.state[0].pnodes):
         pnode = nodes.pnodes[p]
-        if pnode.parent >= 0 and nodes.table[table_position(nodes, pnode.parent, pnode.domain)] != p + 1:
+        if pnode.parent >= 0 and nodes.table[find_table_position(nodes, pnode.parent, pnode.domain)] != p + 1:
             return p
     return -1
 
 
 @inline
-def predicate_on(conjunctions, predicates, conjunction, domain):
-    """The first predicate of a conjunction on a domain. There must be one."""
+def get_predicate_on(conjunctions, predicates, conjunction, domain):
+    """Return the first predicate of a conjunction on a domain. The conjunction must have one."""
     i = conjunctions.start[conjunction]
     while predicates.domain[conjunctions.predicate[i]] != domain:
         i += 1
@@ -62,9 +62,9 @@ def predicate_on(conjunctions, predicates, conjunction, domain):
 
 @inline
 def has_room(nodes, pnodes):
-    """Is there room for this many new p-nodes with their top buckets, and for two halves of a bucket?
+    """Return whether there is room for this many new p-nodes with their top buckets, and for two halves of a bucket.
 
-    A kernel asks before each step, so that it stops between two steps. `wanted` tells Python what it asked for.
+    A kernel calls this before each step, so that it stops between two steps. `wanted` tells Python the number.
     """
     state = nodes.state[0]
     state.wanted = pnodes
@@ -77,8 +77,8 @@ def has_room(nodes, pnodes):
 
 
 @inline
-def new_cnode(nodes):
-    """Create an empty c-node; its bucket and its parent are for the caller to set."""
+def create_cnode(nodes):
+    """Create an empty c-node; the caller sets its bucket and its parent."""
     state = nodes.state[0]
     c = state.freed_cnode
     if c >= 0:
@@ -94,8 +94,8 @@ def new_cnode(nodes):
 
 
 @inline
-def new_pnode(nodes, parent, domain, low, high):
-    """Create a p-node in the directory of a c-node; its top bucket has all spaces of the domain, low..high."""
+def create_pnode(nodes, parent, domain, low, high):
+    """Create a p-node in the p-directory of a c-node; its top bucket has all spaces of the domain, low..high."""
     state = nodes.state[0]
     p = state.freed_pnode
     if p >= 0:
@@ -103,13 +103,13 @@ def new_pnode(nodes, parent, domain, low, high):
     else:
         p = state.pnodes
         state.pnodes += 1
-    pnode, top = nodes.pnodes[p], new_cnode(nodes)
+    pnode, top = nodes.pnodes[p], create_cnode(nodes)
     pnode.domain, pnode.parent, pnode.top, pnode.loss = domain, parent, top, 0
     pnode.next = nodes.cnodes[parent].directory
     nodes.cnodes[parent].directory = p
     bucket = nodes.cnodes[top]
     bucket.domain, bucket.low, bucket.high, bucket.pnode = domain, low, high, p
-    nodes.table[table_position(nodes, parent, domain)] = p + 1
+    nodes.table[find_table_position(nodes, parent, domain)] = p + 1
     state.tabled += 1
     return p
 
@@ -118,8 +118,8 @@ def new_pnode(nodes, parent, domain, low, high):
 
 
 @inline
-def put(nodes, conjunctions, c, conjunction):
-    """Put a conjunction into an l-node."""
+def put_conjunction(nodes, conjunctions, c, conjunction):
+    """Put a conjunction into the l-node of a c-node."""
     node = nodes.cnodes[c]
     conjunctions.next[conjunction] = node.first
     conjunctions.node[conjunction] = c
@@ -137,16 +137,16 @@ def clear_leaf(nodes, c):
 
 
 @inline
-def push(nodes, c):
-    """Put a c-node whose l-node may overflow on the stack."""
+def push_cnode(nodes, c):
+    """Push a c-node whose l-node may overflow on the stack."""
     state = nodes.state[0]
     nodes.stack[state.waiting] = c
     state.waiting += 1
 
 
 @inline
-def capacity_for(nodes, count):
-    """The capacity of an l-node after a split or a merge (section 4.2)."""
+def compute_capacity(nodes, count):
+    """Return the capacity of an l-node with `count` conjunctions, after a split or a merge (section 4.2)."""
     max_cap = nodes.state[0].max_cap
     return max(1, -(-count // max_cap)) * max_cap
 
@@ -165,7 +165,7 @@ def free_cnode(nodes, c):
 
 @inline
 def free_pnode(nodes, p):
-    """Take a p-node out of the directory of its c-node, and free its record."""
+    """Take a p-node out of the p-directory of its c-node, and free its record."""
     pnode, state = nodes.pnodes[p], nodes.state[0]
     parent = nodes.cnodes[pnode.parent]
     if parent.directory == p:

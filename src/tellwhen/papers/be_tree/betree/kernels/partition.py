@@ -1,4 +1,4 @@
-"""By which attributes is an overflowing l-node partitioned? (BE-Tree, section 4.2, Algorithm 5.)"""
+"""The part of inserting that partitions an overflowing l-node by attribute (BE-Tree, section 4.2, Algorithm 5)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,36 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I32
 from tellwhen.kernels.jit import inline
-from tellwhen.papers.be_tree.betree.kernels.nodes import capacity_for, clear_leaf, new_pnode, push, put
+from tellwhen.papers.be_tree.betree.kernels.nodes import (
+    clear_leaf,
+    compute_capacity,
+    create_pnode,
+    push_cnode,
+    put_conjunction,
+)
 
 
 class DomainMarks(NamedTuple):
     """Scratch by domain, zero between calls."""
 
-    group: I32  # group + 1
-    member: I32  # 1 + the last member that has the domain; members + 1 for a domain on the path
+    group: I32  # the group of the domain + 1
+    member: I32  # the last member that has the domain + 1; the number of members + 1 for a domain on the path
 
 
 class Groups(NamedTuple):
     """The conjunctions of an l-node, the *members*, by domain. An *entry* is a member and one of its domains.
 
-    Grouping is done once, so that moving a group costs no more than what is moved.
+    Members are grouped once, so that the cost of moving a group depends only on the entries of its members.
     """
 
-    member: I32  # |4|9|-1|     conjunctions; -1 for one that has moved
+    member: I32  # |4|9|-1|     by member: its conjunction, -1 after it has moved
     entry_start: I32  # |0|2|3|4|    entries of member m are entry_start[m]:entry_start[m+1]
     entry_member: I32  # |0 0|1|2|    by entry: its member
     entry_group: I32  # |0 1|1|0|    by entry: its group
     entry_next: I32  # |-1 -1|1|0| by entry: the next one of its group, -1 at the end
     domain: I32  # |7|2|        by group: its domain
     first: I32  # |3|2|        by group: its first entry
-    popularity: I32  # |1|2|        by group: its members that have not moved
+    popularity: I32  # |1|2|        by group: the number of its members that have not moved
 
 
 @inline
@@ -43,8 +49,8 @@ def mark_path(nodes, c, marks, mark):
 
 
 @inline
-def members_of(nodes, conjunctions, c):
-    """The conjunctions of an l-node, and the number of their predicates."""
+def list_members(nodes, conjunctions, c):
+    """Return the conjunctions of an l-node, and the number of their predicates."""
     member = np.empty(nodes.cnodes[c].count, dtype=np.int32)
     conjunction, predicates = nodes.cnodes[c].first, 0
     for m in range(member.size):
@@ -56,20 +62,20 @@ def members_of(nodes, conjunctions, c):
 
 @inline
 def group_by_domain(nodes, conjunctions, predicates, marks, c):
-    """The conjunctions of an l-node by domain, and the number of groups.
+    """Group the conjunctions of an l-node by domain; returns the groups, and how many groups there are.
 
     Domains on the path are left out, since an attribute is used at most once on a path.
     """
-    member, most = members_of(nodes, conjunctions, c)
+    member, room = list_members(nodes, conjunctions, c)
     groups = Groups(
-        member,
-        np.empty(member.size + 1, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, np.int32),
-        np.zeros(most, np.int32),
+        member=member,
+        entry_start=np.empty(member.size + 1, np.int32),
+        entry_member=np.empty(room, np.int32),
+        entry_group=np.empty(room, np.int32),
+        entry_next=np.empty(room, np.int32),
+        domain=np.empty(room, np.int32),
+        first=np.empty(room, np.int32),
+        popularity=np.zeros(room, np.int32),
     )
     count = entry = 0
     for m in range(member.size):
@@ -95,8 +101,8 @@ def group_by_domain(nodes, conjunctions, predicates, marks, c):
 
 
 @inline
-def most_popular(groups, count):
-    """The group of the most members, among equals that of the lowest domain; -1 if there are no groups."""
+def find_most_popular(groups, count):
+    """Return the group with the most members, among equals that of the lowest domain; -1 if there are no groups."""
     best = min(0, count - 1)
     for g in range(1, count):
         if groups.popularity[g] > groups.popularity[best] or (
@@ -108,12 +114,12 @@ def most_popular(groups, count):
 
 @inline
 def move_group(nodes, conjunctions, groups, group, c):
-    """Move the members of a group that have not moved yet into an l-node."""
+    """Move the members of a group that have not moved yet into the l-node of a c-node."""
     entry = groups.first[group]
     while entry >= 0:
         m = groups.entry_member[entry]
         if groups.member[m] >= 0:
-            put(nodes, conjunctions, c, groups.member[m])
+            put_conjunction(nodes, conjunctions, c, groups.member[m])
             nodes.cnodes[c].size += 1
             groups.member[m] = -1
             for other in range(groups.entry_start[m], groups.entry_start[m + 1]):
@@ -122,31 +128,30 @@ def move_group(nodes, conjunctions, groups, group, c):
 
 
 @inline
-def partition(nodes, conjunctions, predicates, marks, c):
-    """Move conjunctions that share an attribute below a new p-node for it, until the rest fits."""
+def partition_leaf(nodes, conjunctions, predicates, marks, c):
+    """Move conjunctions that share an attribute below a new p-node for this attribute, until the others fit."""
     node, cut_start = nodes.cnodes[c], predicates.cut_start
     mark_path(nodes, c, marks, node.count + 1)
     groups, count = group_by_domain(nodes, conjunctions, predicates, marks, c)
-    left = wanted = np.int64(node.count)
+    left = needed = np.int64(node.count)
     while left > node.capacity:
-        best = most_popular(groups, count)
+        best = find_most_popular(groups, count)
         if best < 0 or groups.popularity[best] < nodes.state[0].min_size:
-            # An extended l-node. With less than half as much room again, conjunctions that nothing divides would be
-            # grouped too often.
-            wanted = left + left // 2
+            # The l-node is extended by half: with less, conjunctions that nothing divides would be grouped too often.
+            needed = left + left // 2
             break
         domain = groups.domain[best]
-        p = new_pnode(nodes, c, domain, cut_start[domain] + domain, cut_start[domain + 1] + domain)
+        p = create_pnode(nodes, c, domain, cut_start[domain] + domain, cut_start[domain + 1] + domain)
         top = nodes.pnodes[p].top
         move_group(nodes, conjunctions, groups, best, top)
-        push(nodes, top)
+        push_cnode(nodes, top)
         left -= nodes.cnodes[top].count
-        wanted = left
+        needed = left
     clear_leaf(nodes, c)
     for m in range(groups.member.size - 1, -1, -1):
         if groups.member[m] >= 0:
-            put(nodes, conjunctions, c, groups.member[m])
-    node.capacity = capacity_for(nodes, wanted)
+            put_conjunction(nodes, conjunctions, c, groups.member[m])
+    node.capacity = compute_capacity(nodes, needed)
     for g in range(count):
         marks.group[groups.domain[g]] = marks.member[groups.domain[g]] = 0
     mark_path(nodes, c, marks, 0)

@@ -1,4 +1,4 @@
-"""What happens to nodes when conjunctions are taken out of them? (BE-Tree, section 4.3, the merge rule.)"""
+"""Kernels that take conjunctions out of l-nodes, then free empty nodes and merge halves (BE-Tree, section 4.3)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.be_tree.betree.arrays import FREED
-from tellwhen.papers.be_tree.betree.kernels.nodes import capacity_for, clear_leaf, free_cnode, free_pnode, put
+from tellwhen.papers.be_tree.betree.kernels.nodes import (
+    clear_leaf,
+    compute_capacity,
+    free_cnode,
+    free_pnode,
+    put_conjunction,
+)
 
 
 @kernel
 def take_out(nodes, conjunctions, numbers, touched):
-    """Take conjunctions out of their l-nodes, and list these c-nodes in `touched`; returns how many. No node is freed.
+    """Take conjunctions, sorted by c-node, out of their l-nodes, and list these c-nodes in `touched`; returns how many.
 
-    `numbers` are sorted by c-node.
+    No node is freed.
     """
     count = 0
     for conjunction in numbers:
@@ -29,16 +35,16 @@ def take_out(nodes, conjunctions, numbers, touched):
         while conjunction >= 0:
             following = conjunctions.next[conjunction]
             if conjunctions.node[conjunction] == c:
-                put(nodes, conjunctions, c, conjunction)
+                put_conjunction(nodes, conjunctions, c, conjunction)
             conjunction = following
-        shrink(nodes, c, before - node.count)
-        node.capacity = capacity_for(nodes, node.count)
+        subtract_size(nodes, c, before - node.count)
+        node.capacity = compute_capacity(nodes, node.count)
     return count
 
 
 @inline
-def above(nodes, c):
-    """The bucket that a c-node is a half of, or else the parent of its p-node; -1 for the root."""
+def get_node_above(nodes, c):
+    """Return the bucket that a c-node is a half of, or else the parent of its p-node; -1 for the root."""
     node = nodes.cnodes[c]
     if node.whole >= 0:
         return node.whole
@@ -46,35 +52,35 @@ def above(nodes, c):
 
 
 @inline
-def shrink(nodes, c, by):
-    """Subtract from the size of a c-node, and of all above it."""
+def subtract_size(nodes, c, by):
+    """Subtract `by` from the size of a c-node, and of all c-nodes above."""
     while c >= 0:
         nodes.cnodes[c].size -= by
-        c = above(nodes, c)
+        c = get_node_above(nodes, c)
 
 
 @kernel
-def mend(nodes, conjunctions, touched):
-    """After conjunctions were taken out of c-nodes: free empty nodes and merge halves, from there up to the root."""
+def merge_nodes(nodes, conjunctions, touched):
+    """Free empty nodes and merge halves, from c-nodes that have lost conjunctions up to the root (the merge rule)."""
     for c in touched:
         while c > 0 and nodes.cnodes[c].domain != FREED:
-            following = above(nodes, c)
+            following = get_node_above(nodes, c)
             if is_empty(nodes.cnodes[c]):
-                free(nodes, c)
-            elif nodes.cnodes[c].whole >= 0 and takes_halves_back(nodes, following):
-                take_halves_back(nodes, conjunctions, following)
+                free_empty(nodes, c)
+            elif nodes.cnodes[c].whole >= 0 and can_merge_halves(nodes, following):
+                merge_halves(nodes, conjunctions, following)
             c = following
 
 
 @inline
 def is_empty(node):
-    """Has the c-node no conjunctions, and no nodes below?"""
+    """Return whether the c-node has no conjunctions, and no nodes below."""
     return node.size == 0 and node.directory < 0 and node.left < 0 and node.right < 0
 
 
 @inline
-def free(nodes, c):
-    """Free an empty c-node, and its p-node if it is the top."""
+def free_empty(nodes, c):
+    """Free an empty c-node, and its p-node if the c-node is its top."""
     node = nodes.cnodes[c]
     if node.whole < 0:
         free_pnode(nodes, node.pnode)
@@ -86,8 +92,8 @@ def free(nodes, c):
 
 
 @inline
-def takes_halves_back(nodes, c):
-    """The merge rule: are neither the bucket nor its halves divided further, and would one l-node be half empty?"""
+def can_merge_halves(nodes, c):
+    """Return whether bucket and halves are not divided further, and their conjunctions fill at most half an l-node."""
     node = nodes.cnodes[c]
     for half in (node.left, node.right):
         if half >= 0 and (nodes.cnodes[half].is_split or nodes.cnodes[half].directory >= 0):
@@ -96,15 +102,15 @@ def takes_halves_back(nodes, c):
 
 
 @inline
-def take_halves_back(nodes, conjunctions, c):
-    """Undo the split of a bucket."""
+def merge_halves(nodes, conjunctions, c):
+    """Move the conjunctions of both halves into their bucket, and free the halves."""
     node = nodes.cnodes[c]
     for half in (node.left, node.right):
         if half >= 0:
             conjunction = clear_leaf(nodes, half)
             while conjunction >= 0:
                 following = conjunctions.next[conjunction]
-                put(nodes, conjunctions, c, conjunction)
+                put_conjunction(nodes, conjunctions, c, conjunction)
                 conjunction = following
             free_cnode(nodes, half)
     node.left = node.right = -1
@@ -112,8 +118,8 @@ def take_halves_back(nodes, conjunctions, c):
 
 
 @kernel
-def conjunctions_below(nodes, conjunctions, tops, found):
-    """List the conjunctions in the subtrees of some c-nodes; returns how many. Nested subtrees repeat them."""
+def list_below(nodes, conjunctions, tops, numbers):
+    """List the conjunctions in the subtrees of c-nodes in `numbers`, repeated for nested subtrees; returns how many."""
     stack = np.empty(nodes.cnodes.size + 1, dtype=np.int32)
     count = 0
     for top in tops:
@@ -124,7 +130,7 @@ def conjunctions_below(nodes, conjunctions, tops, found):
             node = nodes.cnodes[stack[height]]
             conjunction = node.first
             while conjunction >= 0:
-                found[count] = conjunction
+                numbers[count] = conjunction
                 count += 1
                 conjunction = conjunctions.next[conjunction]
             for half in (node.left, node.right):

@@ -1,4 +1,4 @@
-"""BE-Tree: the paper's examples, its rules, and how it adjusts itself."""
+"""`betree`: the examples and the rules of the BE-Tree paper, and self-adjustment."""
 
 import time
 
@@ -16,29 +16,29 @@ from tellwhen.engines import create
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
 from tellwhen.papers.be_tree.betree.arrays import VISITS
-from tellwhen.papers.be_tree.betree.engine import capacity_for
+from tellwhen.papers.be_tree.betree.engine import BETree, suggest_capacity
 from tellwhen.testing.engine_checks import check_engine
 from tellwhen.workloads import BEGen
 
 pytestmark = pytest.mark.late
 
 
-def made(spec, texts):
-    """A store of all texts, and an engine of none of them that knows the domain."""
+def make_engine(spec, texts):
+    """Return a store of all texts, and an engine that has none of them but knows their domains."""
     store = Store()
     store.append(store.compile(parse(text) for text in texts))
     return store, create(spec, store)
 
 
 def add(engine, *slots):
-    """Insert and take into the tree, one after the other."""
+    """Insert slots into the tree, one after the other."""
     for slot in slots:
         engine.insert(np.array([slot], dtype=np.int32))
         engine.merge()
         engine.verify()
 
 
-def drop(engine, *slots):
+def remove(engine, *slots):
     for slot in slots:
         gone = np.array([slot], dtype=np.int32)
         engine.source.remove(gone)
@@ -47,8 +47,8 @@ def drop(engine, *slots):
         engine.verify()
 
 
-def leaf(tree, c):
-    """The slots of the conjunctions of an l-node."""
+def list_leaf(tree, c):
+    """Return the slots of the conjunctions of an l-node."""
     slots, conjunction = [], tree.nodes.cnodes[c]["first"]
     while conjunction >= 0:
         slots.append(int(tree.conjunctions.slot[conjunction]))
@@ -56,27 +56,27 @@ def leaf(tree, c):
     return sorted(slots)
 
 
-def attribute_of(engine, domain):
+def get_attribute(engine, domain):
     return engine.source.attributes.domains[domain].attribute
 
 
-def node_of(engine, conjunction):
-    """The c-node that a conjunction is in."""
+def get_cnode(engine, conjunction):
+    """Return the c-node that a conjunction is in."""
     return engine._tree.nodes.cnodes[engine._tree.conjunctions.node[conjunction]]
 
 
-def drawn(engine, c=0):
-    """A c-node as its conjunctions, its halves and its p-nodes; what is not there is left out."""
+def read_tree(engine, c=0):
+    """Return the conjunctions, halves and p-nodes of a c-node, without empty halves."""
     tree = engine._tree
     node = tree.nodes.cnodes[c]
-    found = {"conjunctions": leaf(tree, c)}
+    found = {"conjunctions": list_leaf(tree, c)}
     for side in ("left", "right"):
         if node[side] >= 0:
-            found[side] = drawn(engine, node[side])
+            found[side] = read_tree(engine, node[side])
     p = node["directory"]
     while p >= 0:
         pnode = tree.nodes.pnodes[p]
-        found[attribute_of(engine, pnode["domain"])] = drawn(engine, pnode["top"])
+        found[get_attribute(engine, pnode["domain"])] = read_tree(engine, pnode["top"])
         p = pnode["next"]
     return found
 
@@ -97,57 +97,57 @@ EXAMPLE = [
 
 
 def test_the_insertion_example():
-    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    _, engine = make_engine("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, 1, 2, 3)
-    assert drawn(engine) == {"conjunctions": [1, 2, 3]}
+    assert read_tree(engine) == {"conjunctions": [1, 2, 3]}
     add(engine, 4)
-    assert drawn(engine) == {"conjunctions": [2, 3], "a": {"conjunctions": [1, 4]}}
+    assert read_tree(engine) == {"conjunctions": [2, 3], "a": {"conjunctions": [1, 4]}}
     add(engine, 5, 6)
-    assert drawn(engine) == {"conjunctions": [2], "a": {"conjunctions": [1, 4]}, "d": {"conjunctions": [3, 5, 6]}}
+    assert read_tree(engine) == {"conjunctions": [2], "a": {"conjunctions": [1, 4]}, "d": {"conjunctions": [3, 5, 6]}}
     add(engine, 7, 8)
     clustered = {"conjunctions": [1, 4, 7], "left": {"conjunctions": [8]}}
-    assert drawn(engine) == {"conjunctions": [2], "a": clustered, "d": {"conjunctions": [3, 5, 6]}}
+    assert read_tree(engine) == {"conjunctions": [2], "a": clustered, "d": {"conjunctions": [3, 5, 6]}}
     add(engine, 9)
     partitioned = {"conjunctions": [7], "left": {"conjunctions": [8]}, "b": {"conjunctions": [1, 4, 9]}}
-    assert drawn(engine) == {"conjunctions": [2], "a": partitioned, "d": {"conjunctions": [3, 5, 6]}}
+    assert read_tree(engine) == {"conjunctions": [2], "a": partitioned, "d": {"conjunctions": [3, 5, 6]}}
 
 
 def test_what_becomes_too_small_is_merged_and_removed():
-    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    _, engine = make_engine("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, *range(1, 10))
-    drop(engine, 8)  # an empty half goes; its bucket is partitioned, and stays split
-    assert drawn(engine)["a"] == {"conjunctions": [7], "b": {"conjunctions": [1, 4, 9]}}
-    drop(engine, 1, 9)  # one conjunction is too few for b, and then for a: inserted again
-    assert drawn(engine) == {"conjunctions": [2, 4, 7], "d": {"conjunctions": [3, 5, 6]}}
-    drop(engine, 7)
-    assert drawn(engine) == {"conjunctions": [2, 4], "d": {"conjunctions": [3, 5, 6]}}
-    drop(engine, 2, 3, 4, 5, 6)
-    assert drawn(engine) == {"conjunctions": []}
+    remove(engine, 8)  # an empty half goes; its bucket is partitioned, and stays split
+    assert read_tree(engine)["a"] == {"conjunctions": [7], "b": {"conjunctions": [1, 4, 9]}}
+    remove(engine, 1, 9)  # one conjunction is too few for b, and then for a: inserted again
+    assert read_tree(engine) == {"conjunctions": [2, 4, 7], "d": {"conjunctions": [3, 5, 6]}}
+    remove(engine, 7)
+    assert read_tree(engine) == {"conjunctions": [2, 4], "d": {"conjunctions": [3, 5, 6]}}
+    remove(engine, 2, 3, 4, 5, 6)
+    assert read_tree(engine) == {"conjunctions": []}
     assert engine.stats()["c-nodes"] == 1
 
 
 def test_an_open_bucket_takes_its_halves_back():
     texts = [f"a = {k}" for k in range(8)]
-    _, engine = made("betree:max_cap=4,min_size=2", texts)
+    _, engine = make_engine("betree:max_cap=4,min_size=2", texts)
     add(engine, *range(8))
-    assert drawn(engine) == {
+    assert read_tree(engine) == {
         "conjunctions": [],
         "a": {"conjunctions": [], "left": {"conjunctions": [0, 1, 2, 3]}, "right": {"conjunctions": [4, 5, 6, 7]}},
     }
-    drop(engine, 0, 1, 2, 4, 5)
-    assert drawn(engine)["a"]["right"] == {"conjunctions": [6, 7]}
-    drop(engine, 6)  # two of four are left: half a leaf
-    assert drawn(engine) == {"conjunctions": [], "a": {"conjunctions": [3, 7]}}
+    remove(engine, 0, 1, 2, 4, 5)
+    assert read_tree(engine)["a"]["right"] == {"conjunctions": [6, 7]}
+    remove(engine, 6)  # two of four are left: half a leaf
+    assert read_tree(engine) == {"conjunctions": [], "a": {"conjunctions": [3, 7]}}
 
 
 def test_a_leaf_that_nothing_divides_is_extended_and_contracts():
-    _, engine = made("betree:max_cap=3,min_size=2", ["a = 1"] * 10)
+    _, engine = make_engine("betree:max_cap=3,min_size=2", ["a = 1"] * 10)
     add(engine, *range(10))
-    node = node_of(engine, 0)
+    node = get_cnode(engine, 0)
     assert (node["count"], node["capacity"]) == (10, 12)
     assert node["low"] == node["high"]  # an atomic bucket
-    drop(engine, *range(7))
-    node = node_of(engine, 7)
+    remove(engine, *range(7))
+    node = get_cnode(engine, 7)
     assert (node["count"], node["capacity"]) == (3, 3)
 
 
@@ -163,27 +163,27 @@ def test_conjunctions_that_nothing_divides_are_not_grouped_again_and_again():
 
 
 def test_min_size_keeps_attributes_of_few_out():
-    _, engine = made("betree:max_cap=2,min_size=3", ["a = 1", "a = 2", "b = 1", "b = 2", "b = 3"])
+    _, engine = make_engine("betree:max_cap=2,min_size=3", ["a = 1", "a = 2", "b = 1", "b = 2", "b = 3"])
     add(engine, 0, 1, 2, 3)
-    assert drawn(engine) == {"conjunctions": [0, 1, 2, 3]}
+    assert read_tree(engine) == {"conjunctions": [0, 1, 2, 3]}
     add(engine, 4)
-    assert drawn(engine)["conjunctions"] == [0, 1]
-    assert "b" in drawn(engine)
+    assert read_tree(engine)["conjunctions"] == [0, 1]
+    assert "b" in read_tree(engine)
     assert engine._tree.nodes.cnodes[0]["capacity"] == 2  # no longer extended
 
 
 def test_a_conjunction_goes_where_most_conjunctions_are():
     texts = [*(f"a = {k}" for k in range(3)), *(f"b = {k}" for k in range(4)), "a = 1 AND b = 1"]
-    _, engine = made("betree:max_cap=2,min_size=2", texts)
+    _, engine = make_engine("betree:max_cap=2,min_size=2", texts)
     add(engine, *range(8))
-    assert attribute_of(engine, node_of(engine, 7)["domain"]) == "b"
+    assert get_attribute(engine, get_cnode(engine, 7)["domain"]) == "b"
 
 
 def test_an_attribute_is_used_once_on_a_path():
     texts = ["a BETWEEN 1 AND 9"] * 5 + ["a BETWEEN 1 AND 9 AND b = 1"] * 5
-    _, engine = made("betree:max_cap=2,min_size=2", texts)
+    _, engine = make_engine("betree:max_cap=2,min_size=2", texts)
     add(engine, *range(10))  # `verify` looks at every path
-    assert str(drawn(engine)).count("'a'") == str(drawn(engine)).count("'b'") == 1
+    assert str(read_tree(engine)).count("'a'") == str(read_tree(engine)).count("'b'") == 1
 
 
 TABLE_1 = {
@@ -202,7 +202,7 @@ TABLE_1 = {
 
 @pytest.mark.parametrize(("text", "bounds"), TABLE_1.items())
 def test_table_1(text, bounds):
-    _, engine = made("betree", [text, *(f"i = {k}" for k in range(10))])
+    _, engine = make_engine("betree", [text, *(f"i = {k}" for k in range(10))])
     add(engine, *range(11))
     tree = engine._tree
     ends = [[np.searchsorted(tree.cuts, end, side="right")] if end is not None else None for end in bounds]
@@ -211,7 +211,7 @@ def test_table_1(text, bounds):
 
 
 def test_subsumed_predicates_are_not_tested_again():
-    store, engine = made("betree:max_cap=2,min_size=2", ["a = 1"] * 5 + ["a = 2", "a = 1 AND b = 3"])
+    store, engine = make_engine("betree:max_cap=2,min_size=2", ["a = 1"] * 5 + ["a = 2", "a = 1 AND b = 3"])
     engine.insert(np.arange(7, dtype=np.int32))
     engine.rebuild()
     events, _ = encode([{"a": 1}], store.attributes, Schema())
@@ -221,7 +221,7 @@ def test_subsumed_predicates_are_not_tested_again():
 
 
 def test_a_covered_predicate_is_tested():
-    store, engine = made("betree:max_cap=2,min_size=2", ["a IN (1, 3)", "a IN (1, 3)", "a IN (1, 3)", "a = 2"])
+    store, engine = make_engine("betree:max_cap=2,min_size=2", ["a IN (1, 3)", "a IN (1, 3)", "a IN (1, 3)", "a = 2"])
     add(engine, 0, 1, 2, 3)
     events, _ = encode([{"a": 2}, {"a": 3}], store.attributes, Schema())
     assert engine.reader().match(events).slot.tolist()[0] == 3
@@ -251,7 +251,7 @@ def test_events_as_expressions():
 
 @pytest.mark.parametrize(("share", "capacity"), [(0.0, 5), (0.009, 5), (0.01, 20), (0.099, 20), (0.1, 160), (1.0, 160)])
 def test_table_4(share, capacity):
-    assert capacity_for(share) == capacity
+    assert suggest_capacity(share) == capacity
 
 
 def test_typical_events_choose_the_capacity():
@@ -266,7 +266,7 @@ def test_typical_events_choose_the_capacity():
 
 
 def test_frequent_events_weigh_more():
-    store, engine = made("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
+    store, engine = make_engine("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
     events, _ = encode([{"a": 3}, {"b": 1}], store.attributes, Schema())
     for weight, capacity in (([99, 1], 20), ([1, 99], 160)):
         store.expect(Typical(events, np.array(weight, dtype=np.float64)))
@@ -276,7 +276,7 @@ def test_frequent_events_weigh_more():
 
 
 def test_of_many_typical_events_some_are_drawn_by_weight():
-    store, engine = made("betree", ["b = 1"] * 100)
+    store, engine = make_engine("betree", ["b = 1"] * 100)
     events, _ = encode([{"b": k} for k in range(1000)], store.attributes, Schema())
     engine.insert(np.arange(100, dtype=np.int32))
     for weight, capacity in ((1, 5), (100, 20), (1000, 160)):
@@ -287,8 +287,8 @@ def test_of_many_typical_events_some_are_drawn_by_weight():
         assert engine.stats()["max_cap"] == capacity
 
 
-def arrays_of(engine):
-    """What is saved, without the hash table, whose layout depends on how often it was filled again."""
+def list_arrays(engine):
+    """Return the saved arrays without the hash table, whose layout depends on how often it was filled."""
     return {name: array.tolist() for name, array in engine.arrays().items() if name != "tree.nodes.table"}
 
 
@@ -319,14 +319,14 @@ def test_a_tree_comes_back_and_goes_on():
     engine.reader().match(encoded(BEGen(dimensions=20, seed=6), 50, store))
     other = create("betree:max_cap=3,min_size=2", store)
     other.restore({name: array.copy() for name, array in engine.arrays().items()})
-    assert arrays_of(other) == arrays_of(engine)
+    assert list_arrays(other) == list_arrays(engine)
     store.remove(slots[:60])
     for one in (engine, other):
         one.delete(slots[:60])
         one.insert(slots[400:])
         one.merge()
         one.verify()
-    assert arrays_of(other) == arrays_of(engine)
+    assert list_arrays(other) == list_arrays(engine)
     assert other.recycled == engine.recycled > 0
 
 
@@ -345,7 +345,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("array", "field", "message"), BROKEN)
 def test_verify_notices(array, field, message):
-    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    _, engine = make_engine("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, *range(1, 10))
     nodes = engine._tree.nodes
     half = next(c for c in engine._index.cnode if nodes.cnodes["whole"][c] >= 0)
@@ -356,7 +356,7 @@ def test_verify_notices(array, field, message):
 
 
 def test_verify_notices_what_was_not_laid_out():
-    _, engine = made("betree:max_cap=3,min_size=2", EXAMPLE)
+    _, engine = make_engine("betree:max_cap=3,min_size=2", EXAMPLE)
     add(engine, *range(1, 10))
     engine._index.words[1] += 1
     with pytest.raises(AssertionError, match="has another slot"):
@@ -380,25 +380,25 @@ def test_rules_and_answers_hold_while_the_tree_changes(spec, seed, monkeypatch):
 
 def test_batch_knows_all_before_it_cuts():
     texts = [f"rare = {k} AND common = {k}" for k in range(4)] + [f"common = {k}" for k in range(20)]
-    _, one_by_one = made("betree:max_cap=3,min_size=2", texts)
-    _, batch = made("betree-batch:max_cap=3,min_size=2", texts)
+    _, one_by_one = make_engine("betree:max_cap=3,min_size=2", texts)
+    _, batch = make_engine("betree-batch:max_cap=3,min_size=2", texts)
     for engine in (one_by_one, batch):
         engine.insert(np.arange(24, dtype=np.int32))
         engine.merge()
         engine.verify()
-    assert set(drawn(one_by_one)) == {
+    assert set(read_tree(one_by_one)) == {
         "conjunctions",
         "rare",
         "common",
     }  # `rare` was as popular when the first cut was made
-    assert set(drawn(batch)) == {"conjunctions", "common"}
+    assert set(read_tree(batch)) == {"conjunctions", "common"}
 
 
 # Self-adjustment (sections 5 and 7.3, Figure 13)
 
 
-def note(engine, conjunctions, visits, failed):
-    """As if matching had counted this at the nodes of some conjunctions."""
+def set_counts(engine, conjunctions, visits, failed):
+    """Set the counts of matching at the nodes of some conjunctions."""
     index = engine._index
     there = np.isin(index.cnode, engine._tree.conjunctions.node[conjunctions])
     index.counts[there] = visits, failed
@@ -406,25 +406,25 @@ def note(engine, conjunctions, visits, failed):
 
 def test_nodes_of_false_candidates_are_recycled():
     texts = [f"a BETWEEN 0 AND 9 AND b = {k}" for k in range(4)] + [f"b = {k} AND c = {k}" for k in range(4, 8)]
-    _, engine = made("betree:max_cap=3,min_size=2,window=300", texts)
+    _, engine = make_engine("betree:max_cap=3,min_size=2,window=300", texts)
     add(engine, *range(8))
-    assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    note(engine, range(4), visits=1, failed=100)  # where the conjunctions with a are
+    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
+    set_counts(engine, range(4), visits=1, failed=100)  # where the conjunctions with a are
     engine.merge()
     assert engine.recycled == 0  # one event is not yet a window
-    assert set(drawn(engine)) == {"conjunctions", "a", "b"}
-    note(engine, range(4), visits=9, failed=900)
+    assert set(read_tree(engine)) == {"conjunctions", "a", "b"}
+    set_counts(engine, range(4), visits=9, failed=900)
     engine.merge()
     engine.verify()
     assert engine.recycled == 4
-    assert set(drawn(engine)) == {"conjunctions", "b"}
+    assert set(read_tree(engine)) == {"conjunctions", "b"}
     engine._index.counts[:, VISITS] = 100  # often visited, and nothing lost: nothing to mend
     engine.merge()
     assert engine.recycled == 4
 
 
 def test_matching_counts_what_it_discards():
-    store, engine = made("betree", ["a >= 0 AND b = 1", "a >= 0 AND b = 2", "a >= 0"])
+    store, engine = make_engine("betree", ["a >= 0 AND b = 1", "a >= 0 AND b = 2", "a >= 0"])
     engine.insert(np.arange(3, dtype=np.int32))
     engine.rebuild()
     events, _ = encode([{"a": 1, "b": 1}, {"a": 1}, {"c": 1}], store.attributes, Schema())
@@ -443,7 +443,7 @@ def workloads():
 @pytest.mark.parametrize("first", [0, 1])
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
-    monkeypatch.setattr("tellwhen.papers.be_tree.betree.engine.REBUILD_FACTOR", 1_000)  # adjust, do not rebuild
+    monkeypatch.setattr(BETree, "rebuild_factor", 1_000)  # adjust, do not rebuild
     rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000
