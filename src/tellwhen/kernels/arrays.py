@@ -30,6 +30,7 @@ U8 = Annotated[NDArray[np.uint8], ArrayLayout(np.uint8)]
 U16 = Annotated[NDArray[np.uint16], ArrayLayout(np.uint16)]
 U64 = Annotated[NDArray[np.uint64], ArrayLayout(np.uint64)]
 F64 = Annotated[NDArray[np.float64], ArrayLayout(np.float64)]
+Flags = Annotated[NDArray[np.bool_], ArrayLayout(np.bool_)]
 I32Matrix = Annotated[NDArray[np.int32], ArrayLayout(np.int32, dimensions=2)]
 I64Matrix = Annotated[NDArray[np.int64], ArrayLayout(np.int64, dimensions=2)]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.kernels.arrays import F64, I32, I64, U8, Stabbing, keeps
 
 ALL, SOME, KEEP, RECALL, OPERATIONS = range(5)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tellwhen.compile.tree import Tree
-from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.kernels.arrays import I32, I64, U8, U64, I32Matrix, Stabbing, keeps
 
 FREE = -1

@@ -1,15 +1,13 @@
-"""The arrays that exist only while an index of `atree` is laid out, drawn."""
+"""The arrays that exist only while an index of `atree` is laid out, drawn.
+
+Kernels unpack these bundles (`kernels/handover.py`), so that Numba counts no references to their arrays.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tellwhen.kernels.arrays import F64, I32, I64, I64Matrix
-
-Flags = NDArray[np.bool_]
+from tellwhen.kernels.arrays import F64, I32, I64, Flags, I64Matrix
 
 
 class InnerNodes(NamedTuple):
@@ -40,8 +38,8 @@ class Found(NamedTuple):
 class Propagation(NamedTuple):
     """The results that nodes pass on to their parents."""
 
-    on_demand: bool  # only the access child leads to an AND; else all children do
-    keeps_all: bool  # false results too, so that every child is looked up
+    on_demand: int  # only the access child leads to an AND; else all children do
+    keeps_all: int  # false results too, so that every child is looked up
 
 
 class Records(NamedTuple):

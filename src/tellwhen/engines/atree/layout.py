@@ -19,7 +19,7 @@ from tellwhen.engines.atree.arrays import (
     SLOTS,
     ATreeIndex,
 )
-from tellwhen.engines.atree.build_arrays import Flags, Found, InnerNodes, Propagation, Reach, Records
+from tellwhen.engines.atree.build_arrays import Found, InnerNodes, Propagation, Reach, Records
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.layout import (
     COST_RATIO,
@@ -34,7 +34,8 @@ from tellwhen.engines.atree.kernels.layout import (
 )
 from tellwhen.engines.atree.kernels.plant import ALWAYS
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
-from tellwhen.kernels.arrays import F64, I32, I64, U64, I32Matrix, Snapshot
+from tellwhen.kernels.arrays import F64, I32, I64, U64, Flags, I32Matrix, Snapshot
+from tellwhen.kernels.handover import pack
 
 
 class Switches(NamedTuple):
@@ -59,7 +60,7 @@ def lay_out_index(
     records = _write_records(forest, inner, source, slots[is_node], chances, found, switches)
     is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
     is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
-    sort_others(records, is_or, chances, inner.chance, is_read)
+    sort_others(pack(records), is_or, chances, inner.chance, is_read)
 
     leaves = nodes[kind == LEAF, ATOMS]
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
@@ -89,8 +90,8 @@ def _number_inner_nodes(forest: ForestBuilder, nodes: I32Matrix, leaf_chance: F6
     number[order] = np.arange(len(order))
     numbered = InnerNodes(order, number, np.empty(len(order)), np.empty(len(order), dtype=np.int32))
     draw = np.random.default_rng(0).random(len(order) if switches.random_access else 0)
-    compute_chances(forest.packed.addresses, numbered, leaf_chance)
-    choose_access(forest.packed.addresses, numbered, leaf_chance, draw)
+    compute_chances(forest.packed.addresses, pack(numbered), leaf_chance)
+    choose_access(forest.packed.addresses, pack(numbered), leaf_chance, draw)
     return numbered
 
 
@@ -104,7 +105,7 @@ def _find_reached(forest: ForestBuilder, inner: InnerNodes, source: I64, leaf_ch
     )
     reach.is_found[source[source >= predicates] - predicates] = True
     reach.is_leaf_found[source[source < predicates]] = True
-    find_reached_nodes(forest.packed.addresses, inner, leaf_chance, reach)
+    find_reached_nodes(forest.packed.addresses, pack(inner), leaf_chance, pack(reach))
     is_rare = leaf_chance <= np.maximum(OFTEN, COST_RATIO * reach.leaf_asks)
     return Found(reach.is_found, reach.is_leaf_found | is_rare)
 
@@ -119,15 +120,16 @@ def _write_records(
     switches: Switches,
 ) -> Records:
     """Write the records of all predicates and inner nodes; slots[k] belongs to record source[k]."""
-    propagation = Propagation(switches.on_demand, not switches.zero_suppression)
+    propagation = Propagation(int(switches.on_demand), int(not switches.zero_suppression))
+    given = forest.packed.addresses, pack(inner), leaf_chance, pack(found), pack(propagation)
     sizes = np.zeros((len(leaf_chance) + len(inner.order), RECORD), dtype=np.int64)
     sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
-    count_links(forest.packed.addresses, inner, leaf_chance, found, propagation, sizes)
+    count_links(*given, sizes)
     lengths = RECORD + sizes[:, OTHERS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS]
     start = np.concatenate([[0], np.cumsum(lengths)])
     records = Records(sizes, start, np.zeros(start[-1], dtype=np.int32))
-    write_links(forest.packed.addresses, inner, leaf_chance, found, propagation, records)
-    write_slots(source, slots, records)
+    write_links(*given, pack(records))
+    write_slots(source, slots, pack(records))
     return records
 
 

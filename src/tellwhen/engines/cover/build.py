@@ -28,6 +28,7 @@ from tellwhen.engines.cover.terms import (
 )
 from tellwhen.engines.shared.spaces import Spaces, cut_spaces
 from tellwhen.kernels.arrays import I32, U64, Predicates, Snapshot
+from tellwhen.kernels.handover import pack
 
 
 def build_index(
@@ -50,7 +51,7 @@ def build_index(
     requirements = find_requirements(terms, facts, span=2 * domains)
 
     postings = place_terms(covers, facts, known.cut_start, terms.kind)
-    postings = move_clause_terms(postings, covers, facts.price, requirements, shared_chunk_min)
+    postings = move_clause_terms(postings, covers, facts, requirements, shared_chunk_min)
     postings = regroup_terms(postings, requirements.plain, facts, known)
     access, cluster_start = build_access(postings.key, domains)
     layout = lay_out_chunks(
@@ -76,16 +77,16 @@ def describe_predicates(predicates: Predicates, cuts: Spaces, known: SpaceMass, 
     count = len(predicates.domain)
     ranges = read_ranges(predicates, cuts)
     price, is_apart = np.empty(count), np.empty(count, dtype=np.bool_)
-    price_predicates(ranges, known, price, is_apart)
+    price_predicates(pack(ranges), pack(known), price, is_apart)
     masks, is_exact = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.bool_)
-    write_masks(ranges, known.cut_start, buckets.up, buckets.down, masks, is_exact)
+    write_masks(pack(ranges), known.cut_start, buckets.up, buckets.down, masks, is_exact)
     return PredicateFacts(ranges, price, is_apart, masks, is_exact)
 
 
 def build_guards(layout: ChunkLayout, conjunct: TermColumns, covers: PredicateLists, facts: PredicateFacts) -> U64:
     """Build the guards of the postings in no chunk."""
     guard = np.empty(int(layout.is_single.sum()), dtype=np.uint64)
-    write_guards(layout.terms[layout.is_single], conjunct, covers, facts.ranges, guard)
+    write_guards(layout.terms[layout.is_single], pack(conjunct), pack(covers), pack(facts.ranges), guard)
     return guard
 
 

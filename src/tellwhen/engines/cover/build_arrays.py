@@ -2,6 +2,8 @@
 
 subscriptions ──> terms ──> covers ──> postings by key ──> clusters ──> chunks, programs, guards
                   TermCode  PredicateLists  KeyedPostings                Cut     ProgramWords
+
+Kernels unpack these bundles (`kernels/handover.py`), so that Numba counts no references to their arrays.
 """
 
 from __future__ import annotations
@@ -9,12 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tellwhen.compile.tree import Tree
-from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, I32Matrix, I64Matrix
-
-Flags = NDArray[np.bool_]
+from tellwhen.kernels.arrays import F64, I32, I64, U8, U64, Flags, I32Matrix, I64Matrix
 
 
 class Ranges(NamedTuple):
@@ -81,7 +80,7 @@ class Requirements(NamedTuple):
 
     @property
     def has_clauses(self) -> Flags:
-        """By term: does it require a clause?"""
+        """Whether each term requires a clause."""
         return np.diff(self.all.start) > np.diff(self.plain.start)
 
 
@@ -94,8 +93,9 @@ class KeyedPostings(NamedTuple):
 
 
 class CoverSearch(NamedTuple):
-    """Working arrays of `write_covers`, for the longest program."""
+    """Prices and working arrays of `write_covers`, for the longest program."""
 
+    predicate_price: F64
     tree: Tree  # of one term
     price: F64  # by node
     is_chosen: Flags  # by node
@@ -103,8 +103,9 @@ class CoverSearch(NamedTuple):
 
 
 class PartOrder(NamedTuple):
-    """Working arrays of `write_sorted_parts`, for the longest program."""
+    """Prices and working arrays of `write_sorted_parts`, for the longest program."""
 
+    predicate_price: F64
     nodes: I32Matrix  # [2 * tests + 2, TREE_COLUMNS]
     node: I64  # the parts of an AND, in ascending order of price
     price: F64  # and their prices
@@ -163,11 +164,14 @@ class Cut(NamedTuple):
     columns: I32  # |3 9 17|3 4|...   the columns of the chunks; chunks that are neighbours may share theirs
 
 
-class BitmapScratch(NamedTuple):
-    """Working arrays of `fill_bitmaps`: where the bitmaps of one chunk begin."""
+class Bitmaps(NamedTuple):
+    """The output of `fill_bitmaps`, and its working arrays for one chunk."""
 
-    column_start: I64  # by column
-    group_start: I64  # by group: the bitmap of the members without this clause
+    bits: U64  # as in `Chunks`
+    start: I64  # |0|72|...    bitmaps of chunk c are bits[start[c]:start[c+1]]
+    buckets: I32  # by domain: how many it has
+    column_start: I64  # by column of the chunk: where its bitmaps begin
+    group_start: I64  # by group of the chunk: where the bitmap of the members without this clause begins
 
 
 class ChunkLayout(NamedTuple):

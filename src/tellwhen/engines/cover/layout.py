@@ -24,11 +24,10 @@ from tellwhen.engines.cover.build_arrays import (
     CUT_END,
     CUT_PLAIN,
     CUT_WORDS,
-    BitmapScratch,
+    Bitmaps,
     ChunkLayout,
     Cut,
     CutScratch,
-    Flags,
     KeyedPostings,
     PredicateFacts,
     PredicateLists,
@@ -41,7 +40,8 @@ from tellwhen.engines.cover.kernels.chunks import ALTERNATIVES_MAX, COLUMNS_MAX,
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
 from tellwhen.engines.cover.kernels.requirements import GROUPS_MAX
 from tellwhen.engines.cover.places import move_to_always
-from tellwhen.kernels.arrays import F64, I32, I64, I64Matrix
+from tellwhen.kernels.arrays import I32, I64, Flags, I64Matrix
+from tellwhen.kernels.handover import pack
 
 FREQUENT_SHARE = 0.01
 """A term that is a candidate of more than 1 % of the events is better tested on all events, together with others."""
@@ -50,7 +50,9 @@ SHARED_CHUNK_MIN = 256
 """The fewest terms with the same columns that are worth testing together on every event."""
 
 
-def cut_clusters(requirements: Requirements, prices: F64, cluster_start: I64, terms: I32, members_min: int) -> Cut:
+def cut_clusters(
+    requirements: Requirements, facts: PredicateFacts, cluster_start: I64, terms: I32, members_min: int
+) -> Cut:
     """Cut clusters into chunks of at least `members_min` terms.
 
     The terms of cluster c are terms[cluster_start[c]:cluster_start[c+1]].
@@ -70,7 +72,7 @@ def cut_clusters(requirements: Requirements, prices: F64, cluster_start: I64, te
         waiting=np.empty_like(terms),
         cursor=np.zeros(CURSOR_WORDS, dtype=np.int64),
     )
-    made = cut_chunks(cluster_start, terms, requirements, prices, members_min, scratch, cut)
+    made = cut_chunks(cluster_start, terms, pack(requirements), pack(facts), members_min, pack(scratch), pack(cut))
     chunk_columns = cut.chunks[:made, CUT_COLUMN] + cut.chunks[:made, CUT_COLUMNS]
     return cut._replace(chunks=cut.chunks[:made], columns=cut.columns[: chunk_columns.max(initial=0)])
 
@@ -78,7 +80,7 @@ def cut_clusters(requirements: Requirements, prices: F64, cluster_start: I64, te
 def move_clause_terms(
     postings: KeyedPostings,
     covers: PredicateLists,
-    prices: F64,
+    facts: PredicateFacts,
     requirements: Requirements,
     shared_chunk_min: int = SHARED_CHUNK_MIN,
 ) -> KeyedPostings:
@@ -89,11 +91,11 @@ def move_clause_terms(
     """
     count = len(postings.implied)
     owner = np.repeat(np.arange(count), np.diff(covers.start))
-    share = np.bincount(owner, prices[covers.predicate[: covers.start[-1]]], count)
+    share = np.bincount(owner, facts.price[covers.predicate[: covers.start[-1]]], count)
     frequent = np.flatnonzero(requirements.has_clauses & (share > FREQUENT_SHARE)).astype(np.int32)
     if len(frequent) < shared_chunk_min:
         return postings
-    cut = cut_clusters(requirements, prices, np.array([0, len(frequent)]), frequent, shared_chunk_min)
+    cut = cut_clusters(requirements, facts, np.array([0, len(frequent)]), frequent, shared_chunk_min)
     is_moved = np.zeros(count, dtype=np.bool_)
     for begin, end, *_, is_plain in cut.chunks.tolist():
         if not is_plain:
@@ -105,20 +107,25 @@ def lay_out_chunks(
     requirements: Requirements, facts: PredicateFacts, buckets: I32, cluster_start: I64, terms: I32, chunk_min: int
 ) -> ChunkLayout:
     """Cut all clusters into chunks, and fill their bitmaps; buckets[d] is the number of buckets of domain d."""
-    cut = cut_clusters(requirements, facts.price, cluster_start, terms, chunk_min)
+    cut = cut_clusters(requirements, facts, cluster_start, terms, chunk_min)
     is_decided = _find_decided(cut, requirements)
     bitmap_start = np.empty(len(cut.chunks) + 1, dtype=np.int64)
-    write_bitmap_starts(cut, requirements.span, buckets, bitmap_start)
-    bits = np.empty(bitmap_start[-1], dtype=np.uint64)
+    write_bitmap_starts(pack(cut), requirements.span, buckets, bitmap_start)
     columns = _count_columns(requirements)
-    starts = BitmapScratch(np.empty(columns, dtype=np.int64), np.empty(GROUPS_MAX + 1, dtype=np.int64))
-    fill_bitmaps(cut, requirements, facts.buckets, buckets, is_decided, bitmap_start, starts, bits)
+    bitmaps = Bitmaps(
+        bits=np.empty(bitmap_start[-1], dtype=np.uint64),
+        start=bitmap_start,
+        buckets=buckets,
+        column_start=np.empty(columns, dtype=np.int64),
+        group_start=np.empty(GROUPS_MAX + 1, dtype=np.int64),
+    )
+    fill_bitmaps(pack(cut), pack(requirements), facts.buckets, is_decided, pack(bitmaps))
     offset = np.empty(len(cut.chunks) + 1, dtype=np.int64)
     words = np.empty(CHUNK_HEADER * len(cut.chunks) + int(cut.chunks[:, CUT_COLUMNS].sum()), dtype=np.int64)
     is_mixed = np.zeros(columns, dtype=np.bool_)
-    write_chunks(cut, requirements, facts.ranges.negated, buckets, bitmap_start, is_mixed, words, offset)
+    write_chunks(pack(cut), pack(requirements), facts.ranges.negated, buckets, bitmap_start, is_mixed, words, offset)
     clusters, is_single = _lay_out_clusters(cut, cluster_start, offset)
-    return ChunkLayout(cut.terms, clusters, words, bits, is_single, is_decided)
+    return ChunkLayout(cut.terms, clusters, words, bitmaps.bits, is_single, is_decided)
 
 
 def _count_columns(requirements: Requirements) -> int:
@@ -175,7 +182,7 @@ def write_shared_lists(ranges: Ranges) -> tuple[I64, I32]:
     lengths = np.where(ranges_of > NEAR_MAX, 2 * ranges_of, 0)
     shared = np.where(ranges_of > NEAR_MAX, np.cumsum(lengths) - lengths, -1)
     words = np.empty(int(lengths.sum()), dtype=np.int32)
-    write_lists(ranges, shared, words)
+    write_lists(pack(ranges), shared, words)
     return shared, words
 
 
@@ -188,13 +195,13 @@ def write_term_programs(
     index.
     """
     length = np.empty(len(terms.kind), dtype=np.int64)
-    measure_programs(terms, facts.ranges, length)
+    measure_programs(pack(terms), pack(facts.ranges), length)
     named, first = np.unique(postings, return_index=True)
     order = named[np.argsort(first)]
     lengths = length[order]
     program = np.full(len(length), -1, dtype=np.int64)
     program[order] = np.cumsum(lengths) - lengths
     out = ProgramWords(np.empty(int(lengths.sum()), dtype=np.int32), base, shared)
-    if not write_programs(terms, facts.ranges, facts.price, program, out):
+    if not write_programs(pack(terms), pack(facts), program, pack(out)):
         raise AssertionError("a compiled test has two jumps")
     return program, out.words

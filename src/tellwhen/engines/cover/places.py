@@ -6,7 +6,6 @@ import numpy as np
 
 from tellwhen.engines.cover.arrays import VARIANT_COLUMNS, Access
 from tellwhen.engines.cover.build_arrays import (
-    Flags,
     KeyedPostings,
     KeyTable,
     NodeCandidates,
@@ -19,7 +18,8 @@ from tellwhen.engines.cover.build_arrays import (
 )
 from tellwhen.engines.cover.kernels.places import ALWAYS, NODE_BITS, VARIANT_BITS, write_keys
 from tellwhen.engines.cover.kernels.regroup import choose_nodes, count_candidates, find_movable_terms
-from tellwhen.kernels.arrays import I32, I64, NEVER, U8
+from tellwhen.kernels.arrays import I32, I64, NEVER, U8, Flags
+from tellwhen.kernels.handover import pack
 
 TABLE_SIZE_MIN, TABLE_SIZE_MAX = 1 << 10, 1 << 23
 """The least and the greatest size of the hash table that counts the terms of every node."""
@@ -27,10 +27,11 @@ TABLE_SIZE_MIN, TABLE_SIZE_MAX = 1 << 10, 1 << 23
 
 def place_terms(covers: PredicateLists, facts: PredicateFacts, cut_start: I64, kind: U8) -> KeyedPostings:
     """Place every term on the nodes of its cover."""
+    given = pack(covers), pack(facts.ranges), facts.is_apart, cut_start
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    count = write_keys(covers, facts.ranges, facts.is_apart, cut_start, *nothing)
+    count = write_keys(*given, *nothing)
     keys, owners = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int32)
-    write_keys(covers, facts.ranges, facts.is_apart, cut_start, keys, owners)
+    write_keys(*given, keys, owners)
     order = np.argsort(keys, kind="stable")
     order = order[kind[owners[order]] != NEVER]
     return KeyedPostings(keys[order], owners[order], find_implied(covers, facts))
@@ -66,7 +67,7 @@ def regroup_terms(
     """Move the terms of small clusters to nodes that they share with others."""
     ranges, terms = facts.ranges, len(postings.implied)
     is_movable = np.zeros(terms, dtype=np.bool_)
-    find_movable_terms(postings, conjunct, is_movable)
+    find_movable_terms(pack(postings), pack(conjunct), is_movable)
     size = min(TABLE_SIZE_MAX, max(TABLE_SIZE_MIN, 1 << int(8 * terms).bit_length()))
     table = KeyTable(np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64), np.zeros(1, dtype=np.int64))
     longest = int(np.diff(conjunct.start).max(initial=0))
@@ -74,8 +75,9 @@ def regroup_terms(
     room = 2 * longest * levels
     candidates = NodeCandidates(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room, dtype=np.int64))
     choice = NodeChoice(*np.full((2, terms), -1, dtype=np.int64))
-    count_candidates(postings, conjunct, is_movable, ranges, spaces, candidates, table)
-    choose_nodes(postings, conjunct, is_movable, ranges, spaces, candidates, table, choice)
+    given = pack(postings), pack(conjunct), is_movable, pack(ranges), pack(spaces), pack(candidates), pack(table)
+    count_candidates(*given)
+    choose_nodes(*given, pack(choice))
 
     is_moved = choice.key >= 0
     moved, stays = np.flatnonzero(is_moved), ~is_moved[postings.term]

@@ -8,7 +8,6 @@ from tellwhen.compile.extract import Extract
 from tellwhen.compile.tree import Tree, allocate_tree
 from tellwhen.engines.cover.build_arrays import (
     CoverSearch,
-    Flags,
     PartOrder,
     PredicateFacts,
     PredicateLists,
@@ -19,7 +18,8 @@ from tellwhen.engines.cover.build_arrays import (
 from tellwhen.engines.cover.kernels.covers import write_covers
 from tellwhen.engines.cover.kernels.requirements import write_requirements
 from tellwhen.engines.cover.kernels.terms import write_open_tests, write_sorted_parts, write_terms
-from tellwhen.kernels.arrays import F64, I32, PROGRAM
+from tellwhen.kernels.arrays import F64, I32, PROGRAM, Flags
+from tellwhen.kernels.handover import pack
 
 
 def split_terms(subscriptions: Extract) -> tuple[I32, Extract]:
@@ -32,7 +32,7 @@ def split_terms(subscriptions: Extract) -> tuple[I32, Extract]:
         np.zeros(room + 1, dtype=np.int64),
         np.empty(len(subscriptions.code), dtype=np.int32),
     )
-    count = write_terms(subscriptions, _make_tree(subscriptions).nodes, terms)
+    count = write_terms(pack(subscriptions), _make_tree(subscriptions).nodes, pack(terms))
     start, code = terms.start[: count + 1], terms.code[: terms.start[count]]
     return terms.owner[:count], subscriptions._replace(kind=terms.kind[:count], start=start, code=code)
 
@@ -44,12 +44,13 @@ def choose_covers(terms: Extract, prices: F64) -> tuple[PredicateLists, Predicat
         PredicateLists(np.zeros(count + 1, dtype=np.int64), np.empty(len(terms.code), dtype=np.int32)) for _ in range(2)
     )
     search = CoverSearch(
+        prices,
         tree,
         price=np.empty(len(tree.nodes)),
         is_chosen=np.empty(len(tree.nodes), dtype=np.bool_),
         is_banned=np.zeros(len(prices), dtype=np.bool_),
     )
-    write_covers(terms, prices, search, covers, guards)
+    write_covers(pack(terms), pack(search), pack(covers), pack(guards))
     return covers, guards
 
 
@@ -57,9 +58,9 @@ def sort_parts(terms: Extract, prices: F64, covers: PredicateLists, guards: Pred
     """Return the same terms with the parts of every AND in the order in which they are best tested."""
     nodes = _make_tree(terms).nodes
     parts = len(nodes) // 2
-    order = PartOrder(nodes, np.empty(parts, dtype=np.int64), np.empty(parts), penalty=np.zeros(len(prices)))
+    order = PartOrder(prices, nodes, np.empty(parts, dtype=np.int64), np.empty(parts), penalty=np.zeros(len(prices)))
     code = np.empty_like(terms.code)
-    write_sorted_parts(terms, prices, covers, guards, order, code)
+    write_sorted_parts(pack(terms), pack(covers), pack(guards), pack(order), code)
     return terms._replace(code=code)
 
 
@@ -68,7 +69,7 @@ def find_requirements(terms: Extract, facts: PredicateFacts, span: int) -> Requi
     count = len(terms.kind)
     columns = TermColumns(np.zeros(count + 1, dtype=np.int64), *np.empty((2, len(terms.code)), dtype=np.int32))
     is_whole = np.empty(count, dtype=np.bool_)
-    write_requirements(terms, facts, span, _make_tree(terms).nodes, columns, is_whole)
+    write_requirements(pack(terms), pack(facts), span, _make_tree(terms).nodes, pack(columns), is_whole)
     plain = _select(columns, columns.column[: columns.start[-1]] < span)
     return Requirements(columns, plain, is_whole, span)
 
@@ -88,7 +89,7 @@ def drop_implied(requirements: Requirements, implied: I32) -> Requirements:
 def drop_settled_tests(terms: Extract, conjunct: TermColumns, is_exact: Flags, implied: I32) -> Extract:
     """Return the terms without the tests that the bitmaps of a chunk settle."""
     out = terms._replace(start=np.zeros_like(terms.start), code=np.empty_like(terms.code))
-    write_open_tests(terms, conjunct, is_exact, implied, _make_tree(terms).nodes, out)
+    write_open_tests(pack(terms), pack(conjunct), is_exact, implied, _make_tree(terms).nodes, pack(out))
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.kernels.arrays import I32, U8, Stabbing
 
 

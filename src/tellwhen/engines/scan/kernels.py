@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import CONJUNCTION, PROGRAM, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import close_event, is_conjunction_true, is_predicate_true, open_event, run_program
 from tellwhen.kernels.handover import borrow, unpack

@@ -25,7 +25,7 @@ Drop removed ones once there are more than 64 of them and they exceed a quarter.
 
 
 def list_pending_share(count: int) -> list[Share]:
-    """Return the share of `count` pending subscriptions, if there are any."""
+    """Return the share of `count` pending subscriptions, if any."""
     return [Share(count, "are pending: tested one by one until they are merged")] if count else []
 
 

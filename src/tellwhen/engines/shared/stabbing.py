@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.engines.shared.calls import make_sizes
-from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Snapshot, Stabbing
 
@@ -102,7 +102,7 @@ def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> 
 
 
 def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Number the distinct keys, domain by domain; return the domains' offsets, the keys, and every input's number."""
+    """Number distinct keys, domain by domain; return the domains' offsets, the keys, and every input's number."""
     order = _sort_by_domain(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import Events, Snapshot
 from tellwhen.kernels.best import offer
 from tellwhen.kernels.handover import borrow, unpack

@@ -21,6 +21,7 @@ from tellwhen.engines.atree.arrays import (
     TARGET,
     Forest,
 )
+from tellwhen.engines.atree.build_arrays import Found, InnerNodes, Propagation, Reach, Records
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import set_true
@@ -39,7 +40,7 @@ def get_chance(nodes, n, inner, leaf_chance):
 @kernel
 def compute_chances(forest, inner, leaf_chance):
     """Compute the probability of every inner node in inner.chance, as if all children were independent."""
-    forest = unpack(forest, Forest)
+    forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
     nodes, edges, order = forest.nodes, forest.edges, inner.order
     for i in range(order.size):
         is_and = nodes[order[i], KIND] == AND_NODE
@@ -55,7 +56,7 @@ def compute_chances(forest, inner, leaf_chance):
 @kernel
 def choose_access(forest, inner, leaf_chance, draw):
     """Choose the child that leads to each AND: the least probable one or, where `draw` is not empty, a random one."""
-    forest = unpack(forest, Forest)
+    forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
     nodes, edges, order, access = forest.nodes, forest.edges, inner.order, inner.access
     for i in range(order.size):
         access[i] = NONE
@@ -83,7 +84,7 @@ def find_reached_nodes(forest, inner, leaf_chance, reach):
     Before, `reach` marks the nodes that are subscriptions. An AND that is found marks its access child, and an OR that
     is found all of its children. The other children are only asked.
     """
-    forest = unpack(forest, Forest)
+    forest, inner, reach = unpack(forest, Forest), unpack(inner, InnerNodes), unpack(reach, Reach)
     nodes, edges, order = forest.nodes, forest.edges, inner.order
     for i in range(order.size - 1, -1, -1):
         rate, access = reach.asks[i], inner.access[i]
@@ -154,7 +155,8 @@ def is_other(i, child, guard, has_link, forest, inner, found, propagation):
 @kernel
 def count_links(forest, inner, leaf_chance, found, propagation, sizes):
     """Count the others and the links of all records."""
-    forest = unpack(forest, Forest)
+    forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
+    found, propagation = unpack(found, Found), unpack(propagation, Propagation)
     nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
     for i in range(inner.order.size):
         guard = choose_guard(i, forest, inner, leaf_chance, found, propagation)
@@ -198,7 +200,9 @@ def put_word(words, record, column, offset, word):
 @kernel
 def write_links(forest, inner, leaf_chance, found, propagation, records):
     """Write the links and others of all records, which are zero before."""
-    forest = unpack(forest, Forest)
+    forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
+    found, propagation = unpack(found, Found), unpack(propagation, Propagation)
+    records = unpack(records, Records)
     nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
     for i in range(inner.order.size):
         guard = choose_guard(i, forest, inner, leaf_chance, found, propagation)
@@ -217,6 +221,7 @@ def write_links(forest, inner, leaf_chance, found, propagation, records):
 @kernel
 def write_slots(source, slots, records):
     """Write the slots into the records of their sources."""
+    records = unpack(records, Records)
     for k in range(source.size):
         put_word(records.words, records.start[source[k]], SLOTS, records.sizes[source[k], OTHERS], slots[k])
 
@@ -238,6 +243,7 @@ def sort_others(records, is_or, leaf_chance, chance, is_read):
     Those of an OR that is asked are sorted with the most probable first. Sets the bits in `is_read`, zero before, of
     the found inner nodes that are others of some node.
     """
+    records = unpack(records, Records)
     words = records.words
     inner, predicates = chance.size, leaf_chance.size
     for i in range(inner):

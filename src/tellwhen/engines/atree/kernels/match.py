@@ -30,7 +30,7 @@ from tellwhen.engines.atree.arrays import (
     ATreeIndex,
     ATreeScratch,
 )
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.emit import emit_slots

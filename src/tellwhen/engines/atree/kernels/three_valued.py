@@ -9,7 +9,7 @@ import numpy as np
 
 from tellwhen.engines.atree.arrays import OTHERS, RECORD, SIGNATURES, SLOTS, ATreeIndex, ATreeScratch
 from tellwhen.engines.atree.kernels.match import FALSE, TRUE, emit_record, propagate, take_level
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.evaluate import close_event, open_event

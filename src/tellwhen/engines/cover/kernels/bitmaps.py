@@ -23,8 +23,19 @@ from tellwhen.engines.cover.arrays import (
     MEMBERS,
     POSTING,
 )
-from tellwhen.engines.cover.build_arrays import CUT_BEGIN, CUT_COLUMN, CUT_COLUMNS, CUT_END, CUT_PLAIN
+from tellwhen.engines.cover.build_arrays import (
+    CUT_BEGIN,
+    CUT_COLUMN,
+    CUT_COLUMNS,
+    CUT_END,
+    CUT_PLAIN,
+    Bitmaps,
+    Cut,
+    Ranges,
+    Requirements,
+)
 from tellwhen.kernels.bits import count_bitmap_words
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 
@@ -51,6 +62,7 @@ def count_buckets(column, span, buckets):
 @kernel
 def write_bitmap_starts(cut, span, buckets, bitmap_start):
     """Write where the bitmaps of every chunk begin; buckets[d] is the number of buckets of domain d."""
+    cut = unpack(cut, Cut)
     total = 0
     for c in range(cut.chunks.shape[0]):
         begin, end, first, last = read_bounds(cut, c)
@@ -64,35 +76,36 @@ def write_bitmap_starts(cut, span, buckets, bitmap_start):
 
 
 @inline
-def clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits):
-    """Fill the bitmaps of chunk c for members without conditions, and note in `starts` where they begin."""
+def clear_bitmaps(c, cut, span, bitmaps):
+    """Fill the bitmaps of chunk c for members without conditions, and note where those of its columns begin."""
+    bits = bitmaps.bits
     begin, end, first, last = read_bounds(cut, c)
     words = count_bitmap_words(end - begin)
-    at = bitmap_start[c] + words
-    bits[bitmap_start[c] : at] = ~np.uint64(0)
+    at = bitmaps.start[c] + words
+    bits[bitmaps.start[c] : at] = ~np.uint64(0)
     for k in range(first, last):
         column = cut.columns[k]
         group = column // span
         if is_first_of_clause(cut.columns, k, first, span):
-            starts.group_start[group] = at
+            bitmaps.group_start[group] = at
             bits[at : at + words] = ~np.uint64(0)
             at += words
-        starts.column_start[column] = at
-        after = at + (count_buckets(column, span, buckets) + 1) * words
+        bitmaps.column_start[column] = at
+        after = at + (count_buckets(column, span, bitmaps.buckets) + 1) * words
         bits[at:after] = ~np.uint64(0) if group == 0 else np.uint64(0)
         at = after
 
 
 @inline
-def put_condition(column, mask, word, bit, words, span, buckets, starts, bits):
+def put_condition(column, mask, word, bit, words, span, bitmaps):
     """Set or clear the bit of one member in the bitmaps of a column, for a predicate with a mask of buckets."""
-    one = np.uint64(1)
-    bitmap, group = starts.column_start[column] + word, column // span
+    one, bits = np.uint64(1), bitmaps.bits
+    bitmap, group = bitmaps.column_start[column] + word, column // span
     if group == 0:
         bits[bitmap] &= ~bit  # without the domain the predicate is false
     else:
-        bits[starts.group_start[group] + word] &= ~bit
-    for b in range(count_buckets(column, span, buckets)):
+        bits[bitmaps.group_start[group] + word] &= ~bit
+    for b in range(count_buckets(column, span, bitmaps.buckets)):
         bitmap += words
         is_in = (mask >> np.uint64(b)) & one != 0
         if group > 0 and is_in:
@@ -102,15 +115,16 @@ def put_condition(column, mask, word, bit, words, span, buckets, starts, bits):
 
 
 @kernel
-def fill_bitmaps(cut, requirements, masks, buckets, is_decided, bitmap_start, starts, bits):
+def fill_bitmaps(cut, requirements, masks, is_decided, bitmaps):
     """Fill the bitmaps of all chunks.
 
     masks[p] has a bit for every bucket that predicate p may be true of. The programs of the postings in `is_decided`
     need not be run.
     """
+    cut, requirements, bitmaps = unpack(cut, Cut), unpack(requirements, Requirements), unpack(bitmaps, Bitmaps)
     span = requirements.span
     for c in range(cut.chunks.shape[0]):
-        clear_bitmaps(c, cut, span, buckets, bitmap_start, starts, bits)
+        clear_bitmaps(c, cut, span, bitmaps)
         begin, end, _, _ = read_bounds(cut, c)
         words = count_bitmap_words(end - begin)
         conditions = requirements.plain if cut.chunks[c, CUT_PLAIN] else requirements.all
@@ -118,10 +132,10 @@ def fill_bitmaps(cut, requirements, masks, buckets, is_decided, bitmap_start, st
             s = cut.terms[m]
             word, bit = (m - begin) >> 6, np.uint64(1) << np.uint64((m - begin) & 63)
             if is_decided[m]:
-                bits[bitmap_start[c] + word] &= ~bit
+                bitmaps.bits[bitmaps.start[c] + word] &= ~bit
             for k in range(conditions.start[s], conditions.start[s + 1]):
                 mask = masks[conditions.predicate[k]]
-                put_condition(conditions.column[k], mask, word, bit, words, span, buckets, starts, bits)
+                put_condition(conditions.column[k], mask, word, bit, words, span, bitmaps)
 
 
 @kernel
@@ -131,6 +145,7 @@ def write_masks(ranges, cut_start, up, down, masks, is_exact):
     up[x] is the bucket of space x or, for a space in no bucket, that of the next space in one; down[x] that of the one
     before.
     """
+    ranges = unpack(ranges, Ranges)
     one = np.uint64(1)
     for p in range(masks.size):
         domain = ranges.domain[p]
@@ -172,6 +187,7 @@ def forget_mixed_columns(terms, conditions, is_mixed):
 @kernel
 def write_chunks(cut, requirements, negated, buckets, bitmap_start, is_mixed, words, offset):
     """Write the words of all chunks; offset[c] is where those of chunk c begin. `is_mixed` is scratch, by column."""
+    cut, requirements = unpack(cut, Cut), unpack(requirements, Requirements)
     span, plain = requirements.span, requirements.plain
     at = 0
     for c in range(cut.chunks.shape[0]):

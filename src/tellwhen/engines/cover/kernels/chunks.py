@@ -22,7 +22,12 @@ from tellwhen.engines.cover.build_arrays import (
     TOUCHED,
     WAITING_BEGIN,
     WAITING_END,
+    Cut,
+    CutScratch,
+    PredicateFacts,
+    Requirements,
 )
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 COLUMNS_MAX, ALTERNATIVES_MAX = 40, 200
@@ -236,12 +241,14 @@ def put_chunks(first_term, first_column, cluster, is_plain, made, cursor, cut):
 
 
 @kernel
-def cut_chunks(cluster_start, terms, requirements, price, members_min, scratch, cut):
+def cut_chunks(cluster_start, terms, requirements, facts, members_min, scratch, cut):
     """Cut every cluster into chunks, and write the terms that fit none behind them; return the number of chunks.
 
     The terms of cluster c are terms[cluster_start[c]:cluster_start[c+1]]. A chunk has at least `members_min` members,
     with all that they require or, where too few have that in common, without their clauses (`plain`).
     """
+    requirements, facts = unpack(requirements, Requirements), unpack(facts, PredicateFacts)
+    scratch, cut = unpack(scratch, CutScratch), unpack(cut, Cut)
     cursor, waiting = scratch.cursor, scratch.waiting
     made = 0
     cursor[COLUMNS_END] = 0
@@ -256,7 +263,7 @@ def cut_chunks(cluster_start, terms, requirements, price, members_min, scratch, 
             cursor[WAITING_BEGIN], cursor[WAITING_END] = begin, skipped
             while cursor[WAITING_END] - cursor[WAITING_BEGIN] >= members_min:
                 first_term, first_column = cursor[TERMS_END], cursor[COLUMNS_END]
-                cut_members(conditions, price, requirements.span, members_min, scratch, cut)
+                cut_members(conditions, facts.price, requirements.span, members_min, scratch, cut)
                 made = put_chunks(first_term, first_column, c, is_plain, made, cursor, cut)
             left = cursor[WAITING_END]
             for k in range(skipped, end):

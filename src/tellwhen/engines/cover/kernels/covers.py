@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.compile.extract import Extract
 from tellwhen.compile.kernels.tree import (
     AND_NODE,
     CHILD,
@@ -21,7 +22,9 @@ from tellwhen.compile.kernels.tree import (
     REGISTER_LEAF,
     read_tree,
 )
+from tellwhen.engines.cover.build_arrays import CoverSearch, PredicateLists
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 INFINITE = 1e300
@@ -29,14 +32,14 @@ INFINITE = 1e300
 
 
 @inline
-def price_nodes(count, prices, search):
+def price_nodes(count, search):
     """Compute the price of every node of a program's tree, from its last node to the root."""
-    nodes, roots = search.tree
+    nodes, roots = search.tree.nodes, search.tree.roots
     price = search.price
     for n in range(count - 1, -1, -1):
         kind, child = nodes[n, KIND], nodes[n, CHILD]
         if kind == LEAF:
-            price[n] = INFINITE if search.is_banned[child] else prices[child]
+            price[n] = INFINITE if search.is_banned[child] else search.predicate_price[child]
         elif kind == REGISTER_LEAF:
             price[n] = price[roots[child]]
         elif kind == AND_NODE or kind == OR_NODE:
@@ -74,10 +77,10 @@ def choose_nodes(count, search):
 
 
 @inline
-def cover_tree(count, prices, search, out, written):
+def cover_tree(count, search, out, written):
     """Write the cover of a program's tree, and ban its predicates; return the new end, or -1 if there is no cover."""
     nodes, is_banned = search.tree.nodes, search.is_banned
-    price_nodes(count, prices, search)
+    price_nodes(count, search)
     if search.price[0] >= INFINITE:
         return -1
     choose_nodes(count, search)
@@ -90,9 +93,9 @@ def cover_tree(count, prices, search, out, written):
 
 
 @inline
-def cover_conjunction(terms, s, prices, is_banned, out, written):
+def cover_conjunction(terms, s, search, out, written):
     """Write the cheapest predicate of a conjunction, and ban it; return the new end, or -1 if all are banned."""
-    best = -1
+    best, prices, is_banned = -1, search.predicate_price, search.is_banned
     for i in range(terms.start[s], terms.start[s + 1]):
         p = terms.code[i]
         if not is_banned[p] and (best < 0 or prices[p] < prices[best]):
@@ -112,11 +115,13 @@ def lift_bans(lists, s, is_banned):
 
 
 @kernel
-def write_covers(terms, prices, search, covers, guards):
+def write_covers(terms, search, covers, guards):
     """Write the cover and the guard of every term.
 
     A term without a cover, against which every event must be tested, has an empty one; so has one without a guard.
     """
+    terms, search = unpack(terms, Extract), unpack(search, CoverSearch)
+    covers, guards = unpack(covers, PredicateLists), unpack(guards, PredicateLists)
     for s in range(terms.kind.size):
         kind = terms.kind[s]
         count = 0
@@ -127,9 +132,9 @@ def write_covers(terms, prices, search, covers, guards):
             lists = guards if is_guard else covers
             end = np.int64(-1)
             if kind == CONJUNCTION:
-                end = cover_conjunction(terms, s, prices, search.is_banned, lists.predicate, lists.start[s])
+                end = cover_conjunction(terms, s, search, lists.predicate, lists.start[s])
             elif kind != NEVER:
-                end = cover_tree(count, prices, search, lists.predicate, lists.start[s])
+                end = cover_tree(count, search, lists.predicate, lists.start[s])
             if end < 0:
                 break
             lists.start[s + 1] = end

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.cover.build_arrays import PredicateLists, Ranges, TermColumns
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 ANY = np.uint64(1 << 63)
@@ -64,6 +66,7 @@ def hash_predicate(p, ranges, is_any):
 @kernel
 def write_guards(terms, conjunct, covers, ranges, guard):
     """Write the guard of every posting: all predicates that its term must satisfy or, without any, a second cover."""
+    conjunct, covers, ranges = unpack(conjunct, TermColumns), unpack(covers, PredicateLists), unpack(ranges, Ranges)
     for k in range(terms.size):
         s = terms[k]
         bits = np.uint64(0)

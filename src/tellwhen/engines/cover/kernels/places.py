@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.cover.build_arrays import PredicateLists, Ranges, SpaceMass
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 NODE_BITS, VARIANT_BITS = 32, 7
@@ -89,6 +91,7 @@ def price_predicate(p, ranges, spaces):
 @kernel
 def price_predicates(ranges, spaces, prices, is_apart):
     """Write the price of every predicate, and whether its ranges have nodes of their own."""
+    ranges, spaces = unpack(ranges, Ranges), unpack(spaces, SpaceMass)
     for p in range(prices.size):
         price = price_predicate(p, ranges, spaces)
         prices[p], is_apart[p] = abs(price), price < 0
@@ -106,6 +109,7 @@ def write_keys(covers, ranges, is_apart, cut_start, keys, owners):
 
     If the arrays are empty, only count.
     """
+    covers, ranges = unpack(covers, PredicateLists), unpack(ranges, Ranges)
     count = 0
     for s in range(covers.start.size - 1):
         for k in range(covers.start[s], covers.start[s + 1]):

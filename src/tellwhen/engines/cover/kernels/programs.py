@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tellwhen.compile.extract import Extract
 from tellwhen.engines.cover.arrays import (
     ASSIGN,
     FIRST,
@@ -17,7 +18,9 @@ from tellwhen.engines.cover.arrays import (
     RANGE,
     REGISTER,
 )
+from tellwhen.engines.cover.build_arrays import PredicateFacts, ProgramWords, Ranges
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, REJECT, SET
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 NEAR_MAX = 32
@@ -120,6 +123,7 @@ def put_program(terms, s, ranges, out, at):
 @kernel
 def measure_programs(terms, ranges, lengths):
     """Count the words of every term's program: its length, its instructions, and the lists that they test."""
+    terms, ranges = unpack(terms, Extract), unpack(ranges, Ranges)
     for s in range(terms.kind.size):
         words = 1
         for i in range(terms.start[s], terms.start[s + 1], 1 if terms.kind[s] == CONJUNCTION else 3):
@@ -132,22 +136,24 @@ def measure_programs(terms, ranges, lengths):
 @kernel
 def write_lists(ranges, shared, words):
     """Write the lists that are shared; shared[p] is where that of predicate p begins, or -1."""
+    ranges = unpack(ranges, Ranges)
     for p in range(shared.size):
         if shared[p] >= 0:
             put_list(p, ranges, words, shared[p])
 
 
 @kernel
-def write_programs(terms, ranges, prices, program, out):
+def write_programs(terms, facts, program, out):
     """Write the program of every term s at program[s], if that is not -1; return False if one cannot be written."""
+    terms, facts, out = unpack(terms, Extract), unpack(facts, PredicateFacts), unpack(out, ProgramWords)
     for s in range(terms.kind.size):
         if program[s] < 0:
             continue
         first = program[s] + 1
         if terms.kind[s] == CONJUNCTION:
-            end = put_conjunction(terms, s, ranges, prices, out, first)
+            end = put_conjunction(terms, s, facts.ranges, facts.price, out, first)
         else:
-            end = put_program(terms, s, ranges, out, first)
+            end = put_program(terms, s, facts.ranges, out, first)
         if end < 0:
             return False
         out.words[program[s]] = end - first

@@ -12,7 +12,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from tellwhen.engines.cover.build_arrays import (
+    KeyedPostings,
+    KeyTable,
+    NodeCandidates,
+    NodeChoice,
+    Ranges,
+    SpaceMass,
+    TermColumns,
+)
 from tellwhen.engines.cover.kernels.places import estimate_node_share, make_key
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 OPENING_NANOSECONDS, MEMBER_NANOSECONDS = 60.0, 2.0
@@ -125,6 +135,7 @@ def choose_node(count, candidates, table, members_min):
 @kernel
 def find_movable_terms(postings, conjunct, is_movable):
     """Find the terms in clusters of few members that must satisfy some predicate; `is_movable` is false before."""
+    postings, conjunct = unpack(postings, KeyedPostings), unpack(conjunct, TermColumns)
     keys, terms = postings.key, postings.term
     begin = 0
     while begin < keys.size:
@@ -141,6 +152,9 @@ def find_movable_terms(postings, conjunct, is_movable):
 @kernel
 def count_candidates(postings, conjunct, is_movable, ranges, spaces, candidates, table):
     """Count the postings that stay, and every node that a movable term may wait on, in an empty table."""
+    postings, conjunct = unpack(postings, KeyedPostings), unpack(conjunct, TermColumns)
+    ranges, spaces = unpack(ranges, Ranges), unpack(spaces, SpaceMass)
+    candidates, table = unpack(candidates, NodeCandidates), unpack(table, KeyTable)
     for k in range(postings.key.size):
         if not is_movable[postings.term[k]]:
             count_key(table, postings.key[k])
@@ -169,6 +183,10 @@ def choose_nodes(postings, conjunct, is_movable, ranges, spaces, candidates, tab
     First every term takes the cheapest node, as if all terms that may wait there did. Then the terms on nodes with few
     members choose again, among the nodes that have become popular.
     """
+    postings, conjunct = unpack(postings, KeyedPostings), unpack(conjunct, TermColumns)
+    ranges, spaces = unpack(ranges, Ranges), unpack(spaces, SpaceMass)
+    candidates, table = unpack(candidates, NodeCandidates), unpack(table, KeyTable)
+    choice = unpack(choice, NodeChoice)
     for s in range(is_movable.size):
         if is_movable[s]:
             best = choose_node(list_nodes(s, conjunct, ranges, spaces, candidates), candidates, table, 1)

@@ -7,8 +7,11 @@ domain + negated, where `span` is twice the number of domains, and columns of cl
 
 from __future__ import annotations
 
+from tellwhen.compile.extract import Extract
 from tellwhen.compile.kernels.tree import AND_NODE, BEGIN, END, KIND, OR_NODE, divide, read_parts
+from tellwhen.engines.cover.build_arrays import PredicateFacts, TermColumns
 from tellwhen.kernels.arrays import CONJUNCTION
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 GROUPS_MAX = 8
@@ -73,6 +76,7 @@ def write_requirements(terms, facts, span, nodes, columns, is_whole):
 
     is_whole[s] becomes True where that is all there is to term s, and buckets tell it exactly. `nodes` is scratch.
     """
+    terms, facts, columns = unpack(terms, Extract), unpack(facts, PredicateFacts), unpack(columns, TermColumns)
     code = terms.code
     count = 0
     for s in range(terms.kind.size):

@@ -6,6 +6,7 @@ subscription. A term that is an AND of predicates is a conjunction. An expressio
 
 from __future__ import annotations
 
+from tellwhen.compile.extract import Extract
 from tellwhen.compile.kernels.tree import (
     AND_NODE,
     BEGIN,
@@ -19,7 +20,9 @@ from tellwhen.compile.kernels.tree import (
     divide,
     read_parts,
 )
+from tellwhen.engines.cover.build_arrays import PartOrder, PredicateLists, TermCode, TermColumns
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, PROGRAM, REJECT
+from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 TERMS_MAX = 64
@@ -62,6 +65,7 @@ def write_terms(subscriptions, nodes, terms):
 
     `nodes` is scratch, with room for two of every test of the longest program.
     """
+    subscriptions, terms = unpack(subscriptions, Extract), unpack(terms, TermCode)
     kind, start, code = subscriptions.kind, subscriptions.start, subscriptions.code
     count = written = 0
     for s in range(kind.size):
@@ -84,19 +88,19 @@ def write_terms(subscriptions, nodes, terms):
 
 
 @inline
-def price_part(code, start, n, prices, order):
+def price_part(code, start, n, order):
     """Return roughly the share of the events that satisfy a part, plus the penalties of its predicates."""
     price = 0.0
     for at in range(order.nodes[n, BEGIN], order.nodes[n, END]):
-        price += prices[code[start + 3 * at]] + order.penalty[code[start + 3 * at]]
+        price += order.predicate_price[code[start + 3 * at]] + order.penalty[code[start + 3 * at]]
     return price
 
 
 @inline
-def sort_parts_by_price(code, start, count, prices, order):
+def sort_parts_by_price(code, start, count, order):
     """Sort the parts of an AND, which are the nodes from 1 to `count` - 1, by price."""
     for n in range(1, count):
-        price = price_part(code, start, n, prices, order)
+        price = price_part(code, start, n, order)
         k = n - 1
         while k > 0 and order.price[k - 1] > price:
             order.price[k], order.node[k] = order.price[k - 1], order.node[k - 1]
@@ -131,11 +135,13 @@ def move_part(code, start, nodes, n, is_last, out, written, out_start):
 
 
 @kernel
-def write_sorted_parts(terms, prices, covers, guards, order, out):
+def write_sorted_parts(terms, covers, guards, order, out):
     """Write the code of all terms with the parts of their AND sorted, the least probable first.
 
     Parts with predicates of the cover or the guard come last, because they are probably true.
     """
+    terms, order = unpack(terms, Extract), unpack(order, PartOrder)
+    covers, guards = unpack(covers, PredicateLists), unpack(guards, PredicateLists)
     code = terms.code
     for s in range(terms.kind.size):
         first, last = terms.start[s], terms.start[s + 1]
@@ -146,7 +152,7 @@ def write_sorted_parts(terms, prices, covers, guards, order, out):
             continue
         set_penalty(covers, s, order.penalty, COVER_LAST)
         set_penalty(guards, s, order.penalty, GUARD_LAST)
-        sort_parts_by_price(code, first, count, prices, order)
+        sort_parts_by_price(code, first, count, order)
         written = first
         for k in range(count - 1):
             written = move_part(code, first, order.nodes, order.node[k], k == count - 2, out, written, first)
@@ -172,6 +178,7 @@ def write_open_tests(terms, conjunct, is_exact, implied, nodes, out):
 
     `nodes` is scratch, with room for two of every test of the longest program.
     """
+    terms, conjunct, out = unpack(terms, Extract), unpack(conjunct, TermColumns), unpack(out, Extract)
     code = terms.code
     written = 0
     for s in range(terms.kind.size):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.engines.shared.calls import make_sizes
-from tellwhen.engines.shared.kernels.satisfied import Satisfied
+from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing, make_satisfied_sizes
 from tellwhen.kernels.arrays import I32, I64, U8, Snapshot, Stabbing, keeps
 from tellwhen.papers.a_tree.shared.kernels.postings import place_postings

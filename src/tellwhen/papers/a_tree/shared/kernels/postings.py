@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.shared.kernels.satisfied import find_satisfied
+from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.emit import emit_slots
 from tellwhen.kernels.evaluate import run_code
 from tellwhen.kernels.jit import inline, kernel
