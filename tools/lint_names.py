@@ -23,7 +23,6 @@ PENDING = (
     "src/tellwhen/compile",
     "src/tellwhen/containers",
     "src/tellwhen/encode",
-    "src/tellwhen/engines",
     "src/tellwhen/index",
     "src/tellwhen/language",
     "src/tellwhen/papers/ranked",

@@ -430,7 +430,7 @@ def ranks(index, *texts):
     """The ranks by selectivity of predicates that subscriptions of their own have, the most selective first."""
     with index._contents.whole() as shard:  # typical events are encoded by one thread at a time
         subscriptions = shard.store.snapshot().subscriptions
-        rank = selectivity.ranking(shard.store, subscriptions.code)
+        rank = selectivity.rank_predicates(shard.store, subscriptions.code)
         return [rank[subscriptions.code[subscriptions.start[shard.slots.get(text)]]] for text in texts]
 
 

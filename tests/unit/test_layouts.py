@@ -50,7 +50,7 @@ def timed(monkeypatch, cover, graph, sample=None):
         asked.append("sample" if is_sample else "all")
         return (sample if is_sample else (cover, graph))[isinstance(reader, CallReader)]
 
-    monkeypatch.setattr(IndexTimer, "_seconds", seconds)
+    monkeypatch.setattr(IndexTimer, "_measure_seconds", seconds)
     return asked
 
 

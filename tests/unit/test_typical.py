@@ -40,22 +40,22 @@ def all_predicates(store):
 
 def frequency(store):
     """By domain: its attribute and kind, and the share of events that carry it."""
-    found = selectivity.frequency(store, all_predicates(store)).tolist()
+    found = selectivity.estimate_frequencies(store, all_predicates(store)).tolist()
     return {tuple(domain): share for domain, share in zip(store.attributes.domains, found, strict=True)}
 
 
 def satisfied(store):
     """By subscription of one predicate: the share of events that satisfy it."""
     snapshot = store.snapshot()
-    found = selectivity.satisfying(snapshot.predicates, store.typical().marginals(snapshot.domains))
+    found = selectivity.sum_satisfying_shares(snapshot.predicates, store.typical().marginals(snapshot.domains))
     return (found[snapshot.subscriptions.code] / selectivity.UNIT).tolist()
 
 
 def chosen(store, *texts):
     """Of each conjunction: the predicate that is tested first."""
     subscriptions = store.snapshot().subscriptions
-    rank = selectivity.ranking(store, subscriptions.code)
-    at = selectivity.least(rank[subscriptions.code].astype(np.int64), subscriptions.start)
+    rank = selectivity.rank_predicates(store, subscriptions.code)
+    at = selectivity.find_least(rank[subscriptions.code].astype(np.int64), subscriptions.start)
     return [text.split(" AND ")[i - start] for text, i, start in zip(texts, at, subscriptions.start, strict=False)]
 
 

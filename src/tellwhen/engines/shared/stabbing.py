@@ -102,7 +102,10 @@ def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> 
 
 
 def number_keys(domain: I32, key: I64, domains: int) -> tuple[I64, I64, I64]:
-    """Number distinct keys, domain by domain; return the domains' offsets, the keys, and every input's number."""
+    """Sort and number the distinct keys, domain by domain.
+
+    Return where the keys of each domain begin, the keys, and the number of every input key.
+    """
     order = _sort_by_domain(domain, key, domains)
     domain, key = domain[order], key[order]
     fresh = np.ones(len(order), dtype=bool)
