@@ -163,7 +163,7 @@ def compared(
     names: Sequence[str], subscriptions: Rows, events: Rows, rounds: int, schema: tw.Schema
 ) -> list[Candidate]:
     """Time the engines in turn, so that a busy moment of the machine is nobody's fault."""
-    profile = tw.Profile.of_events(events)
+    profile = tw.Profile.from_events(events)
     candidates = [Candidate(name, subscriptions, profile, schema) for name in names]
     expected = candidates[0].answers(events)
     for one in candidates[1:]:

@@ -27,7 +27,6 @@ PENDING = (
     "src/tellwhen/language",
     "src/tellwhen/papers/ranked",
     "src/tellwhen/persistence",
-    "src/tellwhen/profile",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",
     "src/tellwhen/spark",

@@ -222,7 +222,7 @@ def test_a_map_of_maps_alone():
     maps = [[("a", [("b", 1)])], [("a", [])], None]
     table = pa.table({"m": pa.array(maps, pa.map_(pa.string(), pa.map_(pa.string(), pa.int64())))})
     assert pairs(index.match_many(table)) == {(0, "b"), (1, "null"), (2, "null")}
-    assert tw.Profile.of_events(table).event_frequency == {"a.b": 1 / 3}
+    assert tw.Profile.from_events(table).event_frequency == {"a.b": 1 / 3}
 
 
 def test_names_that_come_from_several_maps():
@@ -232,7 +232,7 @@ def test_names_that_come_from_several_maps():
         "a": pa.array([[("b.c", 1)], [], [("b.c", 2)]], kind), "a.b": pa.array([[], [("c", 1)], [("c", 1)]], kind),
     })  # fmt: skip
     assert pairs(index.match_many(table)) == wanted(index, table.to_pylist(maps_as_pydicts="strict")) != set()
-    assert tw.Profile.of_events(table).event_frequency == {"a.b.c": 1.0}
+    assert tw.Profile.from_events(table).event_frequency == {"a.b.c": 1.0}
 
 
 def test_a_name_in_full_wins():

@@ -46,12 +46,12 @@ def wide(spark):
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_subscriptions(spark, profile, partitions):
     subs = spark.createDataFrame(list(enumerate(TEXTS)), "id long, expression string").repartition(partitions)
-    assert profile(subs) == Profile.of_subscriptions(map(tw.parse, TEXTS))
+    assert profile(subs) == Profile.from_subscriptions(map(tw.parse, TEXTS))
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_events_in_columns(spark, profile, partitions):
-    expected = Profile.of_events(EVENTS)
+    expected = Profile.from_events(EVENTS)
     events = wide(spark).repartition(partitions)
     assert profile(events=events, attributes=None, event_id="event_id") == expected
     assert profile(events=events, attributes=["a", "b", "c"]) == expected
@@ -75,7 +75,7 @@ def test_events_in_one_column(spark, profile, form):
     from pyspark.sql import functions as F  # noqa: N812
 
     events = wide(spark).repartition(3).select("event_id", F.expr(FORMS[form]).alias("attributes"))
-    assert profile(events=events) == Profile.of_events(EVENTS)
+    assert profile(events=events) == Profile.from_events(EVENTS)
 
 
 def test_a_map_of_text_stays_text(spark, profile):
@@ -83,10 +83,10 @@ def test_a_map_of_text_stays_text(spark, profile):
 
     texts = F.expr("map('a', string(a), 'b', string(b), 'c', c)").alias("attributes")
     found = profile(events=wide(spark).repartition(3).select(texts))
-    expected = Profile.of_events([{k: None if v is None else str(v) for k, v in event.items()} for event in EVENTS])
+    expected = Profile.from_events([{k: None if v is None else str(v) for k, v in event.items()} for event in EVENTS])
     assert found == expected
     assert found.families("b").keys() == {"string"}
-    assert found.histogram("a") == Profile.of_events(EVENTS).histogram("a")
+    assert found.histogram("a") == Profile.from_events(EVENTS).histogram("a")
     assert found.histogram("c") == []
 
 
@@ -99,13 +99,13 @@ def test_malformed_events_are_counted(spark, profile):
 
 def test_events_without_any_column(spark, profile):
     ids = wide(spark).repartition(3).select("event_id")
-    assert profile(events=ids, attributes=None, event_id="event_id") == Profile.of_events([{}] * len(EVENTS))
+    assert profile(events=ids, attributes=None, event_id="event_id") == Profile.from_events([{}] * len(EVENTS))
 
 
 def test_a_sample_that_is_cut_is_the_same_on_spark(spark, profile):
     frame = spark.range(5_000).selectExpr("id % 2500 AS a", "id % 3 AS b")
     found = profile(events=frame.repartition(4), attributes=None)
-    exact = Profile.of_events([{"a": i % 2_500, "b": i % 3} for i in range(5_000)])
+    exact = Profile.from_events([{"a": i % 2_500, "b": i % 3} for i in range(5_000)])
     assert len(found.sample()) == 1_000
     assert found == exact
 
@@ -129,7 +129,8 @@ def test_columns_that_are_missing(spark, profile):
 def test_frames(spark):
     from tellwhen.spark.profiling import frames
 
-    found = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b = 'x'", "a = 1"])) | Profile.of_events([{"a": 1}, {}])
+    expressions = map(tw.parse, ["a = 1 AND b = 'x'", "a = 1"])
+    found = Profile.from_subscriptions(expressions) | Profile.from_events([{"a": 1}, {}])
     tables = {name: [tuple(row) for row in frame.collect()] for name, frame in frames(found, spark).items()}
     assert tables == {
         "attributes": [("a", 1.0, 0.5, ["number"]), ("b", 0.5, 0.0, ["string"])],

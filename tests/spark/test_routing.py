@@ -102,7 +102,7 @@ def test_events_meet_few_shards(spark, tmp_path):
     assert shards_met(tmp_path / "i", rows) < 2
     assert version.shards_per_event is None
     assert "an event meets" not in tws.explain(tmp_path / "i")
-    profile = tw.Profile.of_events([made() for _ in range(300)])
+    profile = tw.Profile.from_events([made() for _ in range(300)])
     version = tws.build(frame(spark, known), tmp_path / "i", shards=16, profile=profile)
     assert abs(shards_met(tmp_path / "i", rows) - version.shards_per_event) < 0.5
     assert f"an event meets about {version.shards_per_event:.1f}" in tws.explain(tmp_path / "i")

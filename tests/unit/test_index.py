@@ -442,7 +442,7 @@ def test_the_ranking_follows_what_is_observed():
     assert ranks(index, "common = 1", "rare = 1") == [0, 1]
     index.optimize_for([{"rare": k, "common": 1} for k in range(100)])  # added to what was observed before
     assert ranks(index, "rare = 1", "common = 1") == [0, 1]
-    assert index.profile == Profile.of_events(
+    assert index.profile == Profile.from_events(
         [{"rare": 1, "common": k} for k in range(10)] + [{"rare": k, "common": 1} for k in range(100)]
     )
 
@@ -469,7 +469,7 @@ def test_engines_choose_by_the_profile(chooser, tmp_path):
 
 
 def test_an_index_begins_with_a_profile():
-    profile = Profile.of_events([{"rare": 1, "common": k} for k in range(10)])
+    profile = Profile.from_events([{"rare": 1, "common": k} for k in range(10)])
     index = tw.Index(profile=profile).add_many(EITHER)
     assert ranks(index, "common = 1", "rare = 1") == [0, 1]
     profile.add_events([{"rare": k, "common": 1} for k in range(100)])  # of the user, who goes on
@@ -484,7 +484,7 @@ def test_an_index_begins_with_a_profile():
 @pytest.mark.parametrize("form", [list, iter, pa.Table.from_pylist, pd.DataFrame, pl.DataFrame])
 def test_events_of_every_form_are_observed(form):
     events = [{"x": k, "s": f"w{k % 3}"} for k in range(9)]
-    assert tw.Index().add("a", "x = 1").optimize_for(form(events)).profile == Profile.of_events(events)
+    assert tw.Index().add("a", "x = 1").optimize_for(form(events)).profile == Profile.from_events(events)
     with pytest.raises(tw.EventError):
         tw.Index().optimize_for({"x": 1})
 
@@ -500,7 +500,7 @@ def test_the_profile_survives_saving_compaction_and_new_labels(tmp_path, monkeyp
         before = one._shard
         one.remove_many(range(90))
         assert one._shard is not before
-        assert one.profile == Profile.of_events(events)
+        assert one.profile == Profile.from_events(events)
         one.add_many({"name = 'n95'": "name = 'n95'", "x = 95": "x = 95"})
         one.add_many({f"t{k}": f"name = 'n{k / 7:.15f}'" for k in range(500)})
         assert ranks(one, "name = 'n95'")[0] < ranks(one, "x = 95")[0]
@@ -533,7 +533,7 @@ def test_observe_is_whole_or_undone(monkeypatch, engine):
 
 
 def test_a_change_that_is_taken_back_leaves_no_points_of_it():
-    index = tw.Index(profile=Profile.of_events([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])).add("a = 1", "a = 1")
+    index = tw.Index(profile=Profile.from_events([{"a": 1, "b": "x"}, {"a": 2, "b": "y"}])).add("a = 1", "a = 1")
     typical = index._shard.store.typical()
     assert typical.marginals(1).carried.tolist() == [1.0]
     with pytest.raises(tw.DuplicateId):

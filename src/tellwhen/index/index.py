@@ -278,7 +278,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         >>> index.profile.event_frequency["x"]
         0.6666666666666666
         """
-        added = Profile.of_events(events)
+        added = Profile.from_events(events)
         with self._contents.changing() as shard:
             shard.observe(added)
         return self

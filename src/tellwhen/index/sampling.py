@@ -78,7 +78,7 @@ class Recent:
 
     def profile(self) -> Profile:
         """The profile of the events that are kept."""
-        return Profile.merged([Profile.of_events(list(self._kept)), *map(Profile.of_events, self._read())])
+        return Profile.merge([Profile.from_events(list(self._kept)), *map(Profile.from_events, self._read())])
 
 
 def _copy(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How often does each attribute occur, and with which values? On one side: the events, or the subscriptions."""
+"""Counts of the attributes and their values on one side: in events, or in subscriptions."""
 
 from __future__ import annotations
 
@@ -6,104 +6,104 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from tellwhen.profile.sketches import Heavy, Sample
+from tellwhen.profile.sketches import DistinctSample, HeavyPairs
 from tellwhen.profile.values import FAMILIES
 
-SAMPLED = 1 << 17
-"""Values sampled of all attributes together."""
+SAMPLED_VALUES = 1 << 17
+"""Sampled values of all attributes together, at most."""
 
-SAMPLED_MOST, SAMPLED_LEAST = 256, 8
-"""Values sampled of one attribute, at most and at least."""
+SAMPLED_VALUES_MAX, SAMPLED_VALUES_MIN = 256, 8
+"""Room for sampled values of one attribute, at most and at least."""
 
-BUFFERED = 1 << 17
-"""Values collected before the sketches see them, each distinct one once with its count."""
+BUFFERED_VALUES_MAX = 1 << 17
+"""Values that are buffered before the sketches count them, each distinct value once."""
 
 
 class Census:
-    """Values are texts, as `values.py` writes them. Call `trim` after adding."""
+    """Counts of attributes and values. Values are texts in the form of `values.py`. Call `trim` after adding."""
 
     def __init__(self) -> None:
-        self.present: Counter[str] = Counter()  # events or subscriptions that have the attribute
+        self.present: Counter[str] = Counter()  # number of events or subscriptions with the attribute
         self.families: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.heavy = Heavy()
-        self._samples: defaultdict[str, Sample] = defaultdict(Sample)
+        self.heavy = HeavyPairs()
+        self._samples: defaultdict[str, DistinctSample] = defaultdict(DistinctSample)
         self._buffer: dict[str, dict[str, int]] = {}
-        self._buffered = 0
+        self._buffered_values = 0
 
     def add(self, attribute: str, text: str | None) -> None:
-        """Add one value; None, a value of no family, is not counted."""
+        """Add one value; None, which stands for a value of no family, is not counted."""
         if text is not None:
             counts = self._buffer.setdefault(attribute, {})
             counts[text] = counts.get(text, 0) + 1
-            self._buffered += 1
-            if self._buffered > BUFFERED:
+            self._buffered_values += 1
+            if self._buffered_values > BUFFERED_VALUES_MAX:
                 self._flush()
 
     def _flush(self) -> None:
         for attribute, counts in self._buffer.items():
             self.add_counts(attribute, counts)
-        self._buffer, self._buffered = {}, 0
+        self._buffer, self._buffered_values = {}, 0
 
     def add_counts(self, attribute: str, counts: Mapping[str, int], hashes: Mapping[str, bytes] | None = None) -> None:
-        """Add distinct values with their counts, and with their hashes where these are known already."""
+        """Add distinct values with their counts, and with their hashes if these are known."""
         families = self.families[attribute]
         for text, count in counts.items():
             families[FAMILIES[text[0]]] += count
-        self._samples[attribute].add(counts, self._room(), hashes)
+        self._samples[attribute].add(counts, self._compute_room(), hashes)
         self.heavy.add(attribute, counts)
 
     def trim(self) -> None:
         """Reduce the sketches to their final size, so that equal input gives equal results."""
         self._flush()
-        room = self._room()
+        room = self._compute_room()
         for sample in self._samples.values():
-            sample.cut(room)
-        self.heavy.cut()
+            sample.trim(room)
+        self.heavy.trim()
 
     def merge(self, other: Census) -> None:
         self.present.update(other.present)
         for attribute, families in other.families.items():
             self.families[attribute].update(families)
-            self._samples[attribute].add(other._samples[attribute].counts, self._room())
+            self._samples[attribute].add(other._samples[attribute].counts, self._compute_room())
             self.heavy.add(attribute, other.heavy.counts[attribute])
         self.heavy.error += other.heavy.error
         self.trim()
 
-    def _room(self) -> int:
-        """Values to sample of each attribute: the more attributes, the fewer.
+    def _compute_room(self) -> int:
+        """Return the room for sampled values of each attribute: the more attributes, the less.
 
-        It never grows, so a value that a part has dropped is dropped from the whole, too.
+        The room never grows, so a value that a part has dropped is dropped from the whole too.
         """
-        return max(SAMPLED_LEAST, min(SAMPLED_MOST, SAMPLED // max(1, len(self._samples))))
+        return max(SAMPLED_VALUES_MIN, min(SAMPLED_VALUES_MAX, SAMPLED_VALUES // max(1, len(self._samples))))
 
-    def _sample(self, attribute: str) -> Sample:
-        return self._samples.get(attribute, Sample())
+    def _get_sample(self, attribute: str) -> DistinctSample:
+        return self._samples.get(attribute, DistinctSample())
 
-    def hitters(self, attribute: str) -> dict[str, int]:
-        """All values if there are few; else the heavy ones."""
-        sample = self._sample(attribute)
-        if sample.is_complete(self._room()):
+    def list_hitters(self, attribute: str) -> dict[str, int]:
+        """Return the counts of all values if there are few, else of the heavy ones."""
+        sample = self._get_sample(attribute)
+        if sample.is_complete(self._compute_room()):
             return sample.counts
-        # A pair that counts less than the error may be no heavier than one that has been dropped.
+        # A pair with a count below the error may be no heavier than one that has been dropped.
         heavy = self.heavy.counts.get(attribute, {})
-        found = {text: count for text, count in heavy.items() if count > self.heavy.error}
-        return {text: sample.counts.get(text, count) for text, count in found.items()}
+        certain = {text: count for text, count in heavy.items() if count > self.heavy.error}
+        return {text: sample.counts.get(text, count) for text, count in certain.items()}
 
-    def weights(self, attribute: str) -> dict[str, float]:
-        """All values if there are few; else the heavy ones, and a sample that stands for the rest."""
-        hitters = self.hitters(attribute)
-        light = {text: count for text, count in self._sample(attribute).counts.items() if text not in hitters}
+    def estimate_weights(self, attribute: str) -> dict[str, float]:
+        """Return the counts of all values if there are few, else of the heavy ones and of a sample for all others."""
+        hitters = self.list_hitters(attribute)
+        light = {text: count for text, count in self._get_sample(attribute).counts.items() if text not in hitters}
         weights: dict[str, float] = dict(hitters)
         for family, total in self.families.get(attribute, {}).items():
             rest = total - sum(count for text, count in hitters.items() if FAMILIES[text[0]] == family)
-            mine = {text: count for text, count in light.items() if FAMILIES[text[0]] == family}
-            if mine and rest > 0:
-                scale = rest / sum(mine.values())
-                weights |= {text: count * scale for text, count in mine.items()}
+            sampled = {text: count for text, count in light.items() if FAMILIES[text[0]] == family}
+            if sampled and rest > 0:
+                scale = rest / sum(sampled.values())
+                weights |= {text: count * scale for text, count in sampled.items()}
         return weights
 
-    def distinct(self, attribute: str) -> int:
-        return self._sample(attribute).distinct(self._room())
+    def estimate_distinct(self, attribute: str) -> int:
+        return self._get_sample(attribute).estimate_distinct(self._compute_room())
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -120,6 +120,6 @@ class Census:
         census.present.update(form["present"])
         for attribute, families in form["families"].items():
             census.families[attribute].update(families)
-            census._samples[attribute] = Sample(form["samples"][attribute])
-        census.heavy = Heavy(form["heavy"], form["error"])
+            census._samples[attribute] = DistinctSample(form["samples"][attribute])
+        census.heavy = HeavyPairs(form["heavy"], form["error"])
         return census

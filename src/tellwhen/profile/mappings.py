@@ -1,4 +1,4 @@
-"""Which attributes do events carry that are mappings, with which values?"""
+"""Batches of events that are mappings."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.language.values import flatten, is_missing, members
-from tellwhen.profile.events import Carried, Event, event_hashes, pair_hashes
-from tellwhen.profile.values import hash_numbers, hash_of, text_of
+from tellwhen.profile.events import AttributeCounts, Event, hash_events, hash_pairs
+from tellwhen.profile.values import convert_hashes, encode_value, hash_text
 
 BATCH_VALUES = 1 << 17
-"""Values and events in a batch, at most: bounds its memory."""
+"""Values and events in a batch, at most, to bound its memory."""
 
 
 class MappingBatch:
-    """Events taken apart: each distinct pair of attribute and text has a code, and an event is a list of codes.
+    """A batch in which each distinct pair of attribute and text has a code, and an event is a list of codes.
 
-    So what is slow is done once for each distinct pair, and the rest is done on arrays.
+    Slow operations run once for each distinct pair, all others on arrays.
     """
 
     def __init__(self) -> None:
@@ -28,22 +28,21 @@ class MappingBatch:
         self._pairs = 0
         self._entries: list[int] = []  # the codes of all events; those of one attribute are neighbours
         self._starts = [0]
-        self._is_several = False  # may an event have a code twice?
-        self._hashed = np.zeros(0, dtype=np.uint64), 0
+        self._may_repeat = False  # whether an event may have a code twice
+        self._event_hashes = np.zeros(0, dtype=np.uint64), 0
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     @property
     def is_full(self) -> bool:
-        """Is it time for the next batch?"""
+        """Whether no more events should be added."""
         return len(self._entries) + len(self._starts) > BATCH_VALUES
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Add one event."""
         codes, entries = self._codes, self._entries
         for attribute, value in flatten(event).items():
-            text = text_of(value)
+            text = encode_value(value)
             if text is None:
                 self._add_members(attribute, value)
                 continue
@@ -62,14 +61,14 @@ class MappingBatch:
         for member in members(value):
             if not is_missing(member):
                 mine = self._codes.setdefault(attribute, {})
-                text = text_of(member) or ""
+                text = encode_value(member) or ""
                 if text not in mine:
                     mine[text] = self._pairs
                     self._pairs += 1
                 self._entries.append(mine[text])
-                self._is_several = True
+                self._may_repeat = True
 
-    def carried(self) -> Iterator[Carried]:
+    def count_attributes(self) -> Iterator[AttributeCounts]:
         entries, start = np.array(self._entries, dtype=np.int64), np.array(self._starts)
         owner = np.repeat(np.arange(len(self)), np.diff(start))
         lengths = [len(mine) for mine in self._codes.values()]
@@ -78,48 +77,48 @@ class MappingBatch:
         attribute[codes] = np.repeat(np.arange(len(lengths)), lengths)
 
         counts = np.bincount(entries, minlength=self._pairs).tolist()
-        carriers = np.bincount(attribute[entries][_is_first(owner, attribute[entries])], minlength=len(lengths))
+        carriers = np.bincount(attribute[entries][_find_changes(owner, attribute[entries])], minlength=len(lengths))
         texts: list[bytes] = []  # the hashes of all texts, in the order of `codes`
         for (name, mine), events in zip(self._codes.items(), carriers.tolist(), strict=True):
-            hashes = {text: hash_of(text) for text in mine}
+            hashes = {text: hash_text(text) for text in mine}
             texts += hashes.values()
-            yield Carried(name, events, {text: counts[code] for text, code in mine.items() if text}, hashes)
+            yield AttributeCounts(name, events, {text: counts[code] for text, code in mine.items() if text}, hashes)
 
-        names = hash_numbers(map(hash_of, self._codes))
+        names = convert_hashes(map(hash_text, self._codes))
         hashed = np.empty(self._pairs, dtype=np.uint64)
-        hashed[codes] = pair_hashes(np.repeat(names, lengths), hash_numbers(texts))
-        self._hashed = self._events_hashed(hashed, entries, owner)
+        hashed[codes] = hash_pairs(np.repeat(names, lengths), convert_hashes(texts))
+        self._event_hashes = self._hash_events(hashed, entries, owner)
 
-    def _events_hashed(self, hashes: U64, entries: I64, owner: I64) -> tuple[U64, int]:
-        if self._is_several:  # then each value counts once
+    def _hash_events(self, hashes: U64, entries: I64, owner: I64) -> tuple[U64, int]:
+        if self._may_repeat:  # each value counts once
             order = np.lexsort((entries, owner))
             entries, owner = entries[order], owner[order]
-            kept = _is_first(owner, entries)
-            entries, owner = entries[kept], owner[kept]
+            is_first = _find_changes(owner, entries)
+            entries, owner = entries[is_first], owner[is_first]
         start = np.searchsorted(owner, np.arange(len(self) + 1))
         upto = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes[entries])])
-        return event_hashes(np.diff(upto[start])), int(np.diff(start).max(initial=0))
+        return hash_events(np.diff(upto[start])), int(np.diff(start).max(initial=0))
 
-    def hashed(self) -> tuple[U64, int]:
-        return self._hashed
+    def get_event_hashes(self) -> tuple[U64, int]:
+        return self._event_hashes
 
-    def events(self, positions: I64) -> list[Event]:
+    def build_events(self, positions: I64) -> list[Event]:
         pairs = [("", "")] * self._pairs
         for attribute, mine in self._codes.items():
             for text, code in mine.items():
                 pairs[code] = attribute, text
-        found: list[Event] = []
+        events: list[Event] = []
         for position in positions.tolist():
             event: Event = {}
             for code in set(self._entries[self._starts[position] : self._starts[position + 1]]):
                 attribute, text = pairs[code]
                 event.setdefault(attribute, []).append(text)
-            found.append(event)
-        return found
+            events.append(event)
+        return events
 
 
-def _is_first(*keys: I64) -> np.ndarray:
-    """Where some key differs from the one before."""
-    first = np.ones(len(keys[0]), dtype=bool)
-    first[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return first
+def _find_changes(*keys: I64) -> np.ndarray:
+    """Return by position whether some key differs from that of the previous position."""
+    is_change = np.ones(len(keys[0]), dtype=bool)
+    is_change[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return is_change

@@ -1,4 +1,4 @@
-"""What can a profile answer, and how is one made, merged and saved?"""
+"""The class `Profile`: statistics that are computed, merged, read and saved."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from tellwhen.deprecation import rename_parameters, warn_deprecated
 from tellwhen.encode.columns import Unreadable
 from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.errors import ExpressionError, FormatError, TellwhenError, abbreviate
+from tellwhen.errors import ArgumentError, ExpressionError, FormatError, abbreviate
 from tellwhen.language.ast import Expr
 from tellwhen.language.read import Given, read
 from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
-from tellwhen.profile.histogram import HistogramBucket, histogram
+from tellwhen.profile.histogram import HistogramBucket, build_histogram
 from tellwhen.profile.mappings import MappingBatch
-from tellwhen.profile.rendering import show
+from tellwhen.profile.rendering import render_profile
 from tellwhen.profile.sharing import Sharing, SharingLevel
 from tellwhen.profile.tables import TableBatch
-from tellwhen.profile.values import text_of, value_of
+from tellwhen.profile.values import decode_value, encode_value
 
 Side = Literal["events", "subscriptions"]
 
@@ -30,13 +31,26 @@ Side = Literal["events", "subscriptions"]
 class Profile:
     """Statistics of subscriptions, of events, or of both; `|` merges.
 
-    By the statistics of events, `tw.Index(profile=...)` chooses what to test first, and `tellwhen.spark.build` also
-    which shard a subscription goes to.
+    With the statistics of events, `tw.Index(profile=...)` chooses which predicates to test first, and
+    `tellwhen.spark.build` also chooses the shard of a subscription.
 
+    Attributes
+    ----------
+    subscriptions, events : int
+        The number of counted subscriptions and events.
+    malformed : int
+        The number of events that are no JSON object.
+    operators : Counter of str
+        By operator, the number of predicates.
+    sizes, depths : Counter of int
+        By number of predicates, and by depth, the number of subscriptions.
+
+    Examples
+    --------
     >>> import tellwhen as tw
-    >>> asked = Profile.of_subscriptions(map(tw.parse, ["a = 1 AND b < 5", "a = 1", "NOT (b < 5 AND a = 1)"]))
-    >>> seen = Profile.of_events([{"a": 1, "b": 4}, {"a": 1, "b": 9}, {"a": "x"}, {}])
-    >>> both = asked | seen
+    >>> subscriptions = Profile.from_subscriptions(map(tw.parse, ["a = 1 AND b < 5", "a = 1", "NOT (b < 5 AND a = 1)"]))
+    >>> events = Profile.from_events([{"a": 1, "b": 4}, {"a": 1, "b": 9}, {"a": "x"}, {}])
+    >>> both = subscriptions | events
     >>> both.event_frequency
     {'a': 0.75, 'b': 0.5}
     >>> both.heavy_hitters("a"), both.heavy_hitters("a", "subscriptions")
@@ -59,53 +73,85 @@ class Profile:
     def __init__(self) -> None:
         self.subscriptions = 0
         self.events = 0
-        self.malformed = 0  # events that are no object
+        self.malformed = 0
         self.operators: Counter[str] = Counter()
-        self.sizes: Counter[int] = Counter()  # predicates in a subscription
+        self.sizes: Counter[int] = Counter()
         self.depths: Counter[int] = Counter()
-        self._asked: defaultdict[str, Counter[str]] = defaultdict(Counter)  # families of predicates by attribute
+        self._families: defaultdict[str, Counter[str]] = defaultdict(Counter)  # families of predicates by attribute
         self._constants, self._values = Census(), Census()
         self._sharing = Sharing()
         self._sample = EventSample()
 
-    # making
+    # building
 
     @classmethod
-    def of_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
-        """A profile of expressions, in one pass: in any form that `Index.add` takes, or a mapping such as an index."""
+    def from_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
+        """Build a profile of expressions in one pass.
+
+        Parameters
+        ----------
+        expressions
+            Expressions in any form that `Index.add` accepts, or a mapping with such values, such as an index.
+        """
         profile = cls()
         profile.add_subscriptions(expressions)
         return profile
 
     @classmethod
-    def of_events(cls, events: Any) -> Profile:
-        """A profile of events, in one pass: in any form that `Index.match_many` takes."""
+    def from_events(cls, events: Any) -> Profile:
+        """Build a profile of events in one pass.
+
+        Parameters
+        ----------
+        events
+            Events in any form that `Index.match_many` accepts.
+        """
         profile = cls()
         profile.add_events(events)
         return profile
 
     @classmethod
-    def merged(cls, profiles: Iterable[Profile]) -> Profile:
-        """The profile of everything that the given ones have counted."""
+    def merge(cls, profiles: Iterable[Profile]) -> Profile:
+        """Merge profiles into a new one."""
         profile = cls()
         for other in profiles:
             profile.add(other)
         return profile
 
+    @classmethod
+    def of_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
+        """Call `Profile.from_subscriptions`. Deprecated."""
+        warn_deprecated("Profile.of_subscriptions()", "Profile.from_subscriptions()")
+        return cls.from_subscriptions(expressions)
+
+    @classmethod
+    def of_events(cls, events: Any) -> Profile:
+        """Call `Profile.from_events`. Deprecated."""
+        warn_deprecated("Profile.of_events()", "Profile.from_events()")
+        return cls.from_events(events)
+
+    @classmethod
+    def _merge_and_warn(cls, profiles: Iterable[Profile]) -> Profile:
+        """Call `Profile.merge`. Deprecated."""
+        warn_deprecated("Profile.merged()", "Profile.merge()")
+        return cls.merge(profiles)
+
+    merged = _merge_and_warn
+
     def __or__(self, other: Profile) -> Profile:
-        return Profile.merged([self, other])
+        return Profile.merge([self, other])
 
     def add(self, other: Profile) -> None:
         """Merge another profile into this one."""
         if not isinstance(other, Profile):
-            raise TellwhenError(f"only a profile can be merged into a profile, not {abbreviate(other)}")
+            raise ArgumentError(f"only a profile can be merged into a profile, not {abbreviate(other)}")
         self.subscriptions += other.subscriptions
         self.events += other.events
         self.malformed += other.malformed
         for name, counter in self._counters().items():
             counter.update(other._counters()[name])
-        for attribute, families in other._asked.items():
-            self._asked[attribute].update(families)
+        for attribute, families in other._families.items():
+            self._families[attribute].update(families)
         self._constants.merge(other._constants)
         self._values.merge(other._values)
         self._sharing.merge(other._sharing)
@@ -115,10 +161,10 @@ class Profile:
         return {"operators": self.operators, "sizes": self.sizes, "depths": self.depths}
 
     def add_subscriptions(self, expressions: Iterable[Given] | Mapping[Any, Given]) -> None:
-        """Count these subscriptions, too."""
+        """Add subscriptions to the counts."""
         if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
             raise ExpressionError(
-                f"subscriptions are a list or a mapping of expressions, not {abbreviate(expressions)}"
+                f"subscriptions must be a list or a mapping of expressions, not {abbreviate(expressions)}"
             )
         for given in expressions.values() if isinstance(expressions, Mapping) else expressions:
             expression = given if isinstance(given, Expr) else read(given)[0]
@@ -132,16 +178,16 @@ class Profile:
                 mentioned.add(attribute)
                 self.operators[predicate.operator] += 1
                 if family is not None:
-                    self._asked[attribute][family] += 1
+                    self._families[attribute][family] += 1
                 if predicate.operator in ("=", "IN"):
                     for constant in predicate.constants:
-                        self._constants.add(attribute, text_of(constant))
+                        self._constants.add(attribute, encode_value(constant))
             self._constants.present.update(mentioned)
         self._constants.trim()
         self._sharing.trim()
 
     def add_events(self, events: Any) -> None:
-        """Count these events, too."""
+        """Add events to the counts."""
         events = as_table_or_dicts(events)
         if isinstance(events, pa.Table):
             self._add_batch(TableBatch(events))
@@ -157,7 +203,7 @@ class Profile:
 
     def _add_batch(self, batch: Batch) -> None:
         self.events += len(batch)
-        for attribute, events, counts, hashes in batch.carried():
+        for attribute, events, counts, hashes in batch.count_attributes():
             self._values.present[attribute] += events
             if counts:
                 self._values.add_counts(attribute, counts, hashes)
@@ -167,82 +213,98 @@ class Profile:
 
     @property
     def subscription_frequency(self) -> dict[str, float]:
-        """The share of the subscriptions that mention an attribute."""
+        """By attribute, the share of the subscriptions that mention it."""
         return {name: count / self.subscriptions for name, count in sorted(self._constants.present.items())}
 
     @property
     def event_frequency(self) -> dict[str, float]:
-        """The share of the events that carry an attribute."""
+        """By attribute, the share of the events that carry it."""
         return {name: count / self.events for name, count in sorted(self._values.present.items())}
 
     @property
     def attributes(self) -> list[str]:
-        """All attributes that subscriptions mention or events carry."""
+        """Names of all attributes that subscriptions mention or events carry, sorted."""
         return sorted(self._constants.present.keys() | self._values.present.keys())
 
     def families(self, attribute: str, side: Side = "events") -> dict[str, int]:
-        """By family: the number of values in events, or of predicates in subscriptions."""
-        by_attribute = self._values.families if side == "events" else self._asked
+        """Return by family the number of an attribute's values in events, or of its predicates in subscriptions."""
+        by_attribute = self._values.families if side == "events" else self._families
         return dict(sorted(by_attribute.get(attribute, {}).items()))
 
-    def heavy_hitters(self, attribute: str, side: Side = "events", top: int = 10) -> list[tuple[Any, int]]:
-        """The most frequent values of the events, or constants of = and IN, with their counts.
+    @rename_parameters(top="limit")
+    def heavy_hitters(self, attribute: str, side: Side = "events", limit: int = 10) -> list[tuple[Any, int]]:
+        """Return the most frequent values of an attribute with their counts, in descending order.
 
-        Exact if the attribute has few values. Else a count may be too low by `heavy_error(side)`, and values that are
-        less frequent than that are not listed.
+        Counts are exact if the attribute has few values. Otherwise, counts may be too low by `heavy_error(side)`, and
+        values with a lower count than this are not listed.
+
+        Parameters
+        ----------
+        attribute
+            The name of the attribute.
+        side
+            "events" for values of events, "subscriptions" for constants of = and IN.
+        limit
+            The most values to return.
         """
-        found = self._side(side).hitters(attribute)
-        return [(value_of(text), count) for text, count in sorted(found.items(), key=lambda t: (-t[1], t[0]))[:top]]
+        counts = self._get_census(side).list_hitters(attribute)
+        most_frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit]
+        return [(decode_value(text), count) for text, count in most_frequent]
 
     def heavy_error(self, side: Side = "events") -> int:
-        """The most by which a count of `heavy_hitters` may be too low."""
-        return self._side(side).heavy.error
+        """Return the greatest error of the counts of `heavy_hitters`, which are never too high."""
+        return self._get_census(side).heavy.error
 
     def distinct(self, attribute: str, side: Side = "events") -> int:
-        """The number of distinct values: exact if there are few, else an estimate."""
-        return self._side(side).distinct(attribute)
+        """Return the number of distinct values of an attribute: exact if there are few, else an estimate."""
+        return self._get_census(side).estimate_distinct(attribute)
 
     def histogram(self, attribute: str, side: Side = "events", buckets: int = 16) -> list[HistogramBucket]:
-        """The numbers, or the times if there are more of them, in buckets of about equal counts.
+        """Return buckets of about equal counts of an attribute's numbers, or of its times if there are more of them.
 
-        Text is read as numbers or times only if all values are text and every sampled one reads as such.
+        Text is read as numbers or times only if all values are text and every sampled value can be read so.
         """
-        return histogram(self._side(side).weights(attribute), buckets)
+        return build_histogram(self._get_census(side).estimate_weights(attribute), buckets)
 
     def weights(self, attribute: str, side: Side = "events") -> list[tuple[Any, float]]:
-        """Values with how often they occur: all of them if there are few; else the heavy ones, and a sample that stands
-        for the rest."""
-        return [(value_of(text), weight) for text, weight in self._side(side).weights(attribute).items()]
+        """Return the values of an attribute with their counts.
+
+        If there are many values, these are the heavy ones and a sample, which is weighted to represent all others.
+        """
+        weights = self._get_census(side).estimate_weights(attribute)
+        return [(decode_value(text), weight) for text, weight in weights.items()]
 
     def sample(self) -> list[tuple[dict[str, Any], float]]:
-        """Events, each with the number of events that it stands for: all of them if there are few, else a sample.
+        """Return all distinct events if there are few, else a sample, each with the number of events it represents.
 
-        >>> Profile.of_events([{"a": 1, "b": {"c": [2, 1]}}, {}, {}]).sample()
+        Examples
+        --------
+        >>> Profile.from_events([{"a": 1, "b": {"c": [2, 1]}}, {}, {}]).sample()
         [({'a': 1, 'b.c': [1, 2]}, 1.0), ({}, 2.0)]
         """
         return [
-            ({attribute: _value(texts) for attribute, texts in event.items()}, weight)
-            for event, weight in self._sample.weighted(self.events)
+            ({attribute: _decode_values(texts) for attribute, texts in event.items()}, weight)
+            for event, weight in self._sample.list_weighted(self.events)
         ]
 
     def sharing(self) -> list[SharingLevel]:
-        """Sub-expressions by level, predicates first."""
-        return self._sharing.levels()
+        """Return the counts of sub-expressions by level, predicates first."""
+        return self._sharing.list_levels()
 
-    def _side(self, side: Side) -> Census:
+    def _get_census(self, side: Side) -> Census:
         return self._values if side == "events" else self._constants
 
     # saving
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: dicts, lists and scalars, from which `from_json` makes an equal profile."""
+        """Return the JSON form: dicts, lists and scalars, from which `from_json` makes an equal profile."""
         return {
             "subscriptions": self.subscriptions,
             "events": self.events,
             "malformed": self.malformed,
-            # As lists of pairs: the keys of JSON objects are strings, sizes are not.
+            # Lists of pairs, because the keys of JSON objects are strings, and sizes are not.
             **{name: sorted(map(list, counter.items())) for name, counter in self._counters().items()},
-            "asked": {attribute: dict(families) for attribute, families in self._asked.items()},
+            "asked": {attribute: dict(families) for attribute, families in self._families.items()},
             "constants": self._constants.to_json(),
             "values": self._values.to_json(),
             "sharing": self._sharing.to_json(),
@@ -251,11 +313,17 @@ class Profile:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Profile:
-        """The profile that `to_json` was called on."""
+        """Restore a profile from its JSON form.
+
+        Raises
+        ------
+        FormatError
+            If this is not the JSON form of a profile.
+        """
         try:
             return cls._from_json(form)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"this is not the JSON form of a profile: {error!r}") from error
+            raise FormatError(f"expected the JSON form of a profile: {error!r}") from error
 
     @classmethod
     def _from_json(cls, form: Mapping[str, Any]) -> Profile:
@@ -265,7 +333,7 @@ class Profile:
         for name, counter in profile._counters().items():
             counter.update(dict(form[name]))
         for attribute, families in form["asked"].items():
-            profile._asked[attribute].update(families)
+            profile._families[attribute].update(families)
         profile._constants = Census.from_json(form["constants"])
         profile._values = Census.from_json(form["values"])
         profile._sharing = Sharing.from_json(form["sharing"])
@@ -273,22 +341,28 @@ class Profile:
         return profile
 
     def to_bytes(self) -> bytes:
-        """The JSON form, compressed."""
+        """Return the compressed JSON form."""
         return zlib.compress(json.dumps(self.to_json()).encode(), 1)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Profile:
-        """The profile that `to_bytes` was called on."""
+        """Restore a profile from the result of `to_bytes`.
+
+        Raises
+        ------
+        FormatError
+            If these are not the bytes of a profile.
+        """
         try:
             form = json.loads(zlib.decompress(data))
         except (zlib.error, ValueError, TypeError) as error:
-            raise FormatError(f"these are not the bytes of a profile: {error}") from error
+            raise FormatError(f"expected the bytes of a profile: {error}") from error
         return cls.from_json(form)
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Profile) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # profiles are mutable
 
     def __repr__(self) -> str:
         return (
@@ -297,10 +371,10 @@ class Profile:
         )
 
     def __str__(self) -> str:
-        return show(self)
+        return render_profile(self)
 
 
-def _value(texts: list[str]) -> Any:
-    """One value, or a list."""
-    values = [value_of(text) if text else Unreadable for text in texts]
+def _decode_values(texts: list[str]) -> Any:
+    """Return the value of a single text, or the list of the values of several."""
+    values = [decode_value(text) if text else Unreadable for text in texts]
     return values[0] if len(values) == 1 else values

@@ -1,4 +1,4 @@
-"""How is a profile shown on a terminal?"""
+"""A profile as text for a terminal."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ if TYPE_CHECKING:
     from tellwhen.profile.profile import Profile
 
 ATTRIBUTES_SHOWN = 10
-"""Attributes listed, the most frequent first."""
+"""Attributes that are listed, the most frequent first."""
 
 
-def show(profile: Profile) -> str:
-    lines = [*_subscriptions(profile), *_events(profile), *_levels(profile), *_attributes(profile)]
+def render_profile(profile: Profile) -> str:
+    lines = [
+        *_describe_subscriptions(profile),
+        *_describe_events(profile),
+        *_describe_levels(profile),
+        *_describe_attributes(profile),
+    ]
     return "\n".join(lines) or "nothing yet"
 
 
-def _subscriptions(profile: Profile) -> list[str]:
+def _describe_subscriptions(profile: Profile) -> list[str]:
     if not profile.subscriptions:
         return []
     mean = sum(size * count for size, count in profile.sizes.items()) / profile.subscriptions
@@ -30,7 +35,7 @@ def _subscriptions(profile: Profile) -> list[str]:
     ]
 
 
-def _events(profile: Profile) -> list[str]:
+def _describe_events(profile: Profile) -> list[str]:
     if not profile.events:
         return []
     mean = math.fsum(profile.event_frequency.values())
@@ -38,29 +43,39 @@ def _events(profile: Profile) -> list[str]:
     return [f"{profile.events:,} events: {mean:.1f} attributes on average{malformed}"]
 
 
-def _levels(profile: Profile) -> list[str]:
+def _describe_levels(profile: Profile) -> list[str]:
     rows = [(str(s.level), f"{s.total:,}", f"{s.distinct:,}", f"{s.ratio:.2f}") for s in profile.sharing()]
-    return _table(("level", "sub-expressions", "distinct", "sharing"), rows, ">>>>")
+    return _format_table(("level", "sub-expressions", "distinct", "sharing"), rows, ">>>>")
 
 
-def _attributes(profile: Profile) -> list[str]:
-    asked, seen = profile.subscription_frequency, profile.event_frequency
-    names = sorted(profile.attributes, key=lambda name: (-asked.get(name, 0) - seen.get(name, 0), name))
+def _describe_attributes(profile: Profile) -> list[str]:
+    mentioned, carried = profile.subscription_frequency, profile.event_frequency
+    names = sorted(profile.attributes, key=lambda name: (-mentioned.get(name, 0) - carried.get(name, 0), name))
     rows = []
     for name in names[:ATTRIBUTES_SHOWN]:
         families = sorted({*profile.families(name), *profile.families(name, "subscriptions")})
-        hits = ", ".join(f"{value!r:.30} ({count:,})" for value, count in profile.heavy_hitters(name, top=3))
-        rows.append((name, _percent(asked.get(name, 0)), _percent(seen.get(name, 0)), ", ".join(families), hits))
-    lines = _table(("attribute", "in subscriptions", "in events", "families", "most frequent in events"), rows, "<>><<")
+        hits = ", ".join(f"{value!r:.30} ({count:,})" for value, count in profile.heavy_hitters(name, limit=3))
+        rows.append(
+            (
+                name,
+                _format_percent(mentioned.get(name, 0)),
+                _format_percent(carried.get(name, 0)),
+                ", ".join(families),
+                hits,
+            )
+        )
+    lines = _format_table(
+        ("attribute", "in subscriptions", "in events", "families", "most frequent in events"), rows, "<>><<"
+    )
     more = len(names) - len(rows)
     return [*lines, f"and {more:,} more attributes"] if more else lines
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -> list[str]:
+def _format_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], align: str) -> list[str]:
     if not rows:
         return []
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]

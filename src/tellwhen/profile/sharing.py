@@ -1,4 +1,4 @@
-"""How many sub-expressions do subscriptions share?"""
+"""Counts of the sub-expressions that subscriptions share."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tellwhen.language.ast import LISTS, Connective, Expr, Not, Predicate, Truth
-from tellwhen.profile.sketches import Sample
-from tellwhen.profile.values import hash_of, text_of
+from tellwhen.profile.sketches import DistinctSample
+from tellwhen.profile.values import encode_value, hash_text
 
-DISTINCT = 2_048
-"""Sub-expressions sampled of each level. The error of their estimated number is about 1 / sqrt(2048)."""
+SAMPLED_EXPRESSIONS_MAX = 2_048
+"""Sampled sub-expressions per level. The error of their estimated number is about 1 / sqrt(2048)."""
 
 
 class SharingLevel(NamedTuple):
-    """The sub-expressions of one level, and how many are distinct (A-Tree, section 6.2, figure 7).
+    """The number of sub-expressions of one level, and of the distinct ones (A-Tree, section 6.2, figure 7).
 
-    Predicates are level 1; any other node is one level above its highest operand. Deviations: the order of operands
-    does not matter, as for the ids of the paper's section 4.2.1, but nothing is reorganised to share more, since that
-    depends on the order of arrival. NOT is a node. TRUE and FALSE are not counted.
+    Predicates are level 1; any other node is one level above its highest operand. The order of operands does not
+    matter, as for the ids of the paper's section 4.2.1.
+
+    Deviations: nodes are not reorganised to share more, since that depends on the order of arrival. NOT is a node.
+    TRUE and FALSE are not counted.
     """
 
     level: int
@@ -28,21 +30,21 @@ class SharingLevel(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How often a distinct sub-expression occurs, on average."""
+        """The mean number of occurrences of a distinct sub-expression."""
         return self.total / self.distinct
 
 
 class Sharing:
-    """Counts sub-expressions by level. Call `trim` after adding."""
+    """Counts of sub-expressions by level. Call `trim` after adding."""
 
     def __init__(self) -> None:
         self._totals: Counter[int] = Counter()
-        self._samples: defaultdict[int, Sample] = defaultdict(Sample)
+        self._samples: defaultdict[int, DistinctSample] = defaultdict(DistinctSample)
 
     def add(self, expr: Expr) -> str:
-        """Count an expression and all inside it. Its id does not depend on the order of operands and of IN lists."""
+        """Count an expression and all of its parts; return an id that ignores the order of operands and of IN lists."""
         if isinstance(expr, Predicate):
-            text = _predicate(expr)
+            text = _canonicalize_predicate(expr)
         elif isinstance(expr, Truth):
             return str(expr)
         elif isinstance(expr, Not):
@@ -50,25 +52,28 @@ class Sharing:
         else:
             assert isinstance(expr, Connective)
             text = " ".join([expr.keyword, *sorted([self.add(arg) for arg in expr.args])])
-        level, id_ = expr.depth + 1, hash_of(text).hex()
+        level, id_ = expr.depth + 1, hash_text(text).hex()
         self._totals[level] += 1
-        self._samples[level].add({id_: 1}, DISTINCT)
+        self._samples[level].add({id_: 1}, SAMPLED_EXPRESSIONS_MAX)
         return id_
 
     def merge(self, other: Sharing) -> None:
         self._totals.update(other._totals)
         for level, sample in other._samples.items():
-            self._samples[level].add(sample.counts, DISTINCT)
+            self._samples[level].add(sample.counts, SAMPLED_EXPRESSIONS_MAX)
         self.trim()
 
     def trim(self) -> None:
         """Reduce the samples to their final size, so that equal input gives equal results."""
         for sample in self._samples.values():
-            sample.cut(DISTINCT)
+            sample.trim(SAMPLED_EXPRESSIONS_MAX)
 
-    def levels(self) -> list[SharingLevel]:
+    def list_levels(self) -> list[SharingLevel]:
         totals = sorted(self._totals.items())
-        return [SharingLevel(level, total, self._samples[level].distinct(DISTINCT)) for level, total in totals]
+        return [
+            SharingLevel(level, total, self._samples[level].estimate_distinct(SAMPLED_EXPRESSIONS_MAX))
+            for level, total in totals
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {str(level): [total, self._samples[level].counts] for level, total in self._totals.items()}
@@ -78,14 +83,14 @@ class Sharing:
         sharing = cls()
         for level, (total, counts) in form.items():
             sharing._totals[int(level)] = total
-            sharing._samples[int(level)] = Sample(counts)
+            sharing._samples[int(level)] = DistinctSample(counts)
         return sharing
 
 
-def _predicate(predicate: Predicate) -> str:
-    """A text that is the same for 1 and 1.0, and for IN (1, 2) and IN (2, 1), unlike the text that was parsed."""
+def _canonicalize_predicate(predicate: Predicate) -> str:
+    """Return a text that is the same for 1 and 1.0, and for IN (1, 2) and IN (2, 1)."""
     operand = predicate.operand
-    texts = [str(text_of(part)) for part in (operand if isinstance(operand, tuple) else (operand,))]
+    texts = [str(encode_value(part)) for part in (operand if isinstance(operand, tuple) else (operand,))]
     if predicate.operator in LISTS:
         texts = sorted(set(texts))
     return "\0".join([predicate.attribute, predicate.operator, *texts])

@@ -1,4 +1,4 @@
-"""What does a profile say in the points of a store? This is what engines read."""
+"""Typical events: a profile in the points of a store, as engines read it."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from tellwhen.language.values import flatten, members, reduce
 from tellwhen.profile.profile import Profile
 
 COMPUTED_EVENTS = 256
-"""Events of the sample that tell which values a computed attribute has."""
+"""Sampled events from which the values of a computed attribute are computed, at most."""
 
 Entries = tuple[I32, I64, F64]
 """Domains, points on them, and the shares of the events that have each."""
 
 
 class TypicalEvents(Typical):
-    """The events of a profile, encoded for a store when an engine asks for them, and kept.
+    """The events of a profile, encoded for a store on first use, and cached.
 
-    The points of strings depend on the constants in use. So all is encoded again when the predicates have doubled. In
-    between, the sample is encoded again when labels have moved; and of the marginals, the attributes whose labels have
-    moved or that have new domains.
+    The points of strings depend on the constants in use. So everything is encoded again once the number of predicates
+    has doubled. Until then, the sample is encoded again when labels move, and the marginals only for attributes whose
+    labels move or that have new domains.
     """
 
     def __init__(self, profile: Profile, store: Store) -> None:
         super().__init__()
         self._profile, self._store = profile, store
-        self._sample, self._values = _Encoded(), _Encoded()
+        self._sample, self._values = _EncodedVersion(), _EncodedVersion()
         self._entries: dict[str, Entries] = {}  # by attribute
         self._bounds: list[tuple[float, float]] = []  # by domain
         self._computations: dict[str, list[tuple[Any, float]]] = {}  # by computed attribute: its values, and shares
@@ -70,78 +70,85 @@ class TypicalEvents(Typical):
         if self._sample.attributes is attributes and not self._sample.has_doubled(self._store):
             return
         by_name = attributes.by_name
-        encoder = EventEncoder(attributes, Schema())  # text is read by `_read`
+        encoder = EventEncoder(attributes, Schema())  # `_read_as_families` reads text
         for event, _ in self._decoded:
-            # What no subscription has may still be part of what one computes.
-            known = {name: _read(by_name[name], value) if name in by_name else value for name, value in event.items()}
+            # An attribute that no predicate has may be an input of a computed one.
+            known = {
+                name: _read_as_families(by_name[name], value) if name in by_name else value
+                for name, value in event.items()
+            }
             encoder.add(known)
         self._events = encoder.finish()
         self._weight = np.array([weight for _, weight in self._decoded])
-        self._sample = _Encoded(self._store)
+        self._sample = _EncodedVersion(self._store)
 
     def marginals(self, domains: int) -> Marginals:
         attributes, before = self._store.attributes, self._values.attributes
         if before is None or self._values.has_doubled(self._store):
             self._entries, self._bounds = {}, []
-            self._values = _Encoded(self._store)
+            self._values = _EncodedVersion(self._store)
         stale = dict.fromkeys(domain.attribute for domain in attributes.domains[len(self._bounds) : domains])
         if before is not attributes and before is not None:
             moved = (name for name in self._entries if attributes.by_name[name] is not before.by_name[name])
             stale |= dict.fromkeys(moved)
             self._values.attributes = attributes
         if stale:
-            self._entries |= {name: self._encoded(attributes.by_name[name]) for name in stale}
-            self._bounds += [self._bound(*domain) for domain in attributes.domains[len(self._bounds) : domains]]
-            self._marginals = self._assembled()
+            self._entries |= {name: self._encode_attribute(attributes.by_name[name]) for name in stale}
+            self._bounds += [
+                self._compute_share_bounds(*domain) for domain in attributes.domains[len(self._bounds) : domains]
+            ]
+            self._marginals = self._assemble_marginals()
         return self._marginals
 
-    def _encoded(self, attribute: Attribute) -> Entries:
-        """The values of one attribute on all of its domains."""
+    def _encode_attribute(self, attribute: Attribute) -> Entries:
+        """Return the points of one attribute on all of its domains, with their shares."""
         entries: list[tuple[int, int, float]] = []
         if attribute.presence >= 0:
-            present = self._share(attribute.name)
+            present = self._get_share(attribute.name)
             entries += (attribute.presence, 0, 1 - present), (attribute.presence, 1, present)
-        for value, share in self._shares(attribute.name):
-            for reading in members(_read(attribute, value)):
+        for value, share in self._iterate_shares(attribute.name):
+            for reading in members(_read_as_families(attribute, value)):
                 reduced = reduce(reading)
                 if reduced is not None:
                     entries += [(domain, point, share) for domain, point in entries_of(attribute, reduced)]
         domain, point, shares = zip(*entries, strict=True) if entries else ((), (), ())
         return np.array(domain, np.int32), np.array(point, np.int64), np.array(shares, np.float64)
 
-    def _shares(self, name: str) -> Iterator[tuple[Any, float]]:
-        """The values of an attribute, and the share of the events that have each: in the sample, if it is computed."""
+    def _iterate_shares(self, name: str) -> Iterator[tuple[Any, float]]:
+        """Yield the values of an attribute with their shares of the events; of a computed one, those in the sample."""
         if is_computed(name):
-            yield from self._computed(name)
+            yield from self._compute_values(name)
         else:
             for value, weight in self._profile.weights(name):
                 yield value, weight / self._profile.events
 
-    def _share(self, name: str) -> float:
-        """The share of the events that have an attribute."""
-        return sum(share for _, share in self._computed(name)) if is_computed(name) else self._present.get(name, 0.0)
+    def _get_share(self, name: str) -> float:
+        """Return the share of the events that have an attribute."""
+        return (
+            sum(share for _, share in self._compute_values(name)) if is_computed(name) else self._present.get(name, 0.0)
+        )
 
-    def _computed(self, name: str) -> list[tuple[Any, float]]:
+    def _compute_values(self, name: str) -> list[tuple[Any, float]]:
         if name not in self._computations:
-            term, some = term_of(name), self._decoded[:COMPUTED_EVENTS]
-            total = sum(weight for _, weight in some)
-            shares = [weight / total for _, weight in some]
+            term, sample = term_of(name), self._decoded[:COMPUTED_EVENTS]
+            total = sum(weight for _, weight in sample)
+            shares = [weight / total for _, weight in sample]
             if isinstance(term, Each):
-                # A sample has no objects: that they are as asked is likely, where there is a list of them.
-                likely = [(True, share) for (event, _), share in zip(some, shares, strict=True) if term.name in event]
+                # A sample has no objects. Where an event has a list of them, they are assumed to satisfy the predicate.
+                likely = [(True, share) for (event, _), share in zip(sample, shares, strict=True) if term.name in event]
                 self._computations[name] = likely
             else:
-                values = [computed(term, flatten(event)) for event, _ in some]
+                values = [computed(term, flatten(event)) for event, _ in sample]
                 self._computations[name] = [
                     (value, share) for value, share in zip(values, shares, strict=True) if value is not None
                 ]
         return self._computations[name]
 
-    def _bound(self, name: str, kind: DomainKind) -> tuple[float, float]:
-        """The share of the events that carry a domain of an attribute, at least and at most."""
-        if kind == "presence":  # every event says whether the attribute is there
+    def _compute_share_bounds(self, name: str, kind: DomainKind) -> tuple[float, float]:
+        """Return the least and the greatest share of the events that may have a point on a domain of an attribute."""
+        if kind == "presence":  # every event has a point there
             return 1.0, 1.0
-        present = self._share(name)
+        present = self._get_share(name)
         if is_computed(name):
             return present, present
         if kind == "pattern":
@@ -149,40 +156,40 @@ class TypicalEvents(Typical):
         counted = self._profile.families(name).get(FAMILY[kind] or "", 0) / self._profile.events
         return min(present, counted), present  # an event may have several values
 
-    def _assembled(self) -> Marginals:
+    def _assemble_marginals(self) -> Marginals:
         domain, point, share = (np.concatenate(parts) for parts in zip(*self._entries.values(), strict=True))
         least, most = np.array(self._bounds).T
-        # More than the least: text that is read as numbers or times, and the strings that a pattern matches.
+        # The share exceeds the least one if text is read as numbers or times, or if a pattern matches strings.
         carried = np.minimum(most, np.maximum(least, np.bincount(domain, share, len(least))))
         return Marginals(carried, *by_domain(domain, point, share, len(least)))
 
 
-class _Encoded:
-    """What was there when something was encoded."""
+class _EncodedVersion:
+    """The state of a store at the time of an encoding."""
 
     def __init__(self, store: Store | None = None) -> None:
         self.attributes = None if store is None else store.attributes
-        self.predicates = 0 if store is None else _predicates(store)
+        self.predicates = 0 if store is None else _count_predicates(store)
 
     def has_doubled(self, store: Store) -> bool:
-        return _predicates(store) > 2 * self.predicates
+        return _count_predicates(store) > 2 * self.predicates
 
 
-def _predicates(store: Store) -> int:
+def _count_predicates(store: Store) -> int:
     return len(store.snapshot().predicates.domain)
 
 
-def _read(attribute: Attribute, value: Any) -> Any:
-    """A value as all that it may be read as.
+def _read_as_families(attribute: Attribute, value: Any) -> Any:
+    """Return a value in all families as which it may be read.
 
-    Text in a map of strings is read as what its attribute is compared with, and a profile does not know which of its
-    strings come from such maps.
+    Text in a map of strings is read in the families of its attribute's predicates, and a profile does not know which of
+    its strings come from such maps.
     """
     others = attribute.families - {"string"} if isinstance(value, str | list) else None
     if not others:
         return value
-    found = list(members(value))
+    readings = list(members(value))
     for member in members(value):
         if isinstance(member, str):
-            found += [value_from_text(member, family) for family in others]
-    return found
+            readings += [value_from_text(member, family) for family in others]
+    return readings

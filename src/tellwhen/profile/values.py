@@ -1,4 +1,4 @@
-"""Which text stands for a value, so that equal values have equal texts and hashes; and which value for a text?
+"""Encode values as texts, so that equal values have equal texts and hashes, and decode them.
 
 A text is a letter for the family and then the value: n1, n0.5, sred, b1, t0. Whole numbers are written as integers,
 times in microseconds since 1970 in UTC.
@@ -19,13 +19,13 @@ from tellwhen.language.times import EPOCH
 from tellwhen.language.values import Family, reduce
 
 LENGTH_MAX = 200
-"""Characters kept of a string; in a longer one the rest is replaced by its hash."""
+"""Characters of a string in a text, at most; a hash replaces the rest of a longer string."""
 
 FAMILIES: dict[str, Family] = {"b": "bool", "n": "number", "s": "string", "t": "time"}
 
 
-def text_of(value: Any) -> str | None:
-    """The text of a value; None for a value of no family."""
+def encode_value(value: Any) -> str | None:
+    """Return the text of a value, or None for a value of no family."""
     kind = type(value)
     if kind is str and len(value) <= LENGTH_MAX and value.isascii():  # the common cases first
         return "s" + value
@@ -38,41 +38,41 @@ def text_of(value: Any) -> str | None:
         return None
     family, key = reduced
     if family == "number":
-        return text_of(key)  # now an int in range, or a float
+        return encode_value(key)  # now an int in range, or a float
     if family == "time":
         key //= 1000
     elif family == "string" and len(key) > LENGTH_MAX:
-        key = f"{key[:LENGTH_MAX]}…{hash_of(key).hex()}"
+        key = f"{key[:LENGTH_MAX]}…{hash_text(key).hex()}"
     return f"{family[0]}{key}"
 
 
-def value_of(text: str) -> Any:
-    """The value of a text. A time is a datetime; one beyond year 9999 is its number of microseconds."""
+def decode_value(text: str) -> Any:
+    """Return the value of a text. A time is a datetime, or beyond the year 9999 a number of microseconds."""
     family, rest = FAMILIES[text[0]], text[1:]
     if family == "string":
         return rest
     if family == "bool":
         return rest == "1"
-    number = number_of(text)
+    number = parse_number(text)
     try:
         return EPOCH + dt.timedelta(microseconds=number) if family == "time" else number
     except OverflowError:
         return number
 
 
-def number_of(text: str) -> float:
-    """The number in the text of a number or a time."""
+def parse_number(text: str) -> float:
+    """Return the number in the text of a number or a time."""
     try:
         return int(text[1:])
     except ValueError:
         return float(text[1:])
 
 
-def hash_of(text: str) -> bytes:
-    """Eight bytes. Not Python's own hash of a string, which differs from process to process."""
+def hash_text(text: str) -> bytes:
+    """Return a hash of eight bytes, which is the same in every process, unlike Python's own hash of a string."""
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
 
 
-def hash_numbers(hashes: Iterable[bytes]) -> U64:
-    """Hashes as an array of numbers in the same order."""
+def convert_hashes(hashes: Iterable[bytes]) -> U64:
+    """Return hashes as an array of integers in the same order."""
     return np.frombuffer(b"".join(hashes), dtype=">u8").astype(np.uint64)

@@ -63,7 +63,7 @@ def _collected(frame: DataFrame, profiled: Callable[[Iterator[pa.RecordBatch]], 
     partials = mapped(frame.coalesce(limit), profiled, schema)
     if limit > MAX_PARTIALS:
         partials = mapped(partials.repartition(MAX_PARTIALS), _merging, schema)
-    return Profile.merged(Profile.from_bytes(bytes(row.profile)) for row in partials.collect())
+    return Profile.merge(Profile.from_bytes(bytes(row.profile)) for row in partials.collect())
 
 
 def _subscriptions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -104,7 +104,7 @@ def _loaded(found: Profile, batches: Iterable[pa.RecordBatch]) -> Iterator[dict[
 def _merging(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     some = [Profile.from_bytes(data) for batch in batches for data in batch.column(0).to_pylist()]
     if some:
-        yield _packed(Profile.merged(some))
+        yield _packed(Profile.merge(some))
 
 
 def _packed(found: Profile) -> pa.RecordBatch:

@@ -82,7 +82,7 @@ def test_no_match_is_lost(has_profile, most, seeds, monkeypatch):
         expressions = [random_expression(rng, rng.randint(1, 4)) for _ in range(200)]
         events = [random_event(rng) for _ in range(150)]
         store = stored(expressions)
-        profile = Profile.of_events([random_event(rng) for _ in range(50)]) if has_profile else None
+        profile = Profile.from_events([random_event(rng) for _ in range(50)]) if has_profile else None
         stages = staged(store, SHARDS, profile)
         # Wherever a subscription is: chance is the worst placement.
         for shard in (placed(store, stages, SHARDS), np.array([rng.randrange(SHARDS) for _ in expressions])):
@@ -123,7 +123,7 @@ def test_events_meet_few_shards(has_profile):
     expressions, events = [expression() for _ in range(800)], [event() for _ in range(300)]
     expressions[:40] = [f"price > {99 + i / 100}" for i in range(40)]
     store = stored(expressions)
-    stages = staged(store, SHARDS, Profile.of_events([event() for _ in range(300)]) if has_profile else None)
+    stages = staged(store, SHARDS, Profile.from_events([event() for _ in range(300)]) if has_profile else None)
     shard = placed(store, stages, SHARDS)
     routes = routed(store, stages, shard, SHARDS)
     found = met(store, routes, events).sum(axis=0).mean()
@@ -136,7 +136,7 @@ def test_events_meet_few_shards(has_profile):
 def test_more_constants_than_spaces_are_not_counted_again_and_again(monkeypatch):
     monkeypatch.setattr("tellwhen.warehouse.stages.MAX_CUTS", 64)
     store = stored([f"user = {number}" for number in range(2_000)])
-    stages = staged(store, SHARDS, Profile.of_events([{"user": number} for number in range(0, 2_000, 7)]))
+    stages = staged(store, SHARDS, Profile.from_events([{"user": number} for number in range(0, 2_000, 7)]))
     routes = routed(store, stages, placed(store, stages, SHARDS), SHARDS)
     expected = sum(routes.shard(number).expected(stages.shares) for number in range(SHARDS))
     found = met(store, routes, [{"user": number} for number in range(0, 2_000, 3)]).sum(axis=0).mean()

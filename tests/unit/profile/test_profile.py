@@ -21,7 +21,7 @@ from tellwhen.profile.tables import TableBatch
 
 
 def asked(*texts):
-    return Profile.of_subscriptions(map(tw.parse, texts))
+    return Profile.from_subscriptions(map(tw.parse, texts))
 
 
 def divided(draw, items):
@@ -33,7 +33,7 @@ def divided(draw, items):
 
 def by_twos(profiles):
     while len(profiles) > 1:
-        profiles = [Profile.merged(profiles[i : i + 2]) for i in range(0, len(profiles), 2)]
+        profiles = [Profile.merge(profiles[i : i + 2]) for i in range(0, len(profiles), 2)]
     return profiles[0]
 
 
@@ -42,39 +42,39 @@ def by_twos(profiles):
 
 @given(st.data(), st.lists(expressions(), max_size=8))
 def test_subscriptions_in_any_order_and_parts(data, items):
-    whole = Profile.of_subscriptions(items)
-    parts = [Profile.of_subscriptions(part) for part in divided(data.draw, items)]
-    assert Profile.merged(parts) == by_twos(parts) == whole
+    whole = Profile.from_subscriptions(items)
+    parts = [Profile.from_subscriptions(part) for part in divided(data.draw, items)]
+    assert Profile.merge(parts) == by_twos(parts) == whole
     assert str(by_twos(parts)) == str(whole)
 
 
 @given(st.data(), st.lists(EVENTS, max_size=8))
 def test_events_in_any_order_and_parts(data, items):
-    whole = Profile.of_events(items)
-    parts = [Profile.of_events(part) for part in divided(data.draw, items)]
-    assert Profile.merged(parts) == by_twos(parts) == whole
+    whole = Profile.from_events(items)
+    parts = [Profile.from_events(part) for part in divided(data.draw, items)]
+    assert Profile.merge(parts) == by_twos(parts) == whole
 
 
 @settings(max_examples=25)
 @given(st.data(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 400)), max_size=300))
 def test_samples_that_are_cut_are_the_same_in_any_parts(data, pairs):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(census, "SAMPLED_MOST", 12)
-        patch.setattr(census, "SAMPLED_LEAST", 2)
-        patch.setattr(census, "SAMPLED", 64)
-        patch.setattr(census, "BUFFERED", 50)
+        patch.setattr(census, "SAMPLED_VALUES_MAX", 12)
+        patch.setattr(census, "SAMPLED_VALUES_MIN", 2)
+        patch.setattr(census, "SAMPLED_VALUES", 64)
+        patch.setattr(census, "BUFFERED_VALUES_MAX", 50)
         patch.setattr(mappings, "BATCH_VALUES", 50)
-        patch.setattr(sharing, "DISTINCT", 16)
-        patch.setattr(sampling, "EVENTS_MOST", 9)
-        patch.setattr(sampling, "EVENTS_LEAST", 2)
-        patch.setattr(sampling, "VALUES_SAMPLED", 16)
+        patch.setattr(sharing, "SAMPLED_EXPRESSIONS_MAX", 16)
+        patch.setattr(sampling, "SAMPLED_EVENTS_MAX", 9)
+        patch.setattr(sampling, "SAMPLED_EVENTS_MIN", 2)
+        patch.setattr(sampling, "SAMPLED_EVENT_VALUES_MAX", 16)
         # Wide ones late or early: the wider the widest, the fewer events are sampled.
         events = [{f"a{name + i}": value for i in range(1 + value // 150)} for name, value in pairs]
         texts = [tw.parse(f"a{name} = {value} AND b = {value % 7}") for name, value in pairs]
-        whole = Profile.of_events(events) | Profile.of_subscriptions(texts)
-        parts = [Profile.of_events(part) for part in divided(data.draw, events)]
-        parts += [Profile.of_subscriptions(part) for part in divided(data.draw, texts)]
-        assert by_twos(parts) == Profile.merged(reversed(parts)) == whole
+        whole = Profile.from_events(events) | Profile.from_subscriptions(texts)
+        parts = [Profile.from_events(part) for part in divided(data.draw, events)]
+        parts += [Profile.from_subscriptions(part) for part in divided(data.draw, texts)]
+        assert by_twos(parts) == Profile.merge(reversed(parts)) == whole
         assert Profile.from_json(json.loads(json.dumps(whole.to_json()))) == whole
 
 
@@ -90,7 +90,7 @@ def test_merging_leaves_the_parts_alone():
 
 @given(st.lists(expressions(), max_size=5), st.lists(EVENTS, max_size=5))
 def test_json_round_trip(subscriptions, events):
-    whole = Profile.of_subscriptions(subscriptions) | Profile.of_events(events)
+    whole = Profile.from_subscriptions(subscriptions) | Profile.from_events(events)
     again = Profile.from_json(json.loads(json.dumps(whole.to_json())))
     assert again == whole
     assert again | whole == whole | whole
@@ -103,7 +103,7 @@ def test_frequencies():
     found = asked("a = 1 AND b < 2 OR a = 3", "a > 1", "TRUE", "c IS NULL")
     assert found.subscription_frequency == {"a": 0.5, "b": 0.25, "c": 0.25}
     assert found.event_frequency == {}
-    found = Profile.of_events([{"a": 1, "b": None}, {"a": float("nan"), "b": []}, {"c": {"d": [None, 1]}}, {"b": {}}])
+    found = Profile.from_events([{"a": 1, "b": None}, {"a": float("nan"), "b": []}, {"c": {"d": [None, 1]}}, {"b": {}}])
     assert found.event_frequency == {"a": 0.25, "c.d": 0.25}
     assert found.subscription_frequency == {}
     assert Profile().event_frequency == Profile().subscription_frequency == {}
@@ -143,7 +143,9 @@ def test_heavy_hitters_of_constants_are_those_of_equalities():
 
 def test_values_of_every_family():
     day = dt.datetime(2024, 1, 2)
-    found = Profile.of_events([{"a": [1, 1.0, True, "1", day, day.date()]}, {"a": tw.Interval(1, 2)}, {"a": object()}])
+    found = Profile.from_events(
+        [{"a": [1, 1.0, True, "1", day, day.date()]}, {"a": tw.Interval(1, 2)}, {"a": object()}]
+    )
     assert found.families("a") == {"bool": 1, "number": 2, "string": 1, "time": 2}
     assert found.heavy_hitters("a") == [(1, 2), (day, 2), (True, 1), ("1", 1)]
     assert [type(value) for value, _ in found.heavy_hitters("a")] == [int, dt.datetime, bool, str]
@@ -153,18 +155,18 @@ def test_values_of_every_family():
 
 def test_odd_values_are_counted_or_left_out():
     values = [10**30, 2**63, -(2**62), float("inf"), -0.0, 0, "\ud800", "x" * 10_000, dt.date.max, dt.date.min]
-    found = Profile.of_events([{"a": value} for value in values])
+    found = Profile.from_events([{"a": value} for value in values])
     assert found.event_frequency == {"a": 1.0}
     assert found.families("a") == {"number": 6, "string": 1, "time": 2}
     assert found.distinct("a") == 8
-    enum = Profile.of_events([{"a": HTTPStatus.OK, "\ud800": 1}])
+    enum = Profile.from_events([{"a": HTTPStatus.OK, "\ud800": 1}])
     assert enum.heavy_hitters("a") == [(200, 1)]
     assert enum == Profile.from_bytes(enum.to_bytes())
     assert Profile.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_a_histogram_has_buckets_of_equal_counts():
-    found = Profile.of_events([{"a": i % 100} for i in range(800)])
+    found = Profile.from_events([{"a": i % 100} for i in range(800)])
     buckets = found.histogram("a", buckets=4)
     assert buckets == [
         (0, 24, 200),
@@ -177,7 +179,7 @@ def test_a_histogram_has_buckets_of_equal_counts():
 
 def test_a_histogram_reads_text_only_if_all_of_it_is_numbers_or_times():
     def histogram(*values):
-        return Profile.of_events([{"a": value} for value in values]).histogram("a", buckets=2)
+        return Profile.from_events([{"a": value} for value in values]).histogram("a", buckets=2)
 
     assert histogram("1", "2.5", "1") == [(1, 1, 2), (2.5, 2.5, 1)]
     assert histogram("1", "2", "x") == []
@@ -214,42 +216,42 @@ def columns_of(events):
     )
 )
 def test_a_table_is_the_same_as_its_rows(events):
-    assert Profile.of_events(columns_of(events)) == Profile.of_events(events)
+    assert Profile.from_events(columns_of(events)) == Profile.from_events(events)
 
 
 def test_maps_structs_and_dictionaries():
     events = [{"a": "x", "b": "1"}, {"a": "y"}, {"b": "x"}, {}]
-    expected = Profile.of_events(events)
+    expected = Profile.from_events(events)
     kind = pa.map_(pa.string(), pa.string())
     maps = pa.array([list(event.items()) for event in events], kind)
-    assert Profile.of_events(pa.table({"m": maps})) == expected
-    assert Profile.of_events(pa.table({"m": pa.chunked_array([maps[:1], maps[1:]])})) == expected
-    assert Profile.of_events(pa.table({"m": pa.concat_arrays([maps, maps])[4:]})) == expected
+    assert Profile.from_events(pa.table({"m": maps})) == expected
+    assert Profile.from_events(pa.table({"m": pa.chunked_array([maps[:1], maps[1:]])})) == expected
+    assert Profile.from_events(pa.table({"m": pa.concat_arrays([maps, maps])[4:]})) == expected
     coded = {name: pa.array([event.get(name) for event in events]).dictionary_encode() for name in "ab"}
-    assert Profile.of_events(pa.table(coded)) == expected
+    assert Profile.from_events(pa.table(coded)) == expected
     structs = pa.table({"s": pa.array([{"a": 1, "b": None}, None])})
-    assert Profile.of_events(structs) == Profile.of_events([{"s": {"a": 1}}, {}])
+    assert Profile.from_events(structs) == Profile.from_events([{"s": {"a": 1}}, {}])
     union = pa.map_(pa.string(), pa.struct({"i": pa.int64(), "s": pa.string()}))
     unions = pa.table({"m": pa.array([[("a", {"i": 1}), ("b", {"s": "x"})], [("a", {"s": "y"})], None], union)})
-    assert Profile.of_events(unions) == Profile.of_events([{"a": 1, "b": "x"}, {"a": "y"}, {}])
+    assert Profile.from_events(unions) == Profile.from_events([{"a": 1, "b": "x"}, {"a": "y"}, {}])
     both = pa.table({"m": pa.array([[("a", {"i": 1, "s": "x"})], [("a", {"i": 1, "s": "x"})]], union)})
-    assert Profile.of_events(both) == Profile.of_events([{"a": [1, "x"]}, {"a": ["x", 1]}])
+    assert Profile.from_events(both) == Profile.from_events([{"a": [1, "x"]}, {"a": ["x", 1]}])
 
 
 def test_columns_that_arrow_cannot_compute_with():
     lists = pa.array([[1, 2], None, [3]], pa.list_view(pa.int64()))
     binary = pa.array([b"x", None, b"y"], pa.binary_view())
-    expected = Profile.of_events([{"l": [1, 2], "b": b"x"}, {}, {"l": [3], "b": b"y"}])
-    assert Profile.of_events(pa.table({"l": lists, "b": binary})) == expected
+    expected = Profile.from_events([{"l": [1, 2], "b": b"x"}, {}, {"l": [3], "b": b"y"}])
+    assert Profile.from_events(pa.table({"l": lists, "b": binary})) == expected
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_times_of_every_unit(unit):
     moment = dt.datetime(2024, 1, 2, 3, 4, 5)
     column = pa.array([moment, moment, None], pa.timestamp(unit))
-    assert Profile.of_events(pa.table({"t": column})) == Profile.of_events([{"t": moment}, {"t": moment}, {}])
+    assert Profile.from_events(pa.table({"t": column})) == Profile.from_events([{"t": moment}, {"t": moment}, {}])
     days = pa.table({"t": pa.array([moment.date()], pa.date32()), "u": pa.array([moment.date()], pa.date64())})
-    assert Profile.of_events(days) == Profile.of_events([{"t": moment.date(), "u": moment.date()}])
+    assert Profile.from_events(days) == Profile.from_events([{"t": moment.date(), "u": moment.date()}])
 
 
 # whole events
@@ -269,7 +271,7 @@ def test_a_few_events_are_all_in_the_sample():
         {"a": 3},
         {},
     ]
-    found = Profile.of_events([*events, {"a": None, "c": float("nan")}, {"a": {"b": True}, "t": dt.date(2024, 1, 2)}])
+    found = Profile.from_events([*events, {"a": None, "c": float("nan")}, {"a": {"b": True}, "t": dt.date(2024, 1, 2)}])
     day = str(dt.datetime(2024, 1, 2))
     assert counted(event for event, weight in found.sample() for _ in range(round(weight))) == {
         '{"a": 1, "b": "x"}': 4, '{"a": [1, 2]}': 2, '{"a": 3}': 2, "{}": 2, f'{{"a.b": true, "t": "{day}"}}': 1,
@@ -277,7 +279,7 @@ def test_a_few_events_are_all_in_the_sample():
 
 
 def test_a_value_of_no_family_is_there_and_unknown():
-    ((event, weight),) = Profile.of_events([{"a": object(), "b": tw.Interval(1, 2), "c": [1, object()]}]).sample()
+    ((event, weight),) = Profile.from_events([{"a": object(), "b": tw.Interval(1, 2), "c": [1, object()]}]).sample()
     assert weight == 1
     assert event.keys() == {"a", "b", "c"}
     assert tw.parse("a IS NOT NULL AND b IS NOT NULL AND c = 1").evaluate(event)
@@ -288,8 +290,8 @@ def test_the_sample_tells_what_comes_together():
     draw = random.Random(3)
     # Alone, `a` and `b` are 1 in half of the events; together nearly always.
     events = [{"id": i, "a": i % 2, "b": i % 2 if draw.random() < 0.95 else draw.randrange(2)} for i in range(20_000)]
-    sample = Profile.of_events(events).sample()
-    assert len(sample) == sampling.EVENTS_MOST
+    sample = Profile.from_events(events).sample()
+    assert len(sample) == sampling.SAMPLED_EVENTS_MAX
     assert sum(weight for _, weight in sample) == pytest.approx(20_000)
     both = sum(weight for event, weight in sample if event["a"] == event["b"] == 1) / 20_000
     exact = sum(event["a"] == event["b"] == 1 for event in events) / 20_000
@@ -300,20 +302,20 @@ def test_counts_in_the_sample_are_exact_however_divided():
     draw = random.Random(4)
     events = [{"a": min(draw.randrange(9_000), draw.randrange(9_000)), "b": i % 2} for i in range(30_000)]
     exact = counted(events)
-    parts = [Profile.of_events(events[i : i + 7_001]) for i in range(0, len(events), 7_001)]
-    table = Profile.of_events(pa.Table.from_pylist(events))
+    parts = [Profile.from_events(events[i : i + 7_001]) for i in range(0, len(events), 7_001)]
+    table = Profile.from_events(pa.Table.from_pylist(events))
     assert table.to_json()["sample"] == by_twos(parts).to_json()["sample"]
     found = [(event, count) for count, event in table.to_json()["sample"]["events"].values()]
-    assert len(found) == sampling.EVENTS_MOST < len(exact)
+    assert len(found) == sampling.SAMPLED_EVENTS_MAX < len(exact)
     for event, count in found:
         assert exact[json.dumps({name: int(text[1:]) for name, (text,) in event.items()})] == count
 
 
 def test_a_frequent_event_in_the_sample_does_not_outweigh_the_others(monkeypatch):
-    monkeypatch.setattr(sampling, "EVENTS_MOST", 100)
+    monkeypatch.setattr(sampling, "SAMPLED_EVENTS_MAX", 100)
     events = [{"a": i} for i in range(10_000)]
-    sampled, _ = Profile.of_events(events).sample()[0]
-    sample = Profile.of_events(events + [sampled] * 10_000).sample()
+    sampled, _ = Profile.from_events(events).sample()[0]
+    sample = Profile.from_events(events + [sampled] * 10_000).sample()
     weights = {event["a"]: weight for event, weight in sample}
     assert weights.pop(sampled["a"]) == 10_001
     assert list(weights.values()) == pytest.approx([9_999 / 99] * 99)
@@ -322,27 +324,27 @@ def test_a_frequent_event_in_the_sample_does_not_outweigh_the_others(monkeypatch
 @pytest.mark.slow
 def test_wide_events_keep_the_bounds():
     events = [{f"a{i + k}": k for k in range(200)} for i in range(340)]
-    assert len(Profile.of_events(events).sample()) == sampling.VALUES_SAMPLED // 200
-    found = Profile.of_events([*events, {"list": list(range(5_000))}])
-    assert len(found.sample()) == sampling.EVENTS_LEAST
-    parts = Profile.of_events([{"list": list(range(5_000))}]) | Profile.of_events(events)
+    assert len(Profile.from_events(events).sample()) == sampling.SAMPLED_EVENT_VALUES_MAX // 200
+    found = Profile.from_events([*events, {"list": list(range(5_000))}])
+    assert len(found.sample()) == sampling.SAMPLED_EVENTS_MIN
+    parts = Profile.from_events([{"list": list(range(5_000))}]) | Profile.from_events(events)
     assert parts.to_json()["sample"] == found.to_json()["sample"]
-    huge = Profile.of_events([{f"a{k:05}": k for k in range(3_000)}])
-    assert list(huge.sample()[0][0].values()) == list(range(sampling.VALUES_MOST))
+    huge = Profile.from_events([{f"a{k:05}": k for k in range(3_000)}])
+    assert list(huge.sample()[0][0].values()) == list(range(sampling.VALUES_PER_EVENT_MAX))
     assert Profile.from_bytes(huge.to_bytes()) == huge
     assert Profile.from_bytes(huge.to_bytes()) | huge == huge | huge
 
 
 def test_only_what_is_sampled_becomes_an_object(monkeypatch):
     made = []
-    whole = TableBatch.events
-    monkeypatch.setattr(TableBatch, "events", lambda batch, at: made.append(len(at)) or whole(batch, at))
+    whole = TableBatch.build_events
+    monkeypatch.setattr(TableBatch, "build_events", lambda batch, at: made.append(len(at)) or whole(batch, at))
     table = pa.table({"a": np.arange(50_000), "b": np.arange(50_000) % 7})
     found = Profile()
     for start in range(0, 50_000, 5_000):
         found.add_events(table[start : start + 5_000])
-    assert made[0] == sampling.EVENTS_MOST
-    assert sum(made) < sampling.EVENTS_MOST * 4  # 1 + 1/2 + 1/3 + ... + 1/10 of them are expected
+    assert made[0] == sampling.SAMPLED_EVENTS_MAX
+    assert sum(made) < sampling.SAMPLED_EVENTS_MAX * 4  # 1 + 1/2 + 1/3 + ... + 1/10 of them are expected
 
 
 # large data
@@ -354,11 +356,11 @@ def test_many_values_keep_the_bounds():
     numbers = np.random.default_rng(1).permutation(rows)
     skewed = np.where(numbers % 4 == 0, 7, numbers)  # a quarter is 7
     table = pa.table({"id": numbers, "skewed": skewed, "few": numbers % 3})
-    parts = [Profile.of_events(table[i : i + 40_000]) for i in range(0, rows, 40_000)]
-    found = Profile.merged(parts)
+    parts = [Profile.from_events(table[i : i + 40_000]) for i in range(0, rows, 40_000)]
+    found = Profile.merge(parts)
     assert len(json.dumps(found.to_json())) < 3_000_000
     error = found.heavy_error()
-    assert 0 < error <= 3 * rows / (sketches.COUNTERS + 1)
+    assert 0 < error <= 3 * rows / (sketches.HEAVY_PAIRS_MAX + 1)
     assert found.heavy_hitters("few") == [(0, 66_667), (1, 66_667), (2, 66_666)]
     ((value, count),) = found.heavy_hitters("skewed")
     assert value == 7
@@ -377,16 +379,16 @@ def test_many_values_keep_the_bounds():
 def test_many_attributes_keep_little_of_each():
     draw = random.Random(1)
     events = [{f"a{draw.randrange(20_000)}": draw.random() for _ in range(20)} for _ in range(8_000)]
-    found = Profile.of_events(events)
+    found = Profile.from_events(events)
     names = {name for event in events for name in event}
     assert found.event_frequency.keys() == names
-    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.SAMPLED_LEAST
+    assert max(len(sample) for sample in found.to_json()["values"]["samples"].values()) == census.SAMPLED_VALUES_MIN
     size = len(json.dumps(found.to_json()))
-    assert size < 200 * len(names) + 60 * sketches.COUNTERS + 50 * sampling.VALUES_SAMPLED
+    assert size < 200 * len(names) + 60 * sketches.HEAVY_PAIRS_MAX + 50 * sampling.SAMPLED_EVENT_VALUES_MAX
 
 
 def test_many_distinct_expressions_are_estimated():
-    found = Profile.of_subscriptions(tw.parse(f"a = {i} AND b = {i % 1_000}") for i in range(20_000))
+    found = Profile.from_subscriptions(tw.parse(f"a = {i} AND b = {i % 1_000}") for i in range(20_000))
     one, two = found.sharing()
     assert (one.total, two.total) == (40_000, 20_000)
     assert abs(one.distinct / 21_000 - 1) < 0.1
@@ -400,32 +402,32 @@ def test_an_empty_profile_says_so():
 
 
 def test_subscriptions_in_any_form():
-    wanted = Profile.of_subscriptions([tw.parse("x = 1"), tw.parse("y > 2")])
-    assert Profile.of_subscriptions(["x = 1", tw.col("y") > 2]) == wanted
-    assert Profile.of_subscriptions(tw.Index().add("a", "x = 1").add("b", "y > 2")) == wanted
+    wanted = Profile.from_subscriptions([tw.parse("x = 1"), tw.parse("y > 2")])
+    assert Profile.from_subscriptions(["x = 1", tw.col("y") > 2]) == wanted
+    assert Profile.from_subscriptions(tw.Index().add("a", "x = 1").add("b", "y > 2")) == wanted
 
 
 def test_events_in_any_form():
     events = [{"x": 1, "m": {"k": 2}}, {"x": 2}]
-    wanted = Profile.of_events(events)
-    assert Profile.of_events(pa.Table.from_pylist(events)) == wanted
-    assert Profile.of_events(pd.DataFrame(events)) == wanted
+    wanted = Profile.from_events(events)
+    assert Profile.from_events(pa.Table.from_pylist(events)) == wanted
+    assert Profile.from_events(pd.DataFrame(events)) == wanted
     maps = pa.array([[("k", 2)], None], pa.map_(pa.string(), pa.int64()))
-    assert Profile.of_events(pa.table({"x": [1, 2], "m": maps})) == wanted
+    assert Profile.from_events(pa.table({"x": [1, 2], "m": maps})) == wanted
 
 
 @pytest.mark.parametrize(
     ("use", "error"),
     [
-        (lambda: Profile.of_subscriptions("x = 1"), tw.ExpressionError),
-        (lambda: Profile.of_subscriptions(5), tw.ExpressionError),
-        (lambda: Profile.of_subscriptions([5]), tw.ExpressionError),
-        (lambda: Profile.of_subscriptions(["x = "]), tw.ParseError),
-        (lambda: Profile.of_events(5), tw.EventError),
-        (lambda: Profile.of_events([5]), tw.EventError),
-        (lambda: Profile.of_events({"x": 1}), tw.EventError),
+        (lambda: Profile.from_subscriptions("x = 1"), tw.ExpressionError),
+        (lambda: Profile.from_subscriptions(5), tw.ExpressionError),
+        (lambda: Profile.from_subscriptions([5]), tw.ExpressionError),
+        (lambda: Profile.from_subscriptions(["x = "]), tw.ParseError),
+        (lambda: Profile.from_events(5), tw.EventError),
+        (lambda: Profile.from_events([5]), tw.EventError),
+        (lambda: Profile.from_events({"x": 1}), tw.EventError),
         (lambda: Profile() | None, tw.TellwhenError),
-        (lambda: Profile.merged([5]), tw.TellwhenError),
+        (lambda: Profile.merge([5]), tw.TellwhenError),
         (lambda: Profile.from_bytes(b"zz"), tw.FormatError),
         (lambda: Profile.from_bytes(None), tw.FormatError),
         (lambda: Profile.from_bytes(Profile().to_bytes()[:-3]), tw.FormatError),

@@ -29,7 +29,7 @@ def add(store, *texts):
 
 def profiled(events, *texts, schema=None):
     store = stored(*texts, schema=schema)
-    profile = events if isinstance(events, Profile) else Profile.of_events(events)
+    profile = events if isinstance(events, Profile) else Profile.from_events(events)
     store.expect(TypicalEvents(profile, store))
     return store
 
@@ -68,7 +68,7 @@ def test_without_a_profile_it_is_guessed_from_the_subscriptions():
     assert not store.typical().is_known
     assert frequency(store) == {("a", "int"): 3 / 6, ("b", "int"): 2 / 6, ("c", "int"): 1 / 6}
     assert chosen(store, *texts) == ["a = 1", "a = 2", "c = 1"]
-    empty = profiled(Profile.of_subscriptions([tw.parse("a = 1")]), *texts)  # a profile without events
+    empty = profiled(Profile.from_subscriptions([tw.parse("a = 1")]), *texts)  # a profile without events
     assert not empty.typical().is_known
     assert frequency(empty) == frequency(store)
 
@@ -83,7 +83,7 @@ def test_a_rare_attribute_that_no_sampled_event_carries_is_known_to_be_rare():
     events = [{"id": k, "common": k % 3} for k in range(20_000)]
     for k in range(4):
         events[k * 5_000] |= {"rare": 1}
-    profile = Profile.of_events(events)
+    profile = Profile.from_events(events)
     assert not any("rare" in event for event, _ in profile.sample())
     store = profiled(profile, "rare = 1 AND common = 7", "never = 1 AND rare = 1")
     assert frequency(store) == {("rare", "int"): 4 / 20_000, ("common", "int"): 1.0, ("never", "int"): 0.0}
@@ -118,7 +118,7 @@ def test_every_kind_of_domain():
 def test_text_in_maps_is_read_as_what_it_is_compared_with():
     maps = pa.array([[("n", str(k)), ("t", "2024-01-02")] for k in range(10)], pa.map_(pa.string(), pa.string()))
     texts = ["n < 3", "t = DATE '2024-01-02'", "n = '7'"]
-    store = profiled(Profile.of_events(pa.table({"m": maps})), *texts)
+    store = profiled(Profile.from_events(pa.table({"m": maps})), *texts)
     assert satisfied(store) == pytest.approx([0.3, 1.0, 0.1])
     assert frequency(store) == pytest.approx({("n", "int"): 1.0, ("t", "time"): 1.0, ("n", "string"): 1.0})
     assert len(store.typical().events.domain) == 30
@@ -235,7 +235,9 @@ def test_the_sample_is_encoded_again_when_the_predicates_have_doubled():
 
 
 def test_families_are_counted_exactly():
-    profile = Profile.of_events(pa.table({"a": range(80_000)})) | Profile.of_events([{"a": f"x{k}"} for k in range(5)])
+    profile = Profile.from_events(pa.table({"a": range(80_000)})) | Profile.from_events(
+        [{"a": f"x{k}"} for k in range(5)]
+    )
     store = profiled(profile, "a = 1", "a = 'x'")
     assert not any(isinstance(value, str) for value, _ in profile.weights("a"))  # the sample has none of them
     assert frequency(store) == pytest.approx({("a", "int"): 80_000 / 80_005, ("a", "string"): 5 / 80_005}, rel=1e-9)
