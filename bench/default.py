@@ -41,7 +41,7 @@ from tellwhen.kernels.arrays import I32, Events
 from tellwhen.language.schema import Schema
 from tellwhen.report.charts import lines, svg
 from tellwhen.workloads import ABEGen, BEGen, Groups, Targeting, Varied, Workload
-from tellwhen.workloads.base import BLOCK, taken, taken_events
+from tellwhen.workloads.base import BLOCK, take_events, take_subscriptions
 
 EVENTS, BATCH = 100, 1_000
 """Events that are matched one at a time, and in one batch by one thread."""
@@ -206,10 +206,10 @@ def _each(match: Callable[[Any], object], events: list[Any]) -> None:
 def around_table() -> Table:
     """What `Index.match` takes besides its kernel."""
     table = Table("what", "measured", "noise", "goal", title="Around the kernel")
-    index = tw.Index().add_many(enumerate(taken(BEGen(), 20_000)))
-    ads = tw.Index().add_many(enumerate(taken(Targeting(), 20_000)))
+    index = tw.Index().add_many(enumerate(take_subscriptions(BEGen(), 20_000)))
+    ads = tw.Index().add_many(enumerate(take_subscriptions(Targeting(), 20_000)))
     whole = {f"a{k}": k for k in range(15)}
-    lists = taken_events(Targeting(), 1)[0]
+    lists = take_events(Targeting(), 1)[0]
     for what, of, event, goal in (
         ("encode a dict of 15 integers", index, whole, 6),
         (f"encode a dict of {_entries(lists)} entries with lists", ads, lists, 15),
@@ -246,7 +246,7 @@ def change_table(scale: float) -> Table:
     count, more = round(200_000 * scale), round(20_000 * scale)
     table = Table("", "adds / s", "goal", "longest", "goal", "removes / s", "longest", title=f"One by one on {count:,}")
     for title, work in (("conjunctions", BEGen()), ("ad rules", Targeting())):
-        texts = taken(work, count + more)
+        texts = take_subscriptions(work, count + more)
         index = tw.Index().add_many(enumerate(texts[:count]))
         added = [_once(partial(index.add, k, texts[k])) for k in range(count, count + more)]
         removed = [_once(partial(index.remove, k)) for k in range(more)]
@@ -282,12 +282,12 @@ def memory_table(scale: float) -> Table:
 def resident_each(name: str, count: int, texts: bool) -> None:
     """Print how much more memory this process takes for a subscription."""
     work: Workload = {"BEGen": BEGen, "Targeting": Targeting}[name]()
-    tw.Index().add_many(enumerate(taken(work, 11_000))).match({})  # kernels
+    tw.Index().add_many(enumerate(take_subscriptions(work, 11_000))).match({})  # kernels
     gc.collect()
     before = resident()
     index = tw.Index(texts=texts)
     blocks = range(-(-count // BLOCK))
-    texts_of = (text for block in blocks for text in work.subscriptions(block))  # never all of them at once
+    texts_of = (text for block in blocks for text in work.generate_subscriptions(block))  # never all of them at once
     index.add_many(enumerate(islice(texts_of, count)))
     index.rebuild()
     gc.collect()

@@ -55,7 +55,7 @@ def front_table(scale: float) -> Table:
     """Everything before an engine: parsing, adding, encoding, and the cost of one call."""
     table = Table("what", "measured", "noise", "target", title="Around the engines")
     work = workload.make(int(100_000 * scale), 100_000, 400, 15, 0.01)
-    texts = work.made.texts(work.work.names)
+    texts = work.made.format_texts(work.work.names)
 
     def rate(what: str, target: str, run: Callable[[], Any], count: int, repeat: int = 9) -> None:
         measured = interleaved({what: run}, repeat)[what]

@@ -9,24 +9,24 @@ from tellwhen.encode.events import encode
 from tellwhen.kernels.arrays import I32, Events
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
-from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, joined, taken, taken_events
+from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, concatenate_blocks, take_events, take_subscriptions
 
 
 def stored(work: Workload, count: int) -> tuple[Store, I32]:
     """The first `count` subscriptions in a new store, and their slots. Arrays are stored without parsing."""
     store = Store()
     if not isinstance(work, ArrayWorkload):
-        texts = taken(work, count)
+        texts = take_subscriptions(work, count)
         for first in range(0, count, COMPILE_BATCH):
             store.append(store.compile(parse(text) for text in texts[first : first + COMPILE_BATCH]))
         return store, np.arange(count, dtype=np.int32)
-    made = joined([work.conjunctions(block) for block in range(-(-count // BLOCK))], count)
+    made = concatenate_blocks([work.generate_conjunctions(block) for block in range(-(-count // BLOCK))], count)
     for name in work.names:
         store.attributes.domain(store.attributes.of(name), "int")
     code = np.arange(len(made.attribute), dtype=np.int32)
-    return store, store.append_arrays(made.literals(), np.zeros(count, np.uint8), made.start.copy(), code)
+    return store, store.append_arrays(made.to_predicates(), np.zeros(count, np.uint8), made.start.copy(), code)
 
 
 def encoded(work: Workload, count: int, store: Store) -> Events:
     """The first `count` events, encoded with the attributes of the store."""
-    return encode(taken_events(work, count), store.attributes, Schema())[0]
+    return encode(take_events(work, count), store.attributes, Schema())[0]

@@ -222,15 +222,15 @@ def measure_restart(folder: Path, subscriptions: int, console: Console) -> None:
     """Start on so many, after a kill: a snapshot, and a journal that is nearly as long as it gets."""
     work = BEGen()
     index = tw.Index()
-    per_block = len(work.subscriptions(0))
+    per_block = len(work.generate_subscriptions(0))
     for block in range(-(-subscriptions // per_block)):
-        index.add_many((block * per_block + n, text) for n, text in enumerate(work.subscriptions(block)))
+        index.add_many((block * per_block + n, text) for n, text in enumerate(work.generate_subscriptions(block)))
     index.save(folder / "large")
     del index
     with serving(folder / "large", console) as (address, _, process), Client(address, timeout=120) as client:
         console.print(f"{len(client):,} subscriptions, first start: they are copied")
         for part in range(19):
-            client.add_many((f"{part}-{n}", text) for n, text in enumerate(work.subscriptions(99)[:1_000]))
+            client.add_many((f"{part}-{n}", text) for n, text in enumerate(work.generate_subscriptions(99)[:1_000]))
         os.kill(process, signal.SIGKILL)
     with serving(folder / "large", console) as (address, _, _), Client(address, timeout=120) as client:
         console.print(f"{len(client):,} subscriptions after a kill, 19,000 of them from the journal")

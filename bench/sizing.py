@@ -25,7 +25,7 @@ import tellwhen as tw
 from bench.measure import Measured, interleaved
 from tellwhen import spark as tws
 from tellwhen.workloads import BEGen
-from tellwhen.workloads.base import taken_events
+from tellwhen.workloads.base import take_events
 
 SIZES, SHARDS, EVENTS, EVENTS_ON_SPARK = (250_000, 500_000), 8, 2_000, 200_000
 
@@ -58,7 +58,7 @@ KINDS = [
     Kind(
         "broad (BEGen)",
         lambda spark, size: tws.generate(spark, BROAD, size, "subscriptions"),
-        lambda _: taken_events(BROAD, EVENTS),
+        lambda _: take_events(BROAD, EVENTS),
     ),
 ]
 

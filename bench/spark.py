@@ -54,7 +54,7 @@ def main() -> None:
 def write(work: Plain, folder: Path, files: int = 4) -> None:
     """Subscriptions as text, their predicates as a table, and events as a map of ints."""
     count, (start, attribute, *_) = work.size, work.made
-    texts = pa.array(work.made.texts(work.work.names))
+    texts = pa.array(work.made.format_texts(work.work.names))
     _parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
     owner = np.repeat(np.arange(count), np.diff(start))
     bits = (work.mask[:, None] >> np.arange(CARDINALITY, dtype=np.uint64)) & np.uint64(1) != 0

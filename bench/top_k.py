@@ -35,7 +35,7 @@ from tellwhen.index.maintenance.memory_limit import MemoryLimit
 from tellwhen.index.shard import Shard
 from tellwhen.profile import Profile
 from tellwhen.workloads import Ads, BEGen, Targeting, Workload
-from tellwhen.workloads.base import taken_events
+from tellwhen.workloads.base import take_events
 
 K, EVENTS = 10, 100
 SECONDS = 1.0
@@ -60,7 +60,7 @@ def main() -> None:
         count = max(2_000, round(case.subscriptions * scale))
         scores = np.random.default_rng(1).lognormal(size=count)
         index, plain = indexed(case.work, count, scores), indexed(case.work, count)
-        events = taken_events(case.work, EVENTS)
+        events = take_events(case.work, EVENTS)
         title = f"{count:,} {case.title}"
         found.add_row(title, *_ranked(index, plain, scores, events))
         changed.add_row(title, *_changed(index, scores, events))

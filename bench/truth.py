@@ -12,7 +12,7 @@ from tellwhen.compile.store import Store
 from tellwhen.engines import create
 from tellwhen.kernels.arrays import CONJUNCTION, Events, Matches
 from tellwhen.language.parser import parse
-from tellwhen.workloads import Workload, taken, taken_events
+from tellwhen.workloads import Workload, take_events, take_subscriptions
 
 ORACLE_SUBSCRIPTIONS = 200
 """Subscriptions that the oracle evaluates, which is slow, where NumPy cannot be used."""
@@ -70,7 +70,7 @@ def _by_arrays(store: Store, events: Events) -> list[frozenset[int]]:
 
 def _by_oracle(work: Workload, count: int, events: int) -> Iterator[tuple[frozenset[int], frozenset[int]]]:
     """For every event, a sample of subscriptions, and those of the sample that it satisfies."""
-    texts = taken(work, count)
+    texts = take_subscriptions(work, count)
     parsed = {slot: parse(texts[slot]) for slot in range(0, count, max(1, count // ORACLE_SUBSCRIPTIONS))}
-    for event in taken_events(work, events):
+    for event in take_events(work, events):
         yield frozenset(parsed), frozenset(slot for slot, one in parsed.items() if one.evaluate(event) is True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.workloads import BLOCK, BEGen
-from tellwhen.workloads.base import joined
+from tellwhen.workloads.base import concatenate_blocks
 from tellwhen.workloads.conjunctions import IN, Conjunctions
 
 CARDINALITY = 48
@@ -36,8 +36,10 @@ class Plain(NamedTuple):
 def make(subscriptions: int, events: int, attributes: int, present: int, share: float) -> Plain:
     """Subscriptions of 7 predicates on average; an event has `present` of the attributes, and matches a `share`."""
     work = BEGen(dimensions=attributes, event_size=present, match=share, cardinality=CARDINALITY)
-    made = joined([work.conjunctions(block) for block in range(-(-subscriptions // BLOCK))], subscriptions)
-    interval = made.literals()
+    made = concatenate_blocks(
+        [work.generate_conjunctions(block) for block in range(-(-subscriptions // BLOCK))], subscriptions
+    )
+    interval = made.to_predicates()
     # Value v is the point 2v.
     low = (np.maximum(interval.low, 0) + 1) // 2
     high = np.minimum(CARDINALITY - 1, interval.high // 2)
@@ -52,7 +54,7 @@ def make(subscriptions: int, events: int, attributes: int, present: int, share: 
 def _table(work: BEGen, count: int) -> np.ndarray:
     table = np.full((count, work.dimensions), -1, dtype=np.int32)
     for block in range(-(-count // BLOCK)):
-        start, attribute, value = work.pairs(block)
+        start, attribute, value = work.generate_pairs(block)
         owner = block * BLOCK + np.repeat(np.arange(BLOCK), np.diff(start))
         mine = owner < count
         table[owner[mine], attribute[mine]] = value[mine]

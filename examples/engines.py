@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from tellwhen.workloads import WORKLOADS, taken, taken_events
+from tellwhen.workloads import WORKLOADS, take_events, take_subscriptions
 
 USUAL = "auto,counting,scan"
 Rows = list[dict[str, Any]]
@@ -104,8 +104,8 @@ def schema_of(path: Path | None) -> tw.Schema:
 def generated(workload: str, subscriptions: int, events: int) -> tuple[Rows, Rows]:
     """Subscriptions and events of a known workload."""
     work = WORKLOADS[workload]()
-    texts = enumerate(taken(work, subscriptions))
-    return [{"id": number, "expression": text} for number, text in texts], taken_events(work, events)
+    texts = enumerate(take_subscriptions(work, subscriptions))
+    return [{"id": number, "expression": text} for number, text in texts], take_events(work, events)
 
 
 class Candidate:

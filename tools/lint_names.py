@@ -31,7 +31,6 @@ PENDING = (
     "src/tellwhen/service",
     "src/tellwhen/spark",
     "src/tellwhen/warehouse",
-    "src/tellwhen/workloads",
     "bench",
     "docs",
 )

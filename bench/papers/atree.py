@@ -16,7 +16,7 @@ from bench.experiment import Experiment, Metric, Point, scaled
 from tellwhen.kernels.arrays import I64
 from tellwhen.language.parser import parse
 from tellwhen.profile import Profile
-from tellwhen.workloads import ABEGen, Ads, taken
+from tellwhen.workloads import ABEGen, Ads, take_subscriptions
 
 OTHERS = ("intervalid", "bop", "bdd", "translation")
 ALL = engines_of("atree")
@@ -87,7 +87,7 @@ def _sharing(scale: float) -> list[Row]:
     """Figure 7: how often sub-expressions of each level occur, and how often predicates do, by rank."""
     count = scaled(ADS, scale)
     profile, times = Profile(), Counter[str]()
-    for text in taken(Ads(total=count), count):
+    for text in take_subscriptions(Ads(total=count), count):
         expression = parse(text)
         profile.add_subscriptions([expression])
         times.update(str(predicate) for predicate in expression.predicates())

@@ -9,7 +9,7 @@ from typing import Any
 
 import tellwhen as tw
 from bench.peers.positive import positive
-from tellwhen.workloads import Workload, taken, taken_events
+from tellwhen.workloads import Workload, take_events, take_subscriptions
 
 
 def write(folder: Path, work: Workload, subscriptions: int, events: int) -> None:
@@ -18,7 +18,7 @@ def write(folder: Path, work: Workload, subscriptions: int, events: int) -> None
     A subscription has its `expression` in tellwhen's JSON form, and a `positive` form that every peer can express. The
     truth is what `scan` finds; the conformance suite compares `scan` with the oracle.
     """
-    texts, given = taken(work, subscriptions), taken_events(work, events)
+    texts, given = take_subscriptions(work, subscriptions), take_events(work, events)
     if not all(type(value) is int for event in given for value in event.values()):
         raise ValueError("peers are measured on events of integers only")
     forms = [tw.parse(text).to_json() for text in texts]

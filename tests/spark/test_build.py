@@ -11,7 +11,7 @@ from tellwhen.spark.placing import balanced
 from tellwhen.warehouse.commits import staging
 from tellwhen.warehouse.leases import pin
 from tellwhen.warehouse.versions import current, located
-from tellwhen.workloads import BEGen, taken, taken_events
+from tellwhen.workloads import BEGen, take_events, take_subscriptions
 
 pytestmark = pytest.mark.spark
 
@@ -235,9 +235,9 @@ def test_a_build_does_not_touch_one_that_is_alive(spark, tmp_path):
 def test_workloads_are_the_same_on_spark(spark, partitions):
     work = BEGen()
     made = tws.generate(spark, work, 10_500).repartition(partitions)
-    assert [row.expression for row in made.orderBy("id").collect()] == taken(work, 10_500)
+    assert [row.expression for row in made.orderBy("id").collect()] == take_subscriptions(work, 10_500)
     events = tws.generate(spark, work, 50, "events").orderBy("event_id").collect()
-    assert [json.loads(row.attributes) for row in events] == taken_events(work, 50)
+    assert [json.loads(row.attributes) for row in events] == take_events(work, 50)
     for count, what in ((-1, "events"), (1, "cats")):
         with pytest.raises(tw.TellwhenError):
             tws.generate(spark, work, count, what)
@@ -250,5 +250,5 @@ def test_a_workload_from_end_to_end(spark, tmp_path):
     assert bad.count() == 0
     tws.build(subs, tmp_path / "i")
     found = {tuple(row) for row in tws.match(tws.generate(spark, work, 40, "events"), tmp_path / "i").collect()}
-    index = tw.Index().add_many(enumerate(taken(work, 2_000)))
-    assert found == {(e, i) for e, event in enumerate(taken_events(work, 40)) for i in index.match(event)}
+    index = tw.Index().add_many(enumerate(take_subscriptions(work, 2_000)))
+    assert found == {(e, i) for e, event in enumerate(take_events(work, 40)) for i in index.match(event)}

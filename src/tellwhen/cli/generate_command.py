@@ -10,7 +10,7 @@ import typer
 
 from tellwhen.cli.console_output import command, err, fail, show_progress
 from tellwhen.errors import pluralize
-from tellwhen.workloads import WORKLOADS, taken, taken_events
+from tellwhen.workloads import WORKLOADS, take_events, take_subscriptions
 
 
 @command
@@ -32,11 +32,11 @@ def generate(
     work = WORKLOADS[workload](seed=seed)  # type: ignore[call-arg]
     output.mkdir(parents=True, exist_ok=True)
     with show_progress("subscriptions") as line, (output / "subscriptions.jsonl").open("w") as file:
-        for number, text in enumerate(taken(work, subscriptions)):
+        for number, text in enumerate(take_subscriptions(work, subscriptions)):
             file.write(json.dumps({"id": number, "expression": text}) + "\n")
             line.advance(1)
     with show_progress("events") as line, (output / "events.jsonl").open("w") as file:
-        for event in taken_events(work, events):
+        for event in take_events(work, events):
             file.write(json.dumps(event, default=str) + "\n")
             line.advance(1)
     err.print(

@@ -44,6 +44,8 @@ class _Making(Task):
         first = number * BLOCK
         numbers = np.arange(first, min(first + BLOCK, self._count))
         if self._is_events:
-            yield rows(EVENTS, numbers, [json.dumps(event) for event in self._workload.events(number)[: len(numbers)]])
+            yield rows(
+                EVENTS, numbers, [json.dumps(event) for event in self._workload.generate_events(number)[: len(numbers)]]
+            )
         else:
-            yield rows(SUBSCRIPTIONS, numbers, self._workload.subscriptions(number)[: len(numbers)])
+            yield rows(SUBSCRIPTIONS, numbers, self._workload.generate_subscriptions(number)[: len(numbers)])

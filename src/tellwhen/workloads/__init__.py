@@ -1,20 +1,20 @@
-"""Which subscriptions and events are measured with? The generators of the papers, seeded and in blocks.
+"""Seeded generators of subscriptions and events, most of them those of the papers, in numbered blocks.
 
 A block depends on the seed and its number only: it is the same on every machine, and any process can make it.
 """
 
 from tellwhen.workloads.abegen import ABEGen
 from tellwhen.workloads.ads import Ads
-from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, taken, taken_events
+from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, take_events, take_subscriptions
 from tellwhen.workloads.begen import BEGen
 from tellwhen.workloads.clauses import Clauses
 from tellwhen.workloads.flights import Flights
 from tellwhen.workloads.groups import Groups
 from tellwhen.workloads.keywords import Keywords, QGrams
+from tellwhen.workloads.mixed_conjunctions import Varied
 from tellwhen.workloads.products import Catalogue, Prefixes, Products
 from tellwhen.workloads.ranked import Ranked
 from tellwhen.workloads.targeting import Targeting
-from tellwhen.workloads.varied import Varied
 
 WORKLOADS: dict[str, type[Workload]] = {
     "abegen": ABEGen,
@@ -52,6 +52,6 @@ __all__ = [
     "Targeting",
     "Varied",
     "Workload",
-    "taken",
-    "taken_events",
+    "take_events",
+    "take_subscriptions",
 ]

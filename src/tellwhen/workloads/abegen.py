@@ -11,7 +11,7 @@ import numpy as np
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
 from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
-from tellwhen.workloads.trees import UNSHARED, TreeWorkload, distinct, pool_for
+from tellwhen.workloads.trees import UNSHARED, TreeWorkload, choose_pool_size, expect_distinct
 
 OPERATORS = ("AND", "OR", "NOT", "XOR", "XNOR")
 OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
@@ -59,8 +59,8 @@ class ABEGen(TreeWorkload):
         draws = float(self.total)
         for level in range(self.depth - 1, 0, -1):
             draws *= self.fan
-            sizes[level] = pool_for(draws / OCCURRENCES, draws, DEFAULT_SKEW) if self.skew else float(UNSHARED)
-            draws = distinct(sizes[level], draws, self.skew) if self.skew else draws
+            sizes[level] = choose_pool_size(draws / OCCURRENCES, draws, DEFAULT_SKEW) if self.skew else float(UNSHARED)
+            draws = expect_distinct(sizes[level], draws, self.skew) if self.skew else draws
         return sizes
 
     def roots(self, numbers: I64) -> tuple[I64, I64]:
@@ -87,10 +87,10 @@ class ABEGen(TreeWorkload):
         child = np.zeros(len(owner), dtype=np.int64)
         for k in range(int(count.max(initial=0))):
             mine = position == k
-            child[mine] = self.drawn(level - 1, draw.uniform(entries[owner[mine]], salt + 1 + k))
+            child[mine] = self.draw_entries(level - 1, draw.uniform(entries[owner[mine]], salt + 1 + k))
         return [OPERATORS[o] for o in operator.tolist()], owner, np.full(len(owner), level - 1), child
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
         attributes = draws.subsets(zipf(self.dimensions, self.dimension_skew), self.event_size, BLOCK)
         values = draws.integers(0, self.cardinality, BLOCK, self.event_size)

@@ -17,10 +17,10 @@ import numpy as np
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
 from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
-from tellwhen.workloads.trees import TreeWorkload, distinct, pool_for
+from tellwhen.workloads.trees import TreeWorkload, choose_pool_size, expect_distinct
 
 ATTRIBUTES, WORD_ATTRIBUTES, EVENT_SIZE = 122, 40, 20
-"""All attributes; those with words as values, the others have numbers; and the attributes of an event."""
+"""Numbers of all attributes, of attributes with words (the others have numbers), and of attributes of an event."""
 
 LEVELS = (0.12, 0.23, 0.2, 0.14, 0.11, 0.08, 0.06, 0.035, 0.025)
 """The share of subscriptions with 1, 2, ... 9 levels. The average is 8 predicates, as in PS-Tree 7.4."""
@@ -34,7 +34,7 @@ PAIR_SHARE = 0.2
 """The share of nodes with such a further child of level 2."""
 
 
-def _others(level: int) -> int:
+def _count_further_children_max(level: int) -> int:
     return OTHERS_MAX - (level == 2)
 
 
@@ -56,10 +56,10 @@ class Ads(TreeWorkload):
             occur[level] += self.total * LEVELS[level - 1]
             drawn[level] += self.total * LEVELS[level - 1]
             different = min(drawn[level], occur[level] / SHARING[level - 1])
-            sizes[level] = pool_for(different, drawn[level], self.skew)
-            different = distinct(sizes[level], drawn[level], self.skew)
+            sizes[level] = choose_pool_size(different, drawn[level], self.skew)
+            different = expect_distinct(sizes[level], drawn[level], self.skew)
             if level > 1:
-                paired, more = PAIR_SHARE if level > 2 else 0.0, (1 + _others(level)) / 2
+                paired, more = PAIR_SHARE if level > 2 else 0.0, (1 + _count_further_children_max(level)) / 2
                 for counts, size in ((occur, occur[level]), (drawn, different)):
                     counts[level - 1] += size
                     counts[2] += size * paired * (level > 2)
@@ -73,12 +73,12 @@ class Ads(TreeWorkload):
         entries = np.zeros(len(numbers), dtype=np.int64)
         for level in np.unique(levels).tolist():
             mine = levels == level
-            entries[mine] = self.drawn(level, uniform[mine])
+            entries[mine] = self.draw_entries(level, uniform[mine])
         return levels, entries
 
     def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         draw, salt = self._hashed, 100 * level
-        count = 1 + draw.integers(1, _others(level) + 1, entries, salt)
+        count = 1 + draw.integers(1, _count_further_children_max(level) + 1, entries, salt)
         owner = np.repeat(np.arange(len(entries)), count)
         position = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count)
         paired = (draw.uniform(entries, salt + 1) < PAIR_SHARE) & (level > 2)
@@ -88,7 +88,7 @@ class Ads(TreeWorkload):
             uniform = draw.uniform(entries, salt + 10 + k)[owner]
             for lower in {1, 2, level - 1}:
                 mine = (position == k) & (below == lower)
-                child[mine] = self.drawn(lower, uniform[mine])
+                child[mine] = self.draw_entries(lower, uniform[mine])
         # AND and OR alternate from level to level, as in a form for targeting, with some exceptions.
         operators = np.where(draw.uniform(entries, salt + 2) < 0.85, level % 2, 1 - level % 2)
         return [("AND", "OR")[o] for o in operators.tolist()], owner, below, child
@@ -99,26 +99,26 @@ class Ads(TreeWorkload):
         value = draw.integers(0, 1000, entries, 1001)
         kind = draw.integers(0, 10, entries, 1002)
         return [
-            _predicate(a, k, v, e)
+            _format_predicate(a, k, v, e)
             for a, k, v, e in zip(attribute.tolist(), kind.tolist(), value.tolist(), entries.tolist(), strict=True)
         ]
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
         attributes = draws.subsets(zipf(ATTRIBUTES, 0.8), EVENT_SIZE, BLOCK)
         values = draws.integers(0, 1000, BLOCK, EVENT_SIZE)
         return [
-            {f"ad{a}": _word(a, v) if a < WORD_ATTRIBUTES else v for a, v in zip(names, found, strict=True)}
+            {f"ad{a}": _make_word(a, v) if a < WORD_ATTRIBUTES else v for a, v in zip(names, found, strict=True)}
             for names, found in zip(attributes.tolist(), values.tolist(), strict=True)
         ]
 
 
-def _word(attribute: int, value: int) -> str:
-    """A word of an attribute. The first attribute has the most words, the others fewer and fewer."""
+def _make_word(attribute: int, value: int) -> str:
+    """Return a word of an attribute. The first attribute has the most words, every later one fewer."""
     return f"w{value % (1000 // (attribute + 1) + 2)}"
 
 
-def _predicate(attribute: int, kind: int, value: int, entry: int) -> str:
+def _format_predicate(attribute: int, kind: int, value: int, entry: int) -> str:
     name = f"ad{attribute}"
     if attribute >= WORD_ATTRIBUTES:
         if kind < 3:
@@ -128,8 +128,8 @@ def _predicate(attribute: int, kind: int, value: int, entry: int) -> str:
         if kind < 8:
             return f"{name} BETWEEN {value} AND {value + entry % 97}"
         return f"{name} = {value}"
-    word = _word(attribute, value)
+    word = _make_word(attribute, value)
     if kind < 5:
         return f"{name} = '{word}'"
-    others = ", ".join(f"'{_word(attribute, value + step * (1 + entry % 7))}'" for step in (1, 2, 3))
+    others = ", ".join(f"'{_make_word(attribute, value + step * (1 + entry % 7))}'" for step in (1, 2, 3))
     return f"{name} {'NOT IN' if kind == 9 else 'IN'} ('{word}', {others})"

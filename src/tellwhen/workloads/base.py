@@ -1,4 +1,4 @@
-"""What is a workload? Numbered blocks of subscriptions and of events, each made from a seed, independently."""
+"""Workloads: numbered blocks of subscriptions and of events, each generated independently from a seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tellwhen.kernels.arrays import I32, I64
 from tellwhen.workloads.conjunctions import Conjunctions
 
 BLOCK = 10_000
-"""Subscriptions or events in a block. Part of the definition of every workload: another size gives other data."""
+"""Subscriptions or events per block. Another size changes the data of every workload."""
 
 
 class Pairs(NamedTuple):
@@ -23,58 +23,58 @@ class Pairs(NamedTuple):
 
 
 class Workload(ABC):
-    """A seeded generator, the same on every machine; any process can make any block."""
+    """Seeded generator with equal results on every machine; any process can generate any block."""
 
     def prepare(self) -> None:  # noqa: B027  most have nothing to prepare
-        """Compute once what every block needs. Copies of the workload, as on Spark's workers, then have it."""
+        """Compute what every block needs, so that copies of the workload, as on Spark's workers, have it."""
 
     @abstractmethod
-    def subscriptions(self, block: int) -> list[str]:
-        """A block of expressions, as text."""
+    def generate_subscriptions(self, block: int) -> list[str]:
+        """Generate the texts of a block of expressions."""
 
     @abstractmethod
-    def events(self, block: int) -> list[dict[str, Any]]:
-        """A block of events."""
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
+        """Generate a block of events."""
 
 
 class ArrayWorkload(Workload):
-    """Conjunctions over integers, made as arrays; the text is derived from them."""
+    """Generator of conjunctions over integers as arrays, from which their texts are derived."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the attributes."""
+        """Names of the attributes."""
 
     @abstractmethod
-    def conjunctions(self, block: int) -> Conjunctions:
-        """A block of subscriptions."""
+    def generate_conjunctions(self, block: int) -> Conjunctions:
+        """Generate a block of subscriptions as arrays."""
 
     @abstractmethod
-    def pairs(self, block: int) -> Pairs:
-        """A block of events."""
+    def generate_pairs(self, block: int) -> Pairs:
+        """Generate a block of events as arrays."""
 
-    def subscriptions(self, block: int) -> list[str]:
-        return self.conjunctions(block).texts(self.names)
+    def generate_subscriptions(self, block: int) -> list[str]:
+        return self.generate_conjunctions(block).format_texts(self.names)
 
-    def events(self, block: int) -> list[dict[str, Any]]:
-        start, attribute, value = self.pairs(block)
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
+        start, attribute, value = self.generate_pairs(block)
         names = self.names
         entries = [(names[a], v) for a, v in zip(attribute.tolist(), value.tolist(), strict=True)]
         return [dict(entries[a:b]) for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
 
 
-def taken(work: Workload, count: int) -> list[str]:
-    """The first subscriptions of a workload."""
-    return [text for block in range(-(-count // BLOCK)) for text in work.subscriptions(block)][:count]
+def take_subscriptions(work: Workload, count: int) -> list[str]:
+    """Return the first `count` subscriptions of a workload."""
+    return [text for block in range(-(-count // BLOCK)) for text in work.generate_subscriptions(block)][:count]
 
 
-def taken_events(work: Workload, count: int) -> list[dict[str, Any]]:
-    """The first events of a workload."""
-    return [event for block in range(-(-count // BLOCK)) for event in work.events(block)][:count]
+def take_events(work: Workload, count: int) -> list[dict[str, Any]]:
+    """Return the first `count` events of a workload."""
+    return [event for block in range(-(-count // BLOCK)) for event in work.generate_events(block)][:count]
 
 
-def joined(parts: list[Conjunctions], count: int) -> Conjunctions:
-    """Blocks concatenated, cut after `count` subscriptions."""
+def concatenate_blocks(parts: list[Conjunctions], count: int) -> Conjunctions:
+    """Concatenate blocks and return the first `count` subscriptions."""
     starts = np.cumsum([0, *(len(part.attribute) for part in parts)])
     firsts = np.cumsum([0, *(len(part.operand) for part in parts)])
     start = np.concatenate([*(p.start[:-1] + at for p, at in zip(parts, starts[:-1], strict=True)), starts[-1:]])

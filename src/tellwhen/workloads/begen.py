@@ -75,16 +75,16 @@ class BEGen(ArrayWorkload):
     @cached_property
     def chance(self) -> float:
         """The share of subscriptions that match an event which is not their base, measured on a sample."""
-        made, _ = self._derived(
-            Draws(self.seed, "chance"), *self._based("strangers", CHANCE_EVENTS), CHANCE_SUBSCRIPTIONS
+        made, _ = self._derive_subscriptions(
+            Draws(self.seed, "chance"), *self._draw_bases("strangers", CHANCE_EVENTS), CHANCE_SUBSCRIPTIONS
         )
-        attributes, values = self._based("passers-by", CHANCE_EVENTS)
+        attributes, values = self._draw_bases("passers-by", CHANCE_EVENTS)
         start, domain, owner = (
             made.start,
             made.attribute,
             np.repeat(np.arange(CHANCE_SUBSCRIPTIONS), np.diff(made.start)),
         )
-        _, _, interval, low, high = made.literals()
+        _, _, interval, low, high = made.to_predicates()
         of = np.repeat(np.arange(len(domain)), np.diff(interval))
         found = 0
         for carried, value in zip(attributes, values, strict=True):
@@ -100,53 +100,55 @@ class BEGen(ArrayWorkload):
     def bases(self) -> tuple[I64, I64]:
         """The attributes and the values of all base expressions, one row per base."""
         own = max((self.match - self.chance) / (1 - self.chance), self.match / BASES_FACTOR_MAX)
-        return self._based("bases", max(1, round(1 / own)))
+        return self._draw_bases("bases", max(1, round(1 / own)))
 
-    def _based(self, purpose: str, count: int) -> tuple[I64, I64]:
+    def _draw_bases(self, purpose: str, count: int) -> tuple[I64, I64]:
         draws = Draws(self.seed, purpose)
         attributes = draws.subsets(zipf(self.dimensions, self.skew), self.event_size, count)
         return attributes, draws.integers(0, self.cardinality, count, self.event_size)
 
     @cached_property
-    def _kept(self) -> tuple[float, int]:
-        """The probability to keep a predicate, and the minimum number to keep, such that the average is `size`."""
+    def _keep_rule(self) -> tuple[float, int]:
+        """Probability of keeping a predicate, and minimum number to keep, such that the average is `size`."""
         least = min(self.event_size, -(-round(self.size) // 2))
         low, high = 0.0, 1.0
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (middle, high) if _mean(self.event_size, middle, least) < self.size else (low, middle)
+            low, high = (
+                (middle, high) if _compute_raised_mean(self.event_size, middle, least) < self.size else (low, middle)
+            )
         return low, least
 
     def prepare(self) -> None:
         _ = self.bases
 
-    def conjunctions(self, block: int) -> Conjunctions:
-        return self._derived(Draws(self.seed, "subscriptions", block), *self.bases, BLOCK)[0]
+    def generate_conjunctions(self, block: int) -> Conjunctions:
+        return self._derive_subscriptions(Draws(self.seed, "subscriptions", block), *self.bases, BLOCK)[0]
 
-    def _derived(self, draws: Draws, attributes: I64, values: I64, count: int) -> tuple[Conjunctions, I64]:
-        """Subscriptions derived from random bases, and the numbers of these bases."""
-        share, least = self._kept
+    def _derive_subscriptions(self, draws: Draws, attributes: I64, values: I64, count: int) -> tuple[Conjunctions, I64]:
+        """Derive subscriptions from random bases; return them with the numbers of these bases."""
+        share, least = self._keep_rule
         base = draws.integers(0, len(values), count)
         order = draws.uniform(count, self.event_size)
         # Each predicate has a random number: those below the share are kept, or the smallest ones if these are too few.
         bound = np.maximum(share, np.partition(order, least - 1, axis=1)[:, least - 1 : least])
         owner, position = np.nonzero((order < share) | (order <= bound))
         value = values[base[owner], position]
-        operator = self._operators(draws, len(value))
-        first, operand = self._operands(draws, operator, value)
+        operator = self._draw_operators(draws, len(value))
+        first, operand = self._draw_operands(draws, operator, value)
         start = np.searchsorted(owner, np.arange(count + 1))
         domain = attributes[base[owner], position].astype(np.int32)
         return Conjunctions(start, domain, operator.astype(np.uint8), first, operand), base
 
-    def _operators(self, draws: Draws, count: int) -> I64:
+    def _draw_operators(self, draws: Draws, count: int) -> I64:
         choices = np.array(CLASSES[self.operators] or (EQ,))
         turned = choices[draws.integers(0, len(choices), count)]
         return np.where(draws.uniform(count) < self.equality, EQ, turned)
 
-    def _operands(self, draws: Draws, operator: I64, value: I64) -> tuple[I64, I64]:
-        """Table 2(b): operands that the value of the base satisfies.
+    def _draw_operands(self, draws: Draws, operator: I64, value: I64) -> tuple[I64, I64]:
+        """Draw operands that the value of the base satisfies (Table 2(b)).
 
-        At the ends of the range of values there is no operand for < and >: then it lies just outside.
+        At an end of the range of values, the operand of < or > lies just outside of the range.
         """
         n, top = len(value), self.cardinality
         single = value.copy()
@@ -178,14 +180,14 @@ class BEGen(ArrayWorkload):
         given = operands != NO_OPERAND
         return np.concatenate([[0], np.cumsum(given.sum(axis=1))]), operands[given]
 
-    def pairs(self, block: int) -> Pairs:
+    def generate_pairs(self, block: int) -> Pairs:
         attributes, values = self.bases
         chosen = Draws(self.seed, "events", block).integers(0, len(values), BLOCK)
         start = np.arange(BLOCK + 1) * self.event_size
         return Pairs(start, attributes[chosen].ravel().astype(np.int32), values[chosen].ravel())
 
 
-def _mean(trials: int, share: float, least: int) -> float:
-    """The mean of a binomial distribution whose values below `least` are raised to it."""
+def _compute_raised_mean(trials: int, share: float, least: int) -> float:
+    """Return the mean of a binomial distribution whose values below `least` are raised to `least`."""
     chances = [comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(trials + 1)]
     return sum(max(k, least) * chance for k, chance in enumerate(chances))

@@ -43,7 +43,7 @@ class Clauses(Workload):
             dimensions=self.dimensions, event_size=self.event_size, cardinality=self.cardinality, seed=self.seed
         )
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "clauses", block)
         inner, outer = (" OR ", " AND ") if self.form == "cnf" else (" AND ", " OR ")
         shape = BLOCK, self.clauses, self.size
@@ -67,5 +67,5 @@ class Clauses(Workload):
             for row in range(BLOCK)
         ]
 
-    def events(self, block: int) -> list[dict[str, Any]]:
-        return self._products.events(block)
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
+        return self._products.generate_events(block)

@@ -1,4 +1,4 @@
-"""How are conjunctions over integers made, as arrays and as text? Most generators of the papers make these."""
+"""Conjunctions over integers as arrays and as texts, which most generators of the papers make."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Conjunctions(NamedTuple):
     first: I64
     operand: I64
 
-    def texts(self, names: list[str]) -> list[str]:
-        """The conjunctions as expressions."""
-        parts = [self._text(p, names) for p in range(len(self.attribute))]
+    def format_texts(self, names: list[str]) -> list[str]:
+        """Return the conjunctions as texts."""
+        parts = [self._format_predicate(p, names) for p in range(len(self.attribute))]
         start = self.start.tolist()
         return [" AND ".join(parts[a:b]) for a, b in pairwise(start)]
 
-    def _text(self, p: int, names: list[str]) -> str:
+    def _format_predicate(self, p: int, names: list[str]) -> str:
         operator = int(self.operator[p])
         values = [str(v) for v in self.operand[self.first[p] : self.first[p + 1]].tolist()]
         name = names[self.attribute[p]]
@@ -41,8 +41,8 @@ class Conjunctions(NamedTuple):
             return f"{name} {SIGNS[operator]} ({', '.join(values)})"
         return f"{name} {SIGNS[operator]} {values[0]}"
 
-    def literals(self) -> Predicates:
-        """The predicates on int domains, ready to be stored: domain a for attribute a, point 2v for value v."""
+    def to_predicates(self) -> Predicates:
+        """Return the predicates in the form of a store: domain a for attribute a, point 2v for value v."""
         lengths = np.diff(self.first)
         outer = (self.operator == NOT_IN) | (self.operator == NE)
         # IN has a point per operand; NOT IN and <> have the gaps around the points; all others have one interval.

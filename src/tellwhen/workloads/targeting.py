@@ -1,4 +1,4 @@
-"""Whom shall an advertisement reach? Rules as advertisers write them: lists, ranges, exclusions and alternatives.
+"""Targeting rules as advertisers write them: lists, ranges, exclusions and alternatives.
 
     country IN ('c3', 'c7') AND age BETWEEN 25 AND 40 AND NOT segments IN ('s8') AND segments IN ('s2', 's51')
         AND (device = 'd1' OR os IN ('o2', 'o4') OR interests IN ('s7', 's80'))
@@ -36,18 +36,22 @@ class Targeting(Workload):
         if min(self.countries, self.segments, self.carried) < 1:
             raise ValueError("countries, segments and carried are at least 1")
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "rules", block)
-        countries = draws.chosen(zipf(self.countries, 0.7), BLOCK, COUNTRIES_MAX).tolist()
-        segments = draws.chosen(zipf(self.segments, 0.5), BLOCK, EXCLUDED_MAX + WANTED_MAX + 2 * GROUPS_MAX).tolist()
+        countries = draws.draw_indices(zipf(self.countries, 0.7), BLOCK, COUNTRIES_MAX).tolist()
+        segments = draws.draw_indices(
+            zipf(self.segments, 0.5), BLOCK, EXCLUDED_MAX + WANTED_MAX + 2 * GROUPS_MAX
+        ).tolist()
         bounds = ((1, COUNTRIES_MAX), (2, EXCLUDED_MAX), (3, WANTED_MAX), (0, GROUPS_MAX))
         many = np.stack([draws.integers(low, high + 1, BLOCK) for low, high in bounds]).T.tolist()
         share = draws.uniform(BLOCK, 3).tolist()
         age = np.stack([draws.integers(13, 60, BLOCK), draws.integers(3, 25, BLOCK), draws.integers(0, CENTS, BLOCK)])
         other = draws.integers(0, DEVICES * SYSTEMS * SYSTEMS, BLOCK, GROUPS_MAX).tolist()
-        return [self._rule(*row) for row in zip(countries, segments, many, share, age.T.tolist(), other, strict=True)]
+        return [
+            self._format_rule(*row) for row in zip(countries, segments, many, share, age.T.tolist(), other, strict=True)
+        ]
 
-    def _rule(
+    def _format_rule(
         self,
         countries: list[int],
         segments: list[int],
@@ -58,26 +62,26 @@ class Targeting(Workload):
     ) -> str:
         excluded, wanted, rest = np.split(np.array(segments), [EXCLUDED_MAX, EXCLUDED_MAX + WANTED_MAX])
         parts = [
-            f"country IN ({_listed('c', countries[: many[0]])})",
+            f"country IN ({_format_list('c', countries[: many[0]])})",
             f"age BETWEEN {age[0]} AND {age[0] + age[1]}",
         ]
         if share[0] < 0.6:
-            parts.append(f"NOT segments IN ({_listed('s', excluded[: many[1]].tolist())})")
+            parts.append(f"NOT segments IN ({_format_list('s', excluded[: many[1]].tolist())})")
         if share[1] < 0.7:
-            parts.append(f"segments IN ({_listed('s', wanted[: many[2]].tolist())})")
+            parts.append(f"segments IN ({_format_list('s', wanted[: many[2]].tolist())})")
         for group in range(many[3]):
             device, systems = divmod(other[group], SYSTEMS * SYSTEMS)
-            interests = _listed("s", rest[2 * group : 2 * group + 2].tolist())
-            os = _listed("o", list(divmod(systems, SYSTEMS)))
+            interests = _format_list("s", rest[2 * group : 2 * group + 2].tolist())
+            os = _format_list("o", list(divmod(systems, SYSTEMS)))
             parts.append(f"(device = 'd{device}' OR os IN ({os}) OR interests IN ({interests}))")
         if share[2] < 0.3:
             parts.append(f"price >= {age[2] / 100}")
         return " AND ".join(parts)
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "visitors", block)
-        country = draws.chosen(zipf(self.countries, 0.7), BLOCK).tolist()
-        segments = draws.chosen(zipf(self.segments, 0.5), BLOCK, self.carried + 5).tolist()
+        country = draws.draw_indices(zipf(self.countries, 0.7), BLOCK).tolist()
+        segments = draws.draw_indices(zipf(self.segments, 0.5), BLOCK, self.carried + 5).tolist()
         age, device, os, cents = (draws.integers(0, most, BLOCK).tolist() for most in (67, DEVICES, SYSTEMS, CENTS))
         return [
             {
@@ -93,5 +97,5 @@ class Targeting(Workload):
         ]
 
 
-def _listed(letter: str, numbers: list[int]) -> str:
+def _format_list(letter: str, numbers: list[int]) -> str:
     return ", ".join(f"'{letter}{number}'" for number in dict.fromkeys(numbers))

@@ -1,4 +1,4 @@
-"""Which words do workloads use? Real English ones with their real frequencies, from the package wordfreq."""
+"""English words with their frequencies, from the package wordfreq."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 
 @lru_cache(maxsize=8)
-def letters_only(count: int, shortest: int = 2, skip: int = 0) -> tuple[tuple[str, ...], np.ndarray]:
-    """The most common words of the letters a to z, without the first `skip`, and their frequencies."""
+def list_common_words(count: int, shortest: int = 2, skip: int = 0) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the most common words of the letters a to z, without the first `skip`, and their frequencies."""
     try:
         from wordfreq import top_n_list, word_frequency
     except ImportError as error:

@@ -27,14 +27,14 @@ from tellwhen.workloads import (
     Ranked,
     Targeting,
     Varied,
-    taken,
-    taken_events,
+    take_events,
+    take_subscriptions,
 )
 from tellwhen.workloads.base import ArrayWorkload
 from tellwhen.workloads.begen import CLASSES
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
-from tellwhen.workloads.draws import Draws, Hashed, zipf, zipf_ranks
-from tellwhen.workloads.trees import distinct, pool_for
+from tellwhen.workloads.draws import Draws, HashedDraws, zipf, zipf_ranks
+from tellwhen.workloads.trees import choose_pool_size, expect_distinct
 
 pytestmark = pytest.mark.late
 
@@ -59,17 +59,17 @@ def slope(counts):
 
 def test_the_same_numbers_everywhere():
     assert Draws(7, "test", 3).integers(0, 1000, 5).tolist() == [500, 279, 831, 355, 284]
-    assert Hashed(7, "test").integers(0, 1000, np.arange(5), 3).tolist() == [640, 157, 336, 930, 965]
+    assert HashedDraws(7, "test").integers(0, 1000, np.arange(5), 3).tolist() == [640, 157, 336, 930, 965]
 
 
 def test_hashed_numbers_are_uniform_and_independent():
     keys = np.arange(100_000)
-    first, second = (Hashed(1, "x").uniform(keys, column) for column in (0, 1))
+    first, second = (HashedDraws(1, "x").uniform(keys, column) for column in (0, 1))
     for found in (first, second):
         assert np.abs(np.histogram(found, bins=20, range=(0, 1))[0] / 5000 - 1).max() < 0.08
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.015
     assert abs(np.corrcoef(first[:-1], first[1:])[0, 1]) < 0.015
-    assert (Hashed(2, "x").uniform(keys) != first).all()
+    assert (HashedDraws(2, "x").uniform(keys) != first).all()
 
 
 @pytest.mark.parametrize("items", [50, 5000])
@@ -101,10 +101,10 @@ def test_zipf_without_a_table(skew):
 def test_the_size_of_a_pool_gives_the_wanted_sharing():
     rng = np.random.default_rng(1)
     for skew in (0.0, 0.6, 1.0):
-        pool = pool_for(20_000, 100_000, skew)
+        pool = choose_pool_size(20_000, 100_000, skew)
         hit = len(np.unique(zipf_ranks(rng.random(100_000), pool, skew)))
         assert abs(hit / 20_000 - 1) < 0.05
-        assert abs(distinct(pool, 100_000, skew) / 20_000 - 1) < 0.02
+        assert abs(expect_distinct(pool, 100_000, skew) / 20_000 - 1) < 0.02
 
 
 # all of them
@@ -155,7 +155,7 @@ def checksum(subscriptions, events):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OTHERS))
 def test_other_parameters_are_the_same_everywhere_too(name):
-    assert checksum(OTHERS[name].subscriptions(1), OTHERS[name].events(1)) == OTHER_CHECKSUMS[name]
+    assert checksum(OTHERS[name].generate_subscriptions(1), OTHERS[name].generate_events(1)) == OTHER_CHECKSUMS[name]
 
 
 HEAVY = ("abegen", "clauses", "flights", "groups", "keywords", "products", "targeting")
@@ -168,7 +168,7 @@ HEAVY = ("abegen", "clauses", "flights", "groups", "keywords", "products", "targ
 def test_every_workload_is_the_same_everywhere_and_readable(name):
     work = SMALL[name]
     assert type(work) is WORKLOADS[name]
-    subscriptions, events = work.subscriptions(1), work.events(1)
+    subscriptions, events = work.generate_subscriptions(1), work.generate_events(1)
     assert len(subscriptions) == len(events) == BLOCK
     assert checksum(subscriptions, events) == CHECKSUMS[name]
     # The oracle and an engine agree.
@@ -184,7 +184,7 @@ def test_every_workload_is_the_same_everywhere_and_readable(name):
 def test_blocks_and_seeds_differ(name):
     work = SMALL[name]
     again = type(work)(**{**vars_of(work), "seed": 2})
-    assert work.subscriptions(1) not in (work.subscriptions(0), again.subscriptions(1))
+    assert work.generate_subscriptions(1) not in (work.generate_subscriptions(0), again.generate_subscriptions(1))
 
 
 def vars_of(work):
@@ -202,8 +202,8 @@ def test_arrays_and_text_mean_the_same(work):
     engine.insert(slots)
     events = encoded(work, 10, store)
     start, slot = engine.reader().match(events)
-    index = tw.Index("scan").add_many(enumerate(taken(work, count)))
-    for e, event in enumerate(taken_events(work, 10)):
+    index = tw.Index("scan").add_many(enumerate(take_subscriptions(work, count)))
+    for e, event in enumerate(take_events(work, 10)):
         assert sorted(slot[start[e] : start[e + 1]].tolist()) == sorted(index.match(event))
 
 
@@ -219,7 +219,7 @@ FIGURES = pytest.mark.slow
 @pytest.mark.parametrize("operators", ["min", "low", "med", "high"])
 def test_begen_hits_its_match_probability_and_sizes(match, operators):
     work = BEGen(match=match, operators=operators)
-    made = work.conjunctions(0)
+    made = work.generate_conjunctions(0)
     sizes = np.diff(made.start)
     assert sizes.min() >= 1
     assert abs(sizes.mean() - work.size) < 0.1
@@ -252,7 +252,7 @@ def test_more_matches_by_chance_than_wanted():
 @pytest.mark.slow
 def test_ranges_have_the_width_asked_for():
     for share, cardinality in ((0.06, 1000), (0.12, 48), (0.5, 1000), (0.5, 10)):
-        made = BEGen(range=share, cardinality=cardinality).conjunctions(0)
+        made = BEGen(range=share, cardinality=cardinality).generate_conjunctions(0)
         between = np.flatnonzero(made.operator == BETWEEN)
         low, high = made.operand[made.first[between]], made.operand[made.first[between] + 1]
         assert abs((high - low + 1).mean() / cardinality / share - 1) < 0.05
@@ -266,14 +266,14 @@ def test_ranges_have_the_width_asked_for():
 @FIGURES
 def test_abegen_hits_its_operators_and_shape():
     work = ABEGen(total=10_000, depth=3, children=5)
-    parsed = [tw.parse(text) for text in work.subscriptions(0)]
+    parsed = [tw.parse(text) for text in work.generate_subscriptions(0)]
     kinds = Counter(type(one).__name__ for one in parsed)
     # The parser may merge NOT with its operand; the other operators remain at the root.
     assert abs(kinds["And"] / 10_000 - 0.4) < 0.05
     assert abs(kinds["Or"] / 10_000 - 0.4) < 0.05
     assert kinds["Xor"] + kinds["Xnor"] + kinds["Not"] > 1_500
     assert max(len(list(one.predicates())) for one in parsed) == 25
-    sizes = [len(event) for event in work.events(0)]
+    sizes = [len(event) for event in work.generate_events(0)]
     assert set(sizes) == {20}
 
 
@@ -299,13 +299,13 @@ def test_abegen_has_the_published_sharing():
 def test_ads_are_as_published():
     """Section 6.2: 1 to 56 predicates, up to 9 levels, 122 attributes, 20 in an event; sharing from 68.76 to 2.88."""
     work = Ads(total=20_000)
-    parsed = [tw.parse(text) for text in taken(work, 20_000)]
+    parsed = [tw.parse(text) for text in take_subscriptions(work, 20_000)]
     sizes = [len(list(one.predicates())) for one in parsed]
     assert min(sizes) == 1
     assert 28 <= max(sizes) <= 56
     assert 7 < np.mean(sizes) < 9
     assert len({p.attribute for one in parsed for p in one.predicates()}) in range(118, 123)
-    assert {len(event) for event in work.events(0)} == {20}
+    assert {len(event) for event in work.generate_events(0)} == {20}
     profile = Profile()
     profile.add_subscriptions(parsed)
     shared = {level.level: level.ratio for level in profile.sharing()}
@@ -319,7 +319,7 @@ def test_ads_are_as_published():
 
 def test_products_hit_their_parameters():
     work = Products(size=12, event_size=60, equality=0.6, skew=1.0)
-    made = work.conjunctions(0)
+    made = work.generate_conjunctions(0)
     sizes = np.diff(made.start)
     assert (sizes.min(), sizes.max()) == (1, 12)
     assert abs(sizes.mean() - 6.5) < 0.2
@@ -327,24 +327,24 @@ def test_products_hit_their_parameters():
     assert all(len(set(made.attribute[a:b])) == b - a for a, b in zip(made.start[:500], made.start[1:501], strict=True))
     singles = made.attribute[made.start[:-1]]
     assert abs(slope(np.bincount(singles)) + 1) < 0.15
-    assert np.diff(work.pairs(0).start).max() == 60
+    assert np.diff(work.generate_pairs(0).start).max() == 60
     assert abs(slope(np.bincount(made.operand)) + 1) < 0.2
 
 
 @FIGURES
 def test_the_catalogue_is_as_skewed_as_the_crawled_one():
     work = Catalogue()
-    carried = np.bincount(work.pairs(0).attribute, minlength=10_204)
+    carried = np.bincount(work.generate_pairs(0).attribute, minlength=10_204)
     assert carried.argmax() == 0
     assert abs(slope(carried) + 0.87) < 0.2
-    asked = np.bincount(work.conjunctions(0).attribute, minlength=10_204)
+    asked = np.bincount(work.generate_conjunctions(0).attribute, minlength=10_204)
     # By the logarithm: far less skewed than the attributes of products.
     assert asked[:10].sum() / asked.sum() < 0.05 < carried[:10].sum() / carried.sum()
     assert matches(work, 20_000, 200).sum() > 0
 
 
 def test_prefixes_have_share_and_length():
-    texts = Prefixes(prefix=0.7, length=4).subscriptions(0)
+    texts = Prefixes(prefix=0.7, length=4).generate_subscriptions(0)
     parts = [part for text in texts for part in text.split(" AND ")]
     prefixes = [part for part in parts if "STARTS WITH" in part]
     assert abs(len(prefixes) / len(parts) - 0.7) < 0.03
@@ -354,7 +354,7 @@ def test_prefixes_have_share_and_length():
 @FIGURES
 def test_clauses_have_their_form_and_sizes():
     for form, inner, outer in (("cnf", " OR ", " AND "), ("dnf", " AND ", " OR ")):
-        parts = [text.split(f"){outer}(") for text in Clauses(form=form).subscriptions(0)]
+        parts = [text.split(f"){outer}(") for text in Clauses(form=form).generate_subscriptions(0)]
         assert abs(np.mean([len(clauses) for clauses in parts]) - 3) < 0.05
         sizes = Counter(clause.count(inner) + 1 for clauses in parts for clause in clauses)
         assert sorted(sizes) == [1, 2, 3]
@@ -364,12 +364,12 @@ def test_clauses_have_their_form_and_sizes():
 
 @FIGURES
 def test_words_have_their_real_frequencies():
-    words = Counter(word for event in Keywords(length=123).events(0) for word in event)
+    words = Counter(word for event in Keywords(length=123).generate_events(0) for word in event)
     assert [word for word, _ in words.most_common(3)] == ["the", "to", "and"]
     for length in (5.4, 123):
-        assert abs(np.mean([len(event) for event in Keywords(length=length).events(0)]) / length - 1) < 0.03
-    assert max(max(event.values()) for event in Keywords(form="between", length=50).events(0)) > 5
-    asked = Keywords().subscriptions(0)
+        assert abs(np.mean([len(event) for event in Keywords(length=length).generate_events(0)]) / length - 1) < 0.03
+    assert max(max(event.values()) for event in Keywords(form="between", length=50).generate_events(0)) > 5
+    asked = Keywords().generate_subscriptions(0)
     assert not any("the = 1" in text for text in asked)
     assert all(part.endswith(" = 1") for text in asked for part in text.split(" AND "))
     sizes = [text.count(" AND ") + 1 for text in asked]
@@ -380,7 +380,8 @@ def test_words_have_their_real_frequencies():
 @FIGURES
 def test_grams_of_names_and_titles():
     sizes = {
-        of: np.mean([text.count(" AND ") + 1 for text in QGrams(of=of).subscriptions(0)]) for of in ("names", "titles")
+        of: np.mean([text.count(" AND ") + 1 for text in QGrams(of=of).generate_subscriptions(0)])
+        for of in ("names", "titles")
     }
     assert 6 < sizes["names"] < 12
     assert 25 < sizes["titles"] < 45
@@ -390,9 +391,9 @@ def test_grams_of_names_and_titles():
 @pytest.mark.slow
 def test_flights_are_real_and_alerts_fit_them():
     work = Flights()
-    event = work.events(0)[0]
+    event = work.generate_events(0)[0]
     assert event["origin"] in {"EWR", "JFK", "LGA"}
-    blocks = [work.events(block) for block in (0, 1, 20)]
+    blocks = [work.generate_events(block) for block in (0, 1, 20)]
     assert len({repr(event) for block in blocks for event in block}) > 0.99 * 3 * BLOCK
     found = matches(work, 10_000, 300)
     assert 5 < found.mean() < 1_000
@@ -405,7 +406,7 @@ def test_boxes_shrink_with_their_skew():
     low, high, score = narrow
     assert np.allclose(score, 1 - (high - low) / 2)
     work = Ranked(dimensions=3)
-    points = np.array([list(event.values()) for event in work.events(0)])
+    points = np.array([list(event.values()) for event in work.generate_events(0)])
     assert points.min() >= 0
     assert points.max() < 1
     # Points are clustered: ten regions of 1/20 of the space contain all of them.

@@ -1,7 +1,7 @@
-"""Conjunctions in which one thing can be varied at a time: values of any family, many or few, skewed, in long lists.
+"""Conjunctions with one parameter to vary at a time: family, cardinality and skew of values, and length of lists.
 
-As in BEGen, a base models an event, and a subscription keeps some of its attributes with predicates that are true of
-it: equality, a list, or a range.
+As in BEGen, a base models an event. A subscription keeps some attributes of its base with predicates that the base
+satisfies: equality, a list, or a range.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Family = Literal["int", "float", "string"]
 
 @dataclass(frozen=True)
 class Varied(Workload):
-    """`members` are the values of a list, `skew` is that of values (Zipf), and a share of 1 / `bases` matches."""
+    """Generator with `members` values in a list, Zipf `skew` of values, and a match probability of 1 / `bases`."""
 
     family: Family = "int"
     cardinality: int = 1_000
@@ -43,13 +43,13 @@ class Varied(Workload):
     def _bases(self) -> tuple[I64, I64]:
         draws = Draws(self.seed, "bases")
         attributes = draws.subsets(np.ones(self.dimensions), self.event_size, self.bases)
-        return attributes, draws.chosen(self._weights, self.bases, self.event_size)
+        return attributes, draws.draw_indices(self._weights, self.bases, self.event_size)
 
     @cached_property
     def _weights(self) -> np.ndarray:
         return zipf(self.cardinality, self.skew)
 
-    def subscriptions(self, block: int) -> list[str]:
+    def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
         attributes, values = self._bases
         base = draws.integers(0, self.bases, BLOCK)
@@ -59,7 +59,7 @@ class Varied(Workload):
         listed = draws.integers(0, self.cardinality, BLOCK, self.members)
         return [
             " AND ".join(
-                self._predicate(
+                self._format_predicate(
                     int(attributes[base[i], k]), int(values[base[i], k]), form[i, j], int(width[i, j]), listed[i]
                 )
                 for j, k in enumerate(kept[i].tolist())
@@ -67,28 +67,30 @@ class Varied(Workload):
             for i in range(BLOCK)
         ]
 
-    def _predicate(self, attribute: int, value: int, form: float, width: int, listed: I64) -> str:
+    def _format_predicate(self, attribute: int, value: int, form: float, width: int, listed: I64) -> str:
         if form < 0.4:
-            return f"a{attribute} = {self._shown(value)}"
+            return f"a{attribute} = {self._format_value(value)}"
         if form < 0.7:
             members = dict.fromkeys([value, *listed[1:].tolist()])
-            return f"a{attribute} IN ({', '.join(map(self._shown, members))})"
-        return f"a{attribute} BETWEEN {self._shown(max(0, value - width))} AND {self._shown(value + width)}"
+            return f"a{attribute} IN ({', '.join(map(self._format_value, members))})"
+        return (
+            f"a{attribute} BETWEEN {self._format_value(max(0, value - width))} AND {self._format_value(value + width)}"
+        )
 
-    def _shown(self, value: int) -> str:
-        return f"'{self._value(value)}'" if self.family == "string" else str(self._value(value))
+    def _format_value(self, value: int) -> str:
+        return f"'{self._make_value(value)}'" if self.family == "string" else str(self._make_value(value))
 
-    def _value(self, value: int) -> Any:
-        """Strings are of one length, so that they are in the order of their numbers."""
+    def _make_value(self, value: int) -> Any:
+        """Return the value of a number; strings have one length, so that their order is that of the numbers."""
         if self.family == "float":
             return value / 8 + 0.0625
         return f"v{value:08}" if self.family == "string" else value
 
-    def events(self, block: int) -> list[dict[str, Any]]:
+    def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
         attributes, values = self._bases
         found = draws.integers(0, self.bases, BLOCK)
         return [
-            {f"a{a}": self._value(v) for a, v in zip(attributes[b].tolist(), values[b].tolist(), strict=True)}
+            {f"a{a}": self._make_value(v) for a, v in zip(attributes[b].tolist(), values[b].tolist(), strict=True)}
             for b in found.tolist()
         ]
