@@ -11,7 +11,7 @@ import numpy as np
 from bench.claims import Row
 from bench.loading import encoded, stored
 from tellwhen.compile.extract import extract
-from tellwhen.containers.batches import joined
+from tellwhen.containers.batches import concatenate_events
 from tellwhen.engines import create
 from tellwhen.engines.base import Engine
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionReader
@@ -36,7 +36,7 @@ def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[l
     for work in (second, first):
         other, slots = stored(work, count)
         store.adopt(extract(other.snapshot(), slots))
-    events = joined([encoded(work, EVENTS, store) for work in works])
+    events = concatenate_events([encoded(work, EVENTS, store) for work in works])
     engine = create(spec, store)
     assert isinstance(engine, ConjunctionEngine)
     engine.insert(np.arange(count, dtype=np.int32))

@@ -20,7 +20,7 @@ from bench.against import Comparison
 from bench.engines import build_target, chosen, make, overview
 from bench.loading import encoded, stored
 from bench.measure import Measured, interleaved
-from tellwhen.containers.batches import first
+from tellwhen.containers.batches import take_first
 from tellwhen.engines.base import Reader
 from tellwhen.workloads import BEGen
 
@@ -111,7 +111,7 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
         "engine", "ms / event", "noise", "of scan", "target", "candidates", "build s", "target", "bytes each", "target",
         title=f"{case.title}: {matches[engines[0]] / EVENTS:,.0f} matches per event of {count:,}",
     )  # fmt: skip
-    few = first(events, EVENTS_COUNTED)
+    few = take_first(events, EVENTS_COUNTED)
     for name, own in measured.items():
         candidates = built[name].reader.count_candidates(few) / EVENTS_COUNTED
         table.add_row(*_cells(name, built[name], own, measured.get("scan"), candidates, case.target, count))

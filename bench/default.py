@@ -33,7 +33,7 @@ from bench.peers.registry import PEERS
 from bench.peers.run import Name, measured
 from bench.workload import CARDINALITY
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import one_by_one
+from tellwhen.containers.batches import split_events
 from tellwhen.encode.events import EventEncoder
 from tellwhen.engines import create
 from tellwhen.engines.base import INDEX_AT_ONCE
@@ -181,7 +181,7 @@ def _built(store: Store, slots: I32, names: list[str]) -> tuple[dict[str, Any], 
 
 def _timed(readers: dict[str, Any], events: Events, loop: Callable[[], int] | None) -> tuple[dict[str, Measured], int]:
     """All of them in turn; raises if one finds another number of matches."""
-    apart = list(one_by_one(events))
+    apart = list(split_events(events))
     found = {name: len(reader.match(events).slot) for name, reader in readers.items()}
     if loop is not None:
         found["loop"] = loop()

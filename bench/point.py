@@ -25,7 +25,7 @@ from bench.measure import measured
 from bench.registry import EXPERIMENTS
 from bench.truth import Truth, truth
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import first, one_by_one
+from tellwhen.containers.batches import split_events, take_first
 from tellwhen.engines.base import Engine, Reader
 from tellwhen.kernels.arrays import I32, Events, Matches
 
@@ -137,7 +137,7 @@ def _checked(engine: Engine, events: Events, known: Truth) -> Row:
     """Are the matches right, in a batch and one by one? If so, the numbers of candidates and of matches."""
     reader = engine.reader()
     found = reader.match(events)
-    wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in one_by_one(events)]))
+    wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in split_events(events)]))
     if wrong:
         return {"status": "wrong", "detail": wrong}
     return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(found.slot) / EVENTS}
@@ -151,13 +151,13 @@ def _joined(found: list[Matches]) -> Matches:
 def _affordable(reader: Reader, events: Events) -> Events:
     """The events that an engine can match in one round."""
     begin = time.perf_counter()
-    reader.match(first(events, 1))
-    return first(events, int(min(EVENTS, max(2, ROUND_SECONDS / (time.perf_counter() - begin)))))
+    reader.match(take_first(events, 1))
+    return take_first(events, int(min(EVENTS, max(2, ROUND_SECONDS / (time.perf_counter() - begin)))))
 
 
 def _timed(reader: Reader, events: Events) -> tuple[float, float]:
     """Seconds per event: one by one, and in a batch."""
-    apart = list(one_by_one(events))
+    apart = list(split_events(events))
 
     def singly() -> None:
         for event in apart:

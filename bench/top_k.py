@@ -27,7 +27,7 @@ from bench.default import Case
 from bench.loading import stored
 from bench.measure import interleaved
 from tellwhen.compile.scores import Worth
-from tellwhen.containers.compressed import NoTexts
+from tellwhen.containers.text_blocks import NoTexts
 from tellwhen.engines import complete
 from tellwhen.index import Index
 from tellwhen.index.ids import Ids

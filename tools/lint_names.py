@@ -21,7 +21,6 @@ FOLDERS = ("src", "bench", "docs", "tools")
 PENDING = (
     "src/tellwhen/client",
     "src/tellwhen/compile",
-    "src/tellwhen/containers",
     "src/tellwhen/encode",
     "src/tellwhen/index",
     "src/tellwhen/language",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.naive.kernels import NaiveIndex, NaiveScratch, scan_naively
-from tellwhen.containers.named import flatten, unflatten
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.shared.calls import Call, make_sizes
 from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot

@@ -11,7 +11,7 @@ from pathlib import Path
 import tellwhen as tw
 from bench.peers.protocol import Match, measure, read
 from tellwhen.cli.warm_command import compile_kernels
-from tellwhen.containers.batches import one_by_one
+from tellwhen.containers.batches import split_events
 from tellwhen.encode.events import encode
 
 
@@ -30,7 +30,7 @@ def main(folder: Path, way: str, engine: str) -> None:
     def build_encoded() -> Match:
         index.add_many(pairs).rebuild()
         reader, attributes = index._shard.engine.reader(), index._shard.store.attributes
-        arrays = list(one_by_one(encode(events, attributes, index.schema)[0]))
+        arrays = list(split_events(encode(events, attributes, index.schema)[0]))
         return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2 ..., and so are slots
 
     if way == "python":

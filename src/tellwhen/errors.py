@@ -120,7 +120,7 @@ class StateError(TellwhenError, RuntimeError):
 
 
 class MissingTextsError(TellwhenError, LookupError):
-    """No expression can be shown: the index keeps no texts (`texts=False`)."""
+    """No expression can be shown: the index stores no texts (`texts=False`)."""
 
 
 class MissingPackageError(TellwhenError, ImportError):

@@ -20,7 +20,7 @@ from tellwhen.compile.domains import complement, float_point, int_point, time_po
 from tellwhen.compile.kernels.intern import LONG_CONJUNCTION
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import single_valued
+from tellwhen.containers.batches import find_single_valued
 from tellwhen.containers.texts import Texts
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.tables import encode_table
@@ -111,12 +111,12 @@ def test_dictionary_keeps_code_point_order(batches, events):
 @given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=8), st.integers(0, 3))
 def test_texts_are_found_among_sorted_ones(texts, wanted, begin):
     ordered = sorted(texts)
-    found, known = Texts.of(["before"] * begin + ordered + ["after"]).located(
-        begin, begin + len(ordered), Texts.of(wanted)
+    found, known = Texts.from_strings(["before"] * begin + ordered + ["after"]).locate(
+        begin, begin + len(ordered), Texts.from_strings(wanted)
     )
     for text, at, is_known in zip(wanted, found, known, strict=True):
         assert (at, bool(is_known)) == (bisect.bisect_right(ordered, text), text in ordered)
-        one = Texts.of(["before"] * begin + ordered + ["after"]).located_one(begin, begin + len(ordered), text)
+        one = Texts.from_strings(["before"] * begin + ordered + ["after"]).locate_one(begin, begin + len(ordered), text)
         assert one == (at, is_known)
 
 
@@ -202,8 +202,8 @@ def test_a_conjunction_keeps_a_repeated_predicate_once(length):
 
 def test_single_valued_events():
     start, domain = np.array([0, 1, 2, 2, 4, 6]), np.array([3, 3, 5, 5, 5, 6], dtype=np.int32)
-    assert single_valued(start, domain).tolist() == [1, 1, 1, 0, 1]
-    assert single_valued(np.zeros(3, np.int64), domain[:0]).tolist() == [1, 1]
+    assert find_single_valued(start, domain).tolist() == [1, 1, 1, 0, 1]
+    assert find_single_valued(np.zeros(3, np.int64), domain[:0]).tolist() == [1, 1]
 
 
 COLUMNS = {

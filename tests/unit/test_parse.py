@@ -291,7 +291,7 @@ def test_numpy_times_of_every_unit(text, unit, meant):
     assert tw.parse(str(expression)) == expression
     index = tw.Index().add_many({"=": expression, "<": tw.col("t") < meant, ">": tw.col("t") > meant})
     assert index.match({"t": value}) == ["="]
-    assert index.match({"t": [value, np.datetime64("NaT")]}) == ["="]
+    assert index.match({"t": [value, np.datetime64("NaT", "ns")]}) == ["="]
     assert index.match({"t": tw.Interval(value, None)}) == ["=", ">"]
 
 

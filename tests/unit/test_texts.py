@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.containers.compressed import BLOCK, CompressedTexts
+from tellwhen.containers.text_blocks import BLOCK, CompressedTexts
 from tellwhen.index.ids import Ids
 from tellwhen.index.slots import SlotsById
 
@@ -34,10 +34,10 @@ def test_texts_come_back_whatever_is_done_to_them():
             known = (known + [""] * 9)[:count] if count > len(known) else known[:count]
             known += [""] * (count - len(known))
         elif choice < 0.85:
-            texts = CompressedTexts.restored({name: array.copy() for name, array in texts.arrays().items()})
+            texts = CompressedTexts.restore({name: array.copy() for name, array in texts.arrays().items()})
         elif known:
             which = np.array(rng.choices(range(len(known)), k=rng.randint(0, 200)), dtype=np.int32)
-            texts, known = texts.kept(which), [known[i] for i in which]
+            texts, known = texts.select(which), [known[i] for i in which]
         assert len(texts) == len(known)
         for i in rng.sample(range(len(known)), k=min(len(known), 5)):
             assert texts[i] == known[i]
@@ -81,7 +81,7 @@ def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
         assert 5 in loaded
         assert list(loaded)[:5] == [0, 1, 2, 3, 5]
         for look in (lambda: loaded[5], lambda: list(loaded.iter_texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
-            with pytest.raises(tw.TellwhenError, match="keeps no texts"):
+            with pytest.raises(tw.TellwhenError, match="stores no texts"):
                 look()
         assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
         loaded.remove("new")

@@ -62,9 +62,9 @@ class Saved(NamedTuple):
     begin: int
     end: int
 
-    def located(self, texts: Sequence[str]) -> tuple[I64, U8]:
-        """See `Texts.located`."""
-        return self.texts.located(self.begin, self.end, Texts.of(texts))
+    def locate(self, texts: Sequence[str]) -> tuple[I64, U8]:
+        """See `Texts.locate`."""
+        return self.texts.locate(self.begin, self.end, Texts.from_strings(texts))
 
 
 class Dictionary:
@@ -133,7 +133,7 @@ class Dictionary:
     def _saved_point(self, saved: Saved, text: str) -> int:
         point = self._cache.get(text)
         if point is None:
-            at, is_known = saved.texts.located_one(saved.begin, saved.end, text)
+            at, is_known = saved.texts.locate_one(saved.begin, saved.end, text)
             point = int(saved.labels[saved.begin + at - 1]) + (not is_known) if at else LOWEST
             if len(self._cache) >= MAX_CACHED_POINTS:
                 self._cache = {}
@@ -155,7 +155,7 @@ class Dictionary:
         saved = self._saved
         if saved is None:
             return np.array([self._labels[text] for text in texts], dtype=np.int64)
-        at, known = saved.located(texts)
+        at, known = saved.locate(texts)
         assert known.all()
         return saved.labels[saved.begin + at - 1]
 
@@ -164,7 +164,7 @@ class Dictionary:
         saved = self._saved
         if saved is None:
             keys = self._keys
-            return *Texts.of(keys).arrays(), self.labels_of(keys)
+            return *Texts.from_strings(keys).arrays(), self.labels_of(keys)
         start, data = saved.texts.arrays()
         start = start[saved.begin : saved.end + 1]
         return start - start[0], data[start[0] : start[-1]], saved.labels[saved.begin : saved.end]
@@ -175,7 +175,7 @@ class Dictionary:
         saved = self._saved
         if saved is None:
             return [text for text in wanted if text not in self._labels]
-        known = saved.located(wanted)[1].tolist()
+        known = saved.locate(wanted)[1].tolist()
         return [text for text, there in zip(wanted, known, strict=True) if not there]
 
     def add(self, texts: list[str]) -> bool:

@@ -141,12 +141,12 @@ class Scores:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays by name."""
-        start, text = Texts.of(self.names).arrays()
+        start, text = Texts.from_strings(self.names).arrays()
         weights = {"slot": self._slot.view, "name": self._name.view, "weight": self._weight.view}
         return {"score": self.score, **weights, "names_start": start, "names": text}
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Scores:
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> Scores:
         """From saved arrays. The scores are copied: they may change, and a mapped file may not."""
         found = cls()
         found._score = Growing(np.float64, np.array(arrays["score"]))

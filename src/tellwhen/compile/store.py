@@ -20,9 +20,9 @@ from tellwhen.compile.kernels.intern import LONG_CONJUNCTION, fill_table, intern
 from tellwhen.compile.predicates import Literals
 from tellwhen.compile.program import Code, compile_expression
 from tellwhen.compile.scores import Scores
+from tellwhen.containers.array_names import flatten, select_prefix, unflatten
 from tellwhen.containers.batches import Typical
-from tellwhen.containers.growing import Growing, growing, views
-from tellwhen.containers.named import flatten, part, unflatten
+from tellwhen.containers.growing import Growing, make_growing, take_views
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, U8, Predicates, Snapshot, Subscriptions
 from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
@@ -70,8 +70,8 @@ class Store:
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema or Schema()
         self.attributes = Attributes()
-        self._predicates: Any = growing(NO_PREDICATES)
-        self._subscriptions: Any = growing(NO_SUBSCRIPTIONS)
+        self._predicates: Any = make_growing(NO_PREDICATES)
+        self._subscriptions: Any = make_growing(NO_SUBSCRIPTIONS)
         self._table = np.zeros(64, dtype=np.int32)
         self.scores = Scores()
         self._touched = False  # since the mark: the hash table and the dictionaries may be half changed
@@ -91,8 +91,8 @@ class Store:
     def snapshot(self) -> Snapshot:
         """The predicates and subscriptions as they are now."""
         return Snapshot(
-            views(self._predicates),
-            views(self._subscriptions),
+            take_views(self._predicates),
+            take_views(self._subscriptions),
             len(self.attributes.domains),
             self.registers,
             self.version,
@@ -191,7 +191,7 @@ class Store:
 
     def _refill_table(self) -> None:
         self._table[:] = 0
-        fill_table(self._table, views(self._predicates), self._predicates.domain.count)
+        fill_table(self._table, take_views(self._predicates), self._predicates.domain.count)
 
     # undoing
 
@@ -240,13 +240,13 @@ class Store:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays by name."""
-        arrays = flatten(StoreArrays(views(self._predicates), views(self._subscriptions), self._table))
+        arrays = flatten(StoreArrays(take_views(self._predicates), take_views(self._subscriptions), self._table))
         return arrays | {f"scores.{name}": array for name, array in self.scores.arrays().items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray], attributes: Attributes, registers: int, version: int) -> None:
         """Take over saved arrays."""
         self.attributes, self.registers, self.version = attributes, registers, version
         predicates, subscriptions, self._table = unflatten(StoreArrays, arrays)
-        self._predicates, self._subscriptions = growing(predicates), growing(subscriptions)
-        self.scores = Scores.restored(part(arrays, "scores"))
+        self._predicates, self._subscriptions = make_growing(predicates), make_growing(subscriptions)
+        self.scores = Scores.restore(select_prefix(arrays, "scores"))
         self.removed = int(np.count_nonzero(subscriptions.died <= version))

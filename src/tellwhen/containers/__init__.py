@@ -1,1 +1,1 @@
-"""CONTAINERS of flat arrays: arrays that grow, lists of lists, many texts, batches of events, nested NamedTuples."""
+"""Containers of flat arrays: growing arrays, lists of lists, texts, batches of events, nested NamedTuples."""

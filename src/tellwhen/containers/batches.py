@@ -1,4 +1,4 @@
-"""Batches of events: how to slice and join them, and statistics of the events to expect."""
+"""Batches of events: slices and joins of them, and statistics of the events to expect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_EVENTS = Events(
 
 
 class Marginals(NamedTuple):
-    """How often events have each point, domain by domain, whatever else they have."""
+    """The share of the events at each point of each domain, independent of the other domains."""
 
     carried: F64  # |0.9|0.2|           by domain: the share of the events that have an entry on it
     start: I64  # |0|2|5|             the points of domain d are point[start[d]:start[d+1]], ascending
@@ -25,7 +25,7 @@ class Marginals(NamedTuple):
 
 
 class Typical:
-    """The events to expect: a weighted sample of them, and how often each of their points occurs."""
+    """The events to expect: a weighted sample of them, and the frequency of each of their points."""
 
     def __init__(self, events: Events = NO_EVENTS, weight: F64 | None = None) -> None:
         self._events = events
@@ -33,7 +33,7 @@ class Typical:
 
     @property
     def is_known(self) -> bool:
-        """False if nothing is known of the events."""
+        """Return whether there is a sample."""
         return len(self._weight) > 0
 
     @property
@@ -43,11 +43,11 @@ class Typical:
 
     @property
     def weight(self) -> F64:
-        """By sampled event: the number of events that it stands for."""
+        """The number of events that each sampled event stands for."""
         return self._weight
 
     def marginals(self, domains: int) -> Marginals:
-        """How often events have each point, on the first `domains` domains."""
+        """Compute the share of the events at each point of the first `domains` domains."""
         owner = np.repeat(np.arange(len(self._weight)), np.diff(self._events.start))
         is_first = np.ones(len(owner), dtype=bool)  # of its domain, in its event
         is_first[1:] = (owner[1:] != owner[:-1]) | (self._events.domain[1:] != self._events.domain[:-1])
@@ -57,35 +57,35 @@ class Typical:
             np.float64
         )
         return Marginals(
-            carried, *by_domain(self._events.domain[known], self._events.low[known], share[known], domains)
+            carried, *sort_by_domain(self._events.domain[known], self._events.low[known], share[known], domains)
         )
 
     def marginals_if_known(self, domains: int) -> Marginals | None:
-        """The same, or None if nothing is known of the events."""
+        """Compute `marginals`, or return None without a sample."""
         return self.marginals(domains) if self.is_known else None
 
 
-def by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I64, I64, F64]:
-    """Points in the order of their domains; where each domain starts, the points, and their shares."""
+def sort_by_domain(domain: I32, point: I64, share: F64, domains: int) -> tuple[I64, I64, F64]:
+    """Sort points by domain. Return the offset of each domain, the points and their shares."""
     order = np.lexsort((point, domain))
     return np.searchsorted(domain[order], np.arange(domains + 1)), point[order], share[order]
 
 
-def chosen(events: Events, positions: I64) -> Events:
-    """The events at these positions."""
+def select_events(events: Events, positions: I64) -> Events:
+    """Select the events at some positions."""
     start, which = gather(events.start, positions)
     low = events.low[which]
     high = low if events.high is events.low else events.high[which]
     return Events(start, events.domain[which], low, high, events.single_valued[positions])
 
 
-def first(events: Events, count: int) -> Events:
-    """The first `count` events, without copying."""
-    return between(events, 0, count)
+def take_first(events: Events, count: int) -> Events:
+    """Return the first `count` events, without a copy."""
+    return slice_events(events, 0, count)
 
 
-def between(events: Events, begin: int, end: int) -> Events:
-    """The events from one position to another, without copying their values."""
+def slice_events(events: Events, begin: int, end: int) -> Events:
+    """Return the events begin:end, without a copy of their values."""
     start = events.start[begin : end + 1]
     mine = slice(start[0], start[-1])
     low = events.low[mine]
@@ -93,8 +93,8 @@ def between(events: Events, begin: int, end: int) -> Events:
     return Events(start - start[0], events.domain[mine], low, high, events.single_valued[begin:end])
 
 
-def joined(batches: list[Events]) -> Events:
-    """Several batches as one."""
+def concatenate_events(batches: list[Events]) -> Events:
+    """Concatenate batches."""
     starts = [np.zeros(1, np.int64)]
     for batch in batches:
         starts.append(starts[-1][-1] + batch.start[1:])
@@ -102,8 +102,11 @@ def joined(batches: list[Events]) -> Events:
     return Events(np.concatenate(starts), *(np.concatenate(part) for part in parts))
 
 
-def single_valued(start: I64, domain: I32) -> U8:
-    """`Events.single_valued` of events without intervals: 1 where no domain repeats. Repeated ones are neighbours."""
+def find_single_valued(start: I64, domain: I32) -> U8:
+    """Compute `Events.single_valued` of events without intervals: 1 where no domain repeats.
+
+    Entries of one domain must be neighbors.
+    """
     found = np.ones(len(start) - 1, dtype=np.uint8)
     repeats = np.flatnonzero(domain[1:] == domain[:-1]) + 1
     events = np.searchsorted(start, repeats, side="right") - 1
@@ -111,7 +114,7 @@ def single_valued(start: I64, domain: I32) -> U8:
     return found
 
 
-def one_by_one(events: Events) -> Iterator[Events]:
-    """Batches of one event each."""
+def split_events(events: Events) -> Iterator[Events]:
+    """Yield every event as a batch of its own."""
     for e in range(len(events.start) - 1):
-        yield chosen(events, np.array([e]))
+        yield select_events(events, np.array([e]))

@@ -8,7 +8,7 @@ from tellwhen.kernels.arrays import I32, I64
 
 
 def gather(start: I64, which: I32 | I64) -> tuple[I64, I64]:
-    """The lists `which`, one after the other: their new starts, and the index of every member in the old array."""
+    """Select the lists `which`. Return their new starts, and the index of each of their members in the old array."""
     lengths = start[which + 1] - start[which]
     ends = np.cumsum(lengths)
     fresh = np.concatenate([[0], ends])

@@ -1,4 +1,4 @@
-"""Arrays that grow by doubling. Readers keep the view they took: what it shows never changes under them."""
+"""Arrays that grow by doubling. A reader keeps its view: the values in it never change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class Growing:
-    """`data[:count]` is in use, the rest is room to grow."""
+    """Array with room to grow: `data[:count]` is in use."""
 
     __slots__ = ("count", "data")
 
@@ -18,7 +18,7 @@ class Growing:
         self.count = len(self.data)
 
     def reserve(self, extra: int) -> NDArray[Any]:
-        """Make room for `extra` more values; returns the whole buffer."""
+        """Make room for `extra` more values. Return the whole buffer."""
         needed = self.count + extra
         if needed > len(self.data):
             # A new buffer, not resize(): readers still hold the old one.
@@ -28,13 +28,11 @@ class Growing:
         return self.data
 
     def extend(self, values: NDArray[Any]) -> None:
-        """Append values."""
         self.reserve(len(values))
         self.data[self.count : self.count + len(values)] = values
         self.count += len(values)
 
     def append(self, value: Any) -> None:
-        """Append one value."""
         if self.count == len(self.data):
             self.reserve(1)
         self.data[self.count] = value
@@ -46,11 +44,11 @@ class Growing:
         return self.data[: self.count]
 
 
-def growing(arrays: Any) -> Any:
-    """The NamedTuple with a `Growing` in place of every array. Memory-mapped arrays are copied when they grow."""
+def make_growing(arrays: Any) -> Any:
+    """Replace every array of a NamedTuple by a `Growing`. A memory-mapped array is copied when it grows."""
     return type(arrays)(*(Growing(array.dtype, array) for array in arrays))
 
 
-def views(arrays: Any) -> Any:
-    """The way back: the NamedTuple with the view of every `Growing`."""
+def take_views(arrays: Any) -> Any:
+    """Replace every `Growing` of a NamedTuple by its view."""
     return type(arrays)(*(array.view for array in arrays))

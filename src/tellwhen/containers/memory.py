@@ -1,4 +1,4 @@
-"""How is freed memory returned to the operating system?"""
+"""Return of freed memory to the operating system."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ def _trim() -> Any:
     return None
 
 
-def give_back() -> None:
-    """Return it, after a large build: glibc keeps what lies between live arrays, several times the size of an index."""
+def release_memory() -> None:
+    """Return freed memory to the operating system after a large build.
+
+    glibc keeps what lies between live arrays, which is several times the size of an index.
+    """
     trim = _trim()
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""Many short texts in one array of bytes: no Python object for each, and the array can be mapped from disk."""
+"""Many short texts in one array of bytes, which can be mapped from disk and needs no Python object per text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.kernels.text_search import locate
+from tellwhen.containers.kernels.text_search import locate_texts
 from tellwhen.kernels.arrays import I32, I64, U8
 
 
 class Texts:
-    """Append-only; text i is UTF-8 in data[start[i]:start[i+1]], and start[0] is 0."""
+    """Append-only texts: text i is UTF-8 in data[start[i]:start[i+1]], and start[0] is 0."""
 
     __slots__ = ("_data", "_start")
 
@@ -23,7 +23,6 @@ class Texts:
         self._data = Growing(np.uint8, () if data is None else data)
 
     def extend(self, texts: Sequence[str]) -> None:
-        """Append texts."""
         if len(texts) == 1:
             self._data.extend(np.frombuffer(texts[0].encode(), dtype=np.uint8))
             self._start.append(self._data.count)
@@ -44,42 +43,48 @@ class Texts:
         return self._data.data[start[i] : start[i + 1]].tobytes()
 
     def align(self, count: int) -> None:
-        """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
+        """Change the number of texts to `count`: drop the last ones or append empty ones."""
         missing = max(0, count - len(self))
         self._start.extend(np.full(missing, self._start.view[-1]))
         self._start.count = count + 1
         self._data.count = int(self._start.data[count])
 
     def arrays(self) -> tuple[I64, U8]:
-        """Start and data."""
+        """Return start and data."""
         return self._start.view, self._data.view
 
     def first(self, count: int) -> tuple[I64, U8]:
-        """Start and data of the first texts, which do not change while another thread appends or drops later ones."""
+        """Return start and data of the first `count` texts.
+
+        Both stay the same while another thread appends or drops later texts.
+        """
         start = self._start.data[: count + 1]
         return start, self._data.data[: start[count]]
 
-    def located(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
-        """For each wanted text: how many of the sorted texts begin:end are not greater, and is the last one equal?"""
+    def locate(self, begin: int, end: int, wanted: Texts) -> tuple[I64, U8]:
+        """Locate every text of `wanted` in the sorted texts begin:end.
+
+        Return how many of these are not greater, and 1 where the last of them is equal.
+        """
         at, known = np.empty(len(wanted), dtype=np.int64), np.empty(len(wanted), dtype=np.uint8)
-        locate(*self.arrays(), begin, end, *wanted.arrays(), at, known)
+        locate_texts(*self.arrays(), begin, end, *wanted.arrays(), at, known)
         return at, known
 
-    def located_one(self, begin: int, end: int, wanted: str) -> tuple[int, bool]:
-        """The same for one text; without arrays it is faster than the kernel."""
+    def locate_one(self, begin: int, end: int, wanted: str) -> tuple[int, bool]:
+        """Locate one text as `locate` does; for one text, bisecting is faster than the kernel."""
         encoded = wanted.encode()
         at = bisect_right(range(begin, end), encoded, key=self._bytes)
         return at, at > 0 and self._bytes(begin + at - 1) == encoded
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> Texts:
-        """A new container of these texts."""
+    def from_strings(cls, texts: Sequence[str]) -> Texts:
+        """Make a container of some texts."""
         made = cls()
         made.extend(texts)
         return made
 
     def adopt(self, other: Texts, which: I32) -> None:
-        """Append the texts of another at the indexes `which`."""
+        """Append the texts of `other` at the indexes `which`."""
         start, bytes_ = gather(other._start.view, which)
         self._start.extend(start[1:] + self._data.count)
         self._data.extend(other._data.view[bytes_])

@@ -23,7 +23,7 @@ from tellwhen.compile.domains import (
     int_points_of_floats,
     time_points,
 )
-from tellwhen.containers.batches import single_valued
+from tellwhen.containers.batches import find_single_valued
 from tellwhen.containers.csr import gather
 from tellwhen.encode.columns import Column, Values, columns, holds_text, map_columns, objects, only_map, single_values
 from tellwhen.encode.computed import ComputedTable
@@ -225,7 +225,7 @@ class _TableEncoder:
             done += len(entries.rows)
         by_event = np.empty_like(domain), np.empty_like(points)
         scatter(rows, domain, points, start[:-1].copy(), *by_event)
-        return Events(start, *by_event, by_event[1], single_valued(start, by_event[0]))
+        return Events(start, *by_event, by_event[1], find_single_valued(start, by_event[0]))
 
 
 def _integers(column: pa.Array) -> pa.Array | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from tellwhen.containers.batches import between
+from tellwhen.containers.batches import slice_events
 from tellwhen.encode.batches import encoded_batches
 from tellwhen.encode.columns import only_map
 from tellwhen.encode.frames import as_table_or_dicts
@@ -207,7 +207,7 @@ class Matching(NamedTuple):
             count, at = len(encoded.single_valued), 0
             while at < count:
                 end = min(count, at + step)
-                some = encoded if end - at == count else between(encoded, at, end)
+                some = encoded if end - at == count else slice_events(encoded, at, end)
                 found = match_in_threads(self.reader, some, self.threads)
                 yield first + at, found
                 step = min(most, max(1, PAIRS_AT_ONCE * (end - at) // max(1, len(found.slot))))

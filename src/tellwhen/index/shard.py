@@ -18,7 +18,7 @@ from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.extract import asked_names
 from tellwhen.compile.scores import checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
-from tellwhen.containers.compressed import CompressedTexts, NoTexts
+from tellwhen.containers.text_blocks import CompressedTexts, NoTexts
 from tellwhen.engines import complete, engines_supporting, explain_refusal
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
 from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
@@ -322,7 +322,7 @@ class Shard:
         def copy() -> Shard:
             after = store.compacted(snapshot, alive, attributes)
             engine = complete(spec, after)
-            made = Shard(after, engine, ids.kept(alive), texts.kept(alive), profile, payloads.kept(alive))
+            made = Shard(after, engine, ids.kept(alive), texts.select(alive), profile, payloads.kept(alive))
             engine.insert(after.alive())
             # Now rather than at the first question, which may come from a thread that only looks.
             _ = made.slots
@@ -395,7 +395,7 @@ class Shard:
         died = shard.store.snapshot().subscriptions.died
         shard.ids.remove(np.flatnonzero(died <= shard.store.version).astype(np.int32))
         has_texts = "texts" in arrays and len(arrays["texts"]) > 0
-        shard.texts = CompressedTexts.restored(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
+        shard.texts = CompressedTexts.restore(arrays["texts"]) if has_texts else NoTexts(len(shard.store))
         shard.payloads = Payloads.restored(arrays["payloads"])
         shard.engines.restore(arrays["engine"])
         return shard

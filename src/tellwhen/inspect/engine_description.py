@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.containers.batches import chosen
+from tellwhen.containers.batches import select_events
 from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.shard import Shard
@@ -206,5 +206,7 @@ def _count_expected_candidates(shard: Shard) -> float | None:
     positions = np.arange(min(PROFILE_EVENTS_MAX, len(typical.weight)))
     weight = typical.weight[positions]
     reader = shard.engines.reader()
-    candidates = [reader.count_candidates(chosen(typical.events, positions[i : i + 1])) for i in range(len(positions))]
+    candidates = [
+        reader.count_candidates(select_events(typical.events, positions[i : i + 1])) for i in range(len(positions))
+    ]
     return float((weight * candidates).sum() / weight.sum())

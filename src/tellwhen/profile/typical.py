@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.compile.attributes import FAMILY, Attribute, DomainKind
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import Marginals, Typical, by_domain
+from tellwhen.containers.batches import Marginals, Typical, sort_by_domain
 from tellwhen.encode.events import EventEncoder, entries_of
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.language.compute import computed, term_of
@@ -161,7 +161,7 @@ class TypicalEvents(Typical):
         least, most = np.array(self._bounds).T
         # The share exceeds the least one if text is read as numbers or times, or if a pattern matches strings.
         carried = np.minimum(most, np.maximum(least, np.bincount(domain, share, len(least))))
-        return Marginals(carried, *by_domain(domain, point, share, len(least)))
+        return Marginals(carried, *sort_by_domain(domain, point, share, len(least)))
 
 
 class _EncodedVersion:

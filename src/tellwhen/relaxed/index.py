@@ -11,8 +11,8 @@ import numpy as np
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.scores import Scores
 from tellwhen.compile.store import Store
-from tellwhen.containers.named import flatten
-from tellwhen.engines.shared.calls import Packed, give_back, make_sizes, take_scratch
+from tellwhen.containers.array_names import flatten
+from tellwhen.engines.shared.calls import Packed, make_sizes, release_memory, take_scratch
 from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.engines.shared.top_k import Best, Heaps, rank_in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
@@ -110,7 +110,7 @@ def _ranked(indexes: list[_Built], snapshot: Snapshot, events: Events, k: int, f
         scratch = take_scratch(built.sizes)
         arguments = built.packed.addresses, built.snapshot.addresses, packed.addresses, scratch.packed, tuple(events)
         rank_relaxed(*arguments, _factors(factors, built.names), *heaps)
-        give_back(scratch)
+        release_memory(scratch)
     return heaps.sort()
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import from_arrow_type
 
-from tellwhen.containers.batches import chosen
+from tellwhen.containers.batches import select_events
 from tellwhen.engines.shared.top_k import validate_k
 from tellwhen.errors import EventError, FormatError
 from tellwhen.kernels.arrays import Events
@@ -45,7 +45,7 @@ class _Match:
     def eval(self, events: pa.RecordBatch, path: Any) -> Iterator[pa.Table]:
         served, arrays, ids = _opened(events, path)
         for shard, positions in served.concerned(arrays):
-            start, slots = served.match(shard, chosen(arrays, positions))
+            start, slots = served.match(shard, select_events(arrays, positions))
             for first, last in pieces(start):
                 found = np.repeat(positions[first:last], np.diff(start[first : last + 1]))
                 subscriptions = served.ids(shard, slots[start[first] : start[last]])
@@ -60,7 +60,7 @@ class _TopK:
     def eval(self, events: pa.RecordBatch, path: Any, k: Any) -> Iterator[pa.Table]:
         count = validate_k(_constant(k))
         served, arrays, ids = _opened(events, path)
-        shards = ((shard, chosen(arrays, positions), positions) for shard, positions in served.concerned(arrays))
+        shards = ((shard, select_events(arrays, positions), positions) for shard, positions in served.concerned(arrays))
         for position, rank, subscriptions, score, _, _ in best_of(served, shards, count):
             columns = [ids.take(pa.array(position)), pa.array(rank.astype(np.int32)), subscriptions.cast(pa.string())]
             yield pa.table([*columns, pa.array(score)], names=["event_id", "rank", "subscription_id", "score"])

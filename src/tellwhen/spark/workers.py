@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, DataType, IntegerType, StructField, StructType
 
-from tellwhen.containers.batches import chosen, single_valued
+from tellwhen.containers.batches import find_single_valued, select_events
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.events import Form, encoded
 from tellwhen.spark.version_cache import Served, serve, task_version
@@ -86,7 +86,7 @@ class Local(Finder):
 
 
 def _taken(events: Events, positions: I64) -> Events:
-    return events if len(positions) == len(events.single_valued) else chosen(events, positions)
+    return events if len(positions) == len(events.single_valued) else select_events(events, positions)
 
 
 class Sending(Worker):
@@ -145,7 +145,7 @@ class Arriving(Finder):
 
 def packed(events: Events, positions: I64) -> pa.Array:
     """The entries of the events at these positions, as bytes."""
-    start, domain, point, _, _ = chosen(events, positions)
+    start, domain, point, _, _ = select_events(events, positions)
     entries = np.empty(len(domain), dtype=ENTRY)
     entries["domain"], entries["point"] = domain, point
     offsets = (start * ENTRY.itemsize).astype(np.int32)
@@ -161,4 +161,4 @@ def unpacked(column: pa.BinaryArray) -> Events:
     entries = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]].view(ENTRY)
     start = (bounds - bounds[0]) // ENTRY.itemsize
     domain, point = (np.ascontiguousarray(entries[name]) for name in ("domain", "point"))
-    return Events(start, domain, point, point, single_valued(start, domain))
+    return Events(start, domain, point, point, find_single_valued(start, domain))

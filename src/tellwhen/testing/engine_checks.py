@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen.compile.store import Store
-from tellwhen.containers.named import flatten
+from tellwhen.containers.array_names import flatten
 from tellwhen.engines import complete
 from tellwhen.engines.shared import calls
 from tellwhen.index import Index
@@ -324,7 +324,7 @@ def renew_scratch(rng: random.Random) -> None:
         for name, array in flatten(scratch.arrays).items():
             if rng.random() < 0.3:
                 scratch.renew(name, len(array) + rng.randint(0, 9))
-        calls.give_back(scratch)
+        calls.release_memory(scratch)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.compile.translation import translated
-from tellwhen.containers.compressed import CompressedTexts, NoTexts
+from tellwhen.containers.text_blocks import CompressedTexts, NoTexts
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import FormatError
 from tellwhen.index.ids import Ids

@@ -13,8 +13,8 @@ import numpy as np
 
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
-from tellwhen.containers.named import flatten, unflatten
 from tellwhen.kernels.arrays import I32, I64, NEVER, U8, Events
 from tellwhen.persistence import directory
 from tellwhen.warehouse.kernels.routes import meet, merge_stretches

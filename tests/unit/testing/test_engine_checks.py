@@ -139,7 +139,7 @@ def found_once(matches, events):
         mine = slice(matches.start[event], matches.start[event + 1])
         kept[mine] = marks[matches.slot[mine]] != clock[0]
         marks[matches.slot[mine]] = clock[0]
-    calls.give_back(scratch)
+    calls.release_memory(scratch)
     start = np.concatenate([[0], np.cumsum(kept)])[matches.start]
     return Matches(start, matches.slot[kept])
 
@@ -156,7 +156,7 @@ def test_garbage_in_an_array_that_is_not_kept_is_noticed(registry):
         scratch = calls.take_scratch(Unkept(int(matches.slot.max(initial=0)) + 1))
         found = Matches(matches.start, matches.slot)
         is_clean = not scratch.arrays.marks.any()
-        calls.give_back(scratch)
+        calls.release_memory(scratch)
         return found if is_clean else Matches(found.start * 0, found.slot[:0])
 
     assert noticed(changing(found_unmarked))

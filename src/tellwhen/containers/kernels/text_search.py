@@ -1,4 +1,4 @@
-"""Where is a text among sorted ones? Texts are UTF-8, whose byte order is the order of code points."""
+"""Binary search among sorted texts. They are UTF-8, whose byte order is the order of code points."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from tellwhen.kernels.jit import kernel
 
 
 @kernel
-def locate(start, data, begin, end, wanted_start, wanted, at, known):
-    """Of the sorted texts begin:end, at[k] are not greater than wanted text k, and known[k] tells whether the last of
-    these is equal."""
+def locate_texts(start, data, begin, end, wanted_start, wanted, at, known):
+    """Locate the wanted texts in the sorted texts begin:end.
+
+    at[k] of these are not greater than wanted text k, and known[k] is 1 if the last of them is equal.
+    """
     for k in range(wanted_start.size - 1):
         first, size = wanted_start[k], wanted_start[k + 1] - wanted_start[k]
         low, high = begin, end

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tellwhen.compile.dictionary import Moved
+from tellwhen.containers.array_names import flatten, select_prefix, unflatten
 from tellwhen.containers.batches import NO_EVENTS, Marginals
-from tellwhen.containers.named import flatten, part, unflatten
 from tellwhen.engines.atree.arrays import ATreeIndex
 from tellwhen.engines.atree.reader import make_reader
 from tellwhen.engines.base import MatchCounts, Reader
@@ -82,7 +82,7 @@ def restore_segments(arrays: Mapping[str, np.ndarray]) -> list[Segment]:
     names = dict.fromkeys(name.partition(".")[0] for name in arrays if name.partition("-")[0] in KINDS)
     segments = []
     for name, is_settled, group in zip(names, arrays["is_settled"].tolist(), arrays["group"].tolist(), strict=True):
-        named, kind = part(arrays, name), KINDS[name.partition("-")[0]]
+        named, kind = select_prefix(arrays, name), KINDS[name.partition("-")[0]]
         index = Packed(unflatten(kind, named))
         segments.append(Segment(name, named["slots"], index, bool(is_settled), group=f"saved {group}"))
     return segments

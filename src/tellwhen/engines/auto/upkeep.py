@@ -10,8 +10,8 @@ import numpy as np
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.live_slots import alive
-from tellwhen.containers.batches import Marginals, between
-from tellwhen.containers.memory import give_back
+from tellwhen.containers.batches import Marginals, slice_events
+from tellwhen.containers.memory import release_memory
 from tellwhen.engines.atree.build import build_index as build_graph
 from tellwhen.engines.auto.bands import cut_bands
 from tellwhen.engines.auto.guessed_events import guess_events
@@ -51,7 +51,7 @@ class Merge(Upkeep):
         ]
         self.seconds = time.monotonic() - begin
         if len(self._slots) >= INDEX_AT_ONCE:
-            give_back()
+            release_memory()
 
     def finish(self) -> bool:
         return self._engine.adopt(self)
@@ -65,7 +65,7 @@ class IndexChoice(Upkeep):
         self._snapshot = engine.source.snapshot()
         typical = engine.source.typical()  # changes with the store, so the needed parts are taken now
         self._marginals = typical.marginals_if_known(self._snapshot.domains)
-        self._events = between(typical.events, 0, min(TIMED_EVENTS, len(typical.weight)))
+        self._events = slice_events(typical.events, 0, min(TIMED_EVENTS, len(typical.weight)))
         self._is_presence = engine.source.is_presence()
         self.result: Segment
 
@@ -83,7 +83,7 @@ class IndexChoice(Upkeep):
             self.result = segment._replace(is_settled=True)
         else:
             self.result = compile_kernel(Segment.create(slots, graph, like=segment._replace(is_settled=True)), snapshot)
-        give_back()
+        release_memory()
 
     def finish(self) -> bool:
         return self._engine.settle(self._segment, self.result)

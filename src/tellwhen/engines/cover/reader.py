@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from tellwhen.containers.batches import NO_EVENTS, between
+from tellwhen.containers.batches import NO_EVENTS, slice_events
 from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.engines.cover.arrays import (
     CHAIN_COLUMNS,
@@ -21,7 +21,7 @@ from tellwhen.engines.cover.arrays import (
 )
 from tellwhen.engines.cover.kernels.batch import count_bitmaps, match_batch
 from tellwhen.engines.cover.kernels.match import match_cover
-from tellwhen.engines.shared.calls import Call, Packed, give_back, make_sizes
+from tellwhen.engines.shared.calls import Call, Packed, make_sizes, release_memory
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 
 BATCH_MIN, BATCH_BYTES_MIN = 256, 16 << 20
@@ -53,8 +53,8 @@ class CoverReader(Reader):
         """Return whether the events of a block probably read every bitmap more than once."""
         index = self._call.index
         scratch = self._call.take(events)
-        count = count_bitmaps(index.addresses, scratch.packed, tuple(between(events, 0, SAMPLED_EVENTS)))
-        give_back(scratch)
+        count = count_bitmaps(index.addresses, scratch.packed, tuple(slice_events(events, 0, SAMPLED_EVENTS)))
+        release_memory(scratch)
         block = min(self._rows, len(events.single_valued))
         return bool(count * block * CHUNK_WORDS > SAMPLED_EVENTS * len(index.arrays.chunks.bits))
 

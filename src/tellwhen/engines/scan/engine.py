@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.live_slots import alive, is_alive
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.scan.arrays import ScanIndex, ScanScratch
 from tellwhen.engines.scan.kernels import match_scan

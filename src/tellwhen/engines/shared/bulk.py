@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tellwhen.compile.live_slots import alive
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Engine, Reader, Share, Source
 from tellwhen.engines.shared.calls import Refiner
 from tellwhen.kernels.arrays import I32

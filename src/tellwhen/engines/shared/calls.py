@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.containers.batches import one_by_one
-from tellwhen.containers.named import flatten, unflatten
+from tellwhen.containers.array_names import flatten, unflatten
+from tellwhen.containers.batches import split_events
 from tellwhen.engines.base import MatchCounts, Reader
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
 from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
@@ -86,7 +86,7 @@ def _take_from_pool(sizes: Any) -> Scratch:
     return scratch
 
 
-def give_back(scratch: Scratch) -> None:
+def release_memory(scratch: Scratch) -> None:
     """Give a set back to the pool, unless a kernel failed with it: a dirty set is never used again."""
     _pools[type(scratch.fits)].append(scratch)
 
@@ -168,7 +168,7 @@ class Call:
         matches = self._fill(scratch, events)
         if self._counted is not None:
             self._counted.candidates += int(scratch.arrays.effort[0])
-        give_back(scratch)
+        release_memory(scratch)
         return matches
 
     def take(self, events: Events) -> Scratch:
@@ -201,7 +201,7 @@ class Call:
         candidates = predicates = 0
         scratch = self.take(events)
         effort = scratch.arrays.effort
-        for event in one_by_one(events):  # a kernel with a full output starts again, and only the last run counts
+        for event in split_events(events):  # a kernel with a full output starts again, and only the last run counts
             room, done = 64, 0
             while not done:
                 effort[:2] = 1, 0
@@ -212,7 +212,7 @@ class Call:
             candidates += int(effort[0]) - 1
             predicates += int(effort[1])
         effort[:] = 0
-        give_back(scratch)
+        release_memory(scratch)
         return candidates, predicates
 
 

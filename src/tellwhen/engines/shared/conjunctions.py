@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions, Translator
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
-from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Reader, Source
 from tellwhen.engines.shared.bulk import BulkEngine
 from tellwhen.engines.shared.calls import Call, Kernel, Refiner

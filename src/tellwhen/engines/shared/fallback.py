@@ -9,8 +9,8 @@ import numpy as np
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.compile.normal_form import OVER_BUDGET
+from tellwhen.containers.array_names import select_prefix
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.named import part
 from tellwhen.engines.auto.engine import Auto
 from tellwhen.engines.base import Engine, MatchCounts, Reader, Share, Source, Upkeep
 from tellwhen.engines.registry import create
@@ -99,8 +99,8 @@ class EngineWithFallback(Engine):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._is_other = Growing(np.uint8, arrays["is_other"])
-        self.named.restore(part(arrays, "named"))
-        self.other.restore(part(arrays, "other"))
+        self.named.restore(select_prefix(arrays, "named"))
+        self.other.restore(select_prefix(arrays, "other"))
 
     def stats(self) -> dict[str, Any]:
         named, other = self.named.stats(), self.other.stats()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tellwhen.containers.batches import between
+from tellwhen.containers.batches import slice_events
 from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import Events, Matches
 
@@ -42,4 +42,4 @@ def run_in_threads(run: Callable[[Events], Result], events: Events, threads: int
         return [run(events)]
     bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
     with ThreadPoolExecutor(parts) as pool:
-        return list(pool.map(run, (between(events, *ends) for ends in itertools.pairwise(bounds))))
+        return list(pool.map(run, (slice_events(events, *ends) for ends in itertools.pairwise(bounds))))

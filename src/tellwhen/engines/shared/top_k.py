@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.scores import checked_weights
-from tellwhen.containers.batches import between, chosen
+from tellwhen.containers.batches import select_events, slice_events
 from tellwhen.engines.base import Tier
 from tellwhen.errors import ArgumentError, ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32, I64, Events
@@ -57,7 +57,7 @@ def rank_in_parts(rank: Callable[[Events], Best], events: Events, k: int) -> Bes
     count, step = len(events.single_valued), max(1, HEAPED_MAX // k)
     if 0 < count <= step:
         return rank(events)
-    return join_rankings([rank(between(events, at, min(at + step, count))) for at in range(0, count, step)])
+    return join_rankings([rank(slice_events(events, at, min(at + step, count))) for at in range(0, count, step)])
 
 
 def find_best(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> Best:
@@ -84,7 +84,7 @@ def _rank_events(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> 
         rows = rows[_is_open(tier, heaps.found[rows], heaps.score[rows, 0], heaps.slot[rows, 0], k)]
         if not len(rows):
             break
-        matches = tier.reader.match(events if len(rows) == total else chosen(events, rows))
+        matches = tier.reader.match(events if len(rows) == total else select_events(events, rows))
         offer_matches(matches.start, matches.slot, rows, scores, tier.elsewhere, *heaps)
     return heaps.sort()
 

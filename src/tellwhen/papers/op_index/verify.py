@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.engines.shared.calls import give_back, take_scratch
+from tellwhen.engines.shared.calls import release_memory, take_scratch
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
 from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
@@ -76,7 +76,7 @@ def check_scratch(sizes: OpIndexScratch | OpIndexCNFScratch) -> None:
     """Raise AssertionError unless the working arrays that were given back last have `first_entry` all zero."""
     scratch = take_scratch(sizes)
     assert not scratch.arrays.first_entry.any()
-    give_back(scratch)
+    release_memory(scratch)
 
 
 # contents of the lists

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.containers.named import flatten, unflatten
+from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.engines.base import Source
 from tellwhen.engines.shared.calls import make_sizes
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine

@@ -11,7 +11,7 @@ import tellwhen as tw
 from support import first_seeds, verify
 from tellwhen.compile.kernels.tree import AND_NODE, LEAF
 from tellwhen.compile.store import Store
-from tellwhen.containers.batches import one_by_one
+from tellwhen.containers.batches import split_events
 from tellwhen.engines import create
 from tellwhen.engines.atree.arrays import ATOMS, CHILD, EDGES, FIRST_CHILD, KIND, LEVEL, NEXT_CHILD, NODES, NONE, USES
 from tellwhen.engines.atree.forest import ForestBuilder
@@ -281,7 +281,7 @@ def test_the_order_of_insertion_changes_no_answer_and_hardly_the_size():
         engine.rebuild()
         engine.verify()
         sizes.append(engine.stats()["nodes"])
-        answers.append([sorted(engine.reader().match(event).slot.tolist()) for event in one_by_one(events)])
+        answers.append([sorted(engine.reader().match(event).slot.tolist()) for event in split_events(events)])
     assert all(answer == answers[0] for answer in answers)
     assert max(sizes) <= 1.1 * min(sizes)
 

@@ -39,7 +39,7 @@ def test_a_set_is_lent_once():
     first, second = calls.take_scratch(sizes(3)), calls.take_scratch(sizes(3))
     assert first is not second
     assert not np.shares_memory(first.arrays.marks, second.arrays.marks)
-    calls.give_back(first)
+    calls.release_memory(first)
     assert calls.take_scratch(sizes(3)) is first
     assert calls.take_scratch(sizes(3)) is not first
 
@@ -51,7 +51,7 @@ def test_a_set_that_is_too_small_is_renewed_as_a_whole():
         scratch.arrays.marks[:] = 7
         scratch.arrays.runs.begin[:] = 7
         scratch.arrays.slots[:] = 7
-        calls.give_back(scratch)
+        calls.release_memory(scratch)
         renewed = calls.take_scratch(larger)
         lengths = (len(renewed.arrays.marks), len(renewed.arrays.runs.end), len(renewed.arrays.slots))
         assert all(have >= want for have, want in zip(lengths, (larger[0], larger[1][1], larger[2]), strict=True))
@@ -75,7 +75,7 @@ def test_some_are_renewed_at_random():
     lent = [calls.take_scratch(sizes(3)) for _ in range(40)]
     for scratch in lent:
         scratch.arrays.marks[:] = 7
-        calls.give_back(scratch)
+        calls.release_memory(scratch)
     renew_scratch(random.Random(1))
     kept = calls._pools[Work]
     assert 20 < len(kept) < 40
@@ -113,7 +113,7 @@ def test_threads_never_share_a_set():
             lent.add(id(scratch))
             time.sleep(0)  # another thread's turn
             lent.discard(id(scratch))
-            calls.give_back(scratch)
+            calls.release_memory(scratch)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

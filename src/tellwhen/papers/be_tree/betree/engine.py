@@ -30,9 +30,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tellwhen.compile.live_slots import is_alive
-from tellwhen.containers.batches import Typical, chosen
+from tellwhen.containers.array_names import flatten, unflatten
+from tellwhen.containers.batches import Typical, select_events
 from tellwhen.containers.growing import Growing
-from tellwhen.containers.named import flatten, unflatten
 from tellwhen.engines.base import Option, Reader, Source
 from tellwhen.engines.shared.bulk import PENDING_MIN
 from tellwhen.engines.shared.calls import Refiner, make_sizes
@@ -103,7 +103,7 @@ class BETree(ConjunctionEngine):
         if len(weight) > SAMPLE_EVENTS_MAX:  # systematic sampling: events at equal distances of weight
             upto = np.cumsum(weight)
             drawn = np.searchsorted(upto, upto[-1] * (np.arange(SAMPLE_EVENTS_MAX) + 0.5) / SAMPLE_EVENTS_MAX)
-            events, weight = chosen(events, drawn), np.ones(SAMPLE_EVENTS_MAX)
+            events, weight = select_events(events, drawn), np.ones(SAMPLE_EVENTS_MAX)
         matches = np.diff(self.reader().match(events).start)
         return float(np.average(matches, weights=weight)) / len(self)
 

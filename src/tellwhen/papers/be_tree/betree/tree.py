@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.containers.growing import growing, views
+from tellwhen.containers.growing import make_growing, take_views
 from tellwhen.engines.shared.spaces import cut_spaces
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.be_tree.betree.arrays import (
@@ -46,8 +46,8 @@ class Tree:
     def __init__(self, arrays: TreeArrays, cut_start: I64, cuts: I64) -> None:
         self.nodes, conjunctions, bounds = arrays
         self.cut_start, self.cuts = cut_start, cuts
-        self._conjunctions: Any = growing(conjunctions)
-        self._bounds: Any = growing(bounds)
+        self._conjunctions: Any = make_growing(conjunctions)
+        self._bounds: Any = make_growing(bounds)
 
     @classmethod
     def empty(cls, snapshot: Snapshot, rank: I32, max_cap: int, min_size: int) -> Tree:
@@ -82,11 +82,11 @@ class Tree:
     @property
     def conjunctions(self) -> TreeConjunctions:
         """All conjunctions that were ever inserted, by number."""
-        return views(self._conjunctions)
+        return take_views(self._conjunctions)
 
     @property
     def bounds(self) -> Bounds:
-        return views(self._bounds)
+        return take_views(self._bounds)
 
     @property
     def arrays(self) -> TreeArrays:

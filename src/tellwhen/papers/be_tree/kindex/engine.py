@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from tellwhen.compile.normal_form import Conjunctions
-from tellwhen.containers.batches import chosen
+from tellwhen.containers.batches import select_events
 from tellwhen.containers.csr import gather
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.calls import Refiner, Union, make_empty_matches, make_sizes
@@ -112,13 +112,13 @@ class _SeveralValuesReader(Reader):
         several = np.flatnonzero(events.single_valued == 0)
         if not len(several):
             return make_empty_matches(len(events.single_valued))
-        found = self._refiner.match(chosen(events, several))
+        found = self._refiner.match(select_events(events, several))
         start = np.zeros(len(events.start), dtype=np.int64)
         start[several + 1] = np.diff(found.start)
         return Matches(np.cumsum(start), found.slot)
 
     def count_candidates(self, events: Events) -> int:
-        return self._refiner.count_candidates(chosen(events, np.flatnonzero(events.single_valued == 0)))
+        return self._refiner.count_candidates(select_events(events, np.flatnonzero(events.single_valued == 0)))
 
 
 def _invert_inequalities(predicates: Predicates) -> tuple[Predicates, np.ndarray]:

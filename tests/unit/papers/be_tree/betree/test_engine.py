@@ -9,8 +9,8 @@ from bench.loading import encoded, stored
 
 import tellwhen as tw
 from tellwhen.compile.store import Store
+from tellwhen.containers.array_names import flatten
 from tellwhen.containers.batches import Typical
-from tellwhen.containers.named import flatten
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.language.parser import parse

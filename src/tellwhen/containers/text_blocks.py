@@ -1,4 +1,4 @@
-"""Many texts, compressed in blocks: to be kept in little memory, and rarely read."""
+"""Texts compressed in blocks, for texts that are rarely read and must take little memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from tellwhen.containers.texts import Texts
 from tellwhen.errors import TellwhenError
 from tellwhen.kernels.arrays import I32
 
-BLOCK = 128
-"""Texts in a block, which are compressed together."""
+TEXTS_PER_BLOCK = 128
+"""Texts that are compressed together."""
 
 
 class _State(NamedTuple):
-    """What a reader sees, replaced as a whole. Blocks that were dropped may still be read: others never take their
-    place in the same arrays, nor in what was noted of them."""
+    """The state that a reader sees, always replaced as a whole.
 
-    before: int  # texts in blocks
+    Readers may still use dropped blocks, so new blocks never take their place in the same arrays or in `read`.
+    """
+
+    before: int  # number of texts in blocks
     last: list[str]  # texts behind them
     start: Growing  # |0|812|1650|   block b is blocks[start[b]:start[b+1]]
     blocks: Growing
@@ -33,8 +35,10 @@ def _nothing_read() -> list[tuple[int, bytes, list[int]]]:
 
 
 class CompressedTexts:
-    """Append-only. The last texts, fewer than a block, are not compressed yet. Other threads may read while one
-    changes it."""
+    """Append-only texts. The last texts, fewer than a block, are not compressed.
+
+    Other threads may read while one thread changes it.
+    """
 
     __slots__ = ("_codec", "_state")
 
@@ -46,31 +50,33 @@ class CompressedTexts:
         return self._state.before + len(self._state.last)
 
     def extend(self, texts: Sequence[str]) -> None:
-        """Append texts."""
         before, last, start, blocks, read = self._state
         last += texts
-        while len(last) >= BLOCK:
-            blocks.extend(self._compressed(last[:BLOCK]))
+        while len(last) >= TEXTS_PER_BLOCK:
+            blocks.extend(self._compress(last[:TEXTS_PER_BLOCK]))
             start.append(blocks.count)
-            before, last = before + BLOCK, last[BLOCK:]
+            before, last = before + TEXTS_PER_BLOCK, last[TEXTS_PER_BLOCK:]
             self._state = _State(before, last, start, blocks, read)
 
-    def _compressed(self, texts: list[str]) -> np.ndarray:
-        """A block: its size before compression, for the decoder; then, compressed, lengths and bytes of its texts."""
+    def _compress(self, texts: list[str]) -> np.ndarray:
+        """Compress a block.
+
+        Its first 8 bytes are the size before compression, for the decoder. The rest are lengths and bytes of the texts.
+        """
         encoded = [text.encode() for text in texts]
         raw = np.array([len(text) for text in encoded], dtype=np.int32).tobytes() + b"".join(encoded)
         packed = self._codec.compress(raw, asbytes=True)
         return np.frombuffer(len(raw).to_bytes(8, "little") + packed, dtype=np.uint8)
 
     def _block(self, state: _State, block: int) -> tuple[bytes, list[int]]:
-        """The bytes of a block, and where its texts begin and end in them."""
+        """Return the bytes of a block, and the offsets at which its texts begin and end."""
         read, raw, ends = state.read[0]
         if read != block:
             start = state.start.data
             data = state.blocks.data[start[block] : start[block + 1]].tobytes()
             size = int.from_bytes(data[:8], "little")
             raw = self._codec.decompress(data[8:], decompressed_size=size, asbytes=True)
-            ends = np.cumsum([4 * BLOCK, *np.frombuffer(raw, np.int32, BLOCK)]).tolist()
+            ends = np.cumsum([4 * TEXTS_PER_BLOCK, *np.frombuffer(raw, np.int32, TEXTS_PER_BLOCK)]).tolist()
             state.read[0] = block, raw, ends
         return raw, ends
 
@@ -78,55 +84,55 @@ class CompressedTexts:
         state = self._state
         if i >= state.before:
             return state.last[i - state.before]
-        raw, ends = self._block(state, i // BLOCK)
-        return raw[ends[i % BLOCK] : ends[i % BLOCK + 1]].decode()
+        raw, ends = self._block(state, i // TEXTS_PER_BLOCK)
+        return raw[ends[i % TEXTS_PER_BLOCK] : ends[i % TEXTS_PER_BLOCK + 1]].decode()
 
     def align(self, count: int) -> None:
-        """Change the number of texts to `count`: the last ones are dropped, or empty ones appended."""
+        """Change the number of texts to `count`: drop the last ones or append empty ones."""
         before, _, start, blocks, _ = self._state
         # An interrupt in `extend` may have left a block whose texts are still among the last ones: it is dropped.
-        start.count = before // BLOCK + 1
+        start.count = before // TEXTS_PER_BLOCK + 1
         blocks.count = int(start.view[-1])
         self.extend([""] * max(0, count - len(self)))
         before, last, start, blocks, read = self._state
-        block = count // BLOCK
+        block = count // TEXTS_PER_BLOCK
         if block < start.count - 1:
-            kept = [self[i] for i in range(block * BLOCK, count)]
+            kept = [self[i] for i in range(block * TEXTS_PER_BLOCK, count)]
             start = Growing(np.int64, start.view[: block + 1].copy())
             blocks = Growing(np.uint8, blocks.view[: int(start.view[-1])].copy())
-            self._state = _State(block * BLOCK, kept, start, blocks, _nothing_read())
+            self._state = _State(block * TEXTS_PER_BLOCK, kept, start, blocks, _nothing_read())
         else:
             self._state = _State(before, last[: count - before], start, blocks, read)
 
-    def kept(self, which: I32) -> CompressedTexts:
-        """The texts at the indexes `which`, in that order."""
+    def select(self, which: I32) -> CompressedTexts:
+        """Return new compressed texts with the texts at the indexes `which`, in that order."""
         after = CompressedTexts()
         after.adopt(self, which)
         return after
 
     def adopt(self, other: CompressedTexts | Texts | NoTexts, which: I32) -> None:
-        """Append the texts of another at the indexes `which`."""
+        """Append the texts of `other` at the indexes `which`."""
         self.extend([other[i] for i in which.tolist()])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """By name, to be saved."""
+        """Return the arrays to save, by name."""
         state = self._state
-        start, data = Texts.of(state.last).arrays()
+        start, data = Texts.from_strings(state.last).arrays()
         return {"start": state.start.view, "blocks": state.blocks.view, "last_start": start, "last": data}
 
     @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray]) -> CompressedTexts:
-        """The texts whose `arrays` were saved."""
+    def restore(cls, arrays: Mapping[str, np.ndarray]) -> CompressedTexts:
+        """Restore texts from saved `arrays`."""
         texts = cls()
         start, blocks = Growing(np.int64, arrays["start"]), Growing(np.uint8, arrays["blocks"])
         last = Texts(arrays["last_start"], arrays["last"])
         kept = [last[i] for i in range(len(last))]
-        texts._state = _State(BLOCK * (start.count - 1), kept, start, blocks, _nothing_read())
+        texts._state = _State(TEXTS_PER_BLOCK * (start.count - 1), kept, start, blocks, _nothing_read())
         return texts
 
 
 class NoTexts:
-    """In place of texts that are not kept: only their number is known."""
+    """Stand-in for texts that an index does not store: it only counts them."""
 
     def __init__(self, count: int = 0) -> None:
         self._count = count
@@ -135,24 +141,22 @@ class NoTexts:
         return self._count
 
     def extend(self, texts: Sequence[str]) -> None:
-        """Count texts."""
         self._count += len(texts)
 
     def __getitem__(self, i: int) -> str:
-        raise TellwhenError("this index keeps no texts (texts=False): it can match, but not show an expression")
+        raise TellwhenError(
+            "this index stores no texts (texts=False), so it cannot show an expression; build it with texts=True"
+        )
 
     def align(self, count: int) -> None:
-        """Change the number of texts."""
         self._count = count
 
-    def kept(self, which: I32) -> NoTexts:
-        """As many as `which` has."""
+    def select(self, which: I32) -> NoTexts:
         return NoTexts(len(which))
 
     def adopt(self, other: object, which: I32) -> None:
-        """As many more as `which` has."""
         self._count += len(which)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Nothing to be saved."""
+        """Return no arrays: there is nothing to save."""
         return {}

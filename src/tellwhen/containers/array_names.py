@@ -1,4 +1,4 @@
-"""Nested NamedTuples of arrays <-> arrays by dotted name: how stores and engines are saved and restored.
+"""Conversion of nested NamedTuples of arrays to arrays by dotted name, in which stores and engines are saved.
 
 >>> from typing import NamedTuple
 >>> Inner = NamedTuple("Inner", [("start", np.ndarray)])
@@ -21,7 +21,7 @@ Kind = TypeVar("Kind", bound=tuple[Any, ...])
 
 
 def flatten(value: Any, prefix: str = "") -> dict[str, np.ndarray]:
-    """All arrays of a NamedTuple by name; those of a nested one as `its_name.name`. An int becomes an array."""
+    """Return all arrays of a NamedTuple by name, those of a nested one as `outer.inner`. An int becomes an array."""
     named: dict[str, np.ndarray] = {}
     for field, item in value._asdict().items():
         if hasattr(item, "_fields"):
@@ -32,7 +32,7 @@ def flatten(value: Any, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def unflatten(kind: type[Kind], named: Mapping[str, np.ndarray], prefix: str = "") -> Kind:
-    """The NamedTuple that `flatten` took apart."""
+    """Rebuild the NamedTuple from which `flatten` made `named`."""
     values = []
     for field, hint in get_type_hints(kind).items():
         if hasattr(hint, "_fields"):
@@ -43,6 +43,6 @@ def unflatten(kind: type[Kind], named: Mapping[str, np.ndarray], prefix: str = "
     return kind(*values)
 
 
-def part(named: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names begin with a prefix and a dot, by the rest of their names."""
+def select_prefix(named: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Select the arrays whose names begin with a prefix and a dot, and remove both from their names."""
     return {name.removeprefix(f"{prefix}."): a for name, a in named.items() if name.startswith(f"{prefix}.")}
