@@ -43,10 +43,7 @@ CNODE = np.dtype(
         ("left", np.int32),  # bucket: its lower half, -1 while nothing is in it
         ("right", np.int32),  # bucket: its upper half
         ("is_split", np.int32),  # bucket: 1 if a half takes what it encloses
-        (
-            "whole",
-            np.int32,
-        ),  # the bucket that it is a half of, -1 for none; of a freed c-node: the next freed one
+        ("whole", np.int32),  # the bucket that it is a half of, -1 for none; if freed: the next freed c-node
         ("pnode", np.int32),  # the p-node above, -1 for the root
         ("first", np.int32),  # l-node: its first conjunction, -1 for none
         ("count", np.int32),  # l-node: its conjunctions

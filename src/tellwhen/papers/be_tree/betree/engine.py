@@ -132,7 +132,7 @@ class BETree(ConjunctionEngine):
         """Return whether too many predicates are newer than the spaces, or too many conjunctions were removed."""
         tree = self._tree
         return (
-            len(snapshot.predicates.domain) > self.rebuild_factor * tree.known
+            len(snapshot.predicates.domain) > self.rebuild_factor * tree.known_predicates
             or len(tree.conjunctions.slot) > self.rebuild_factor * (len(self) + PENDING_MIN)
             or not len(tree)
         )

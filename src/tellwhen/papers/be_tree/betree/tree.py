@@ -75,7 +75,7 @@ class Tree:
         return int(self.nodes.state["min_size"][0])
 
     @property
-    def known(self) -> int:
+    def known_predicates(self) -> int:
         """Number of predicates whose intervals cut the spaces."""
         return int(self.nodes.state["known"][0])
 

@@ -40,7 +40,7 @@ def check_index(index: BETreeIndex, tree: Tree) -> None:
 
 class _TreeChecker:
     def __init__(self, tree: Tree, snapshot: Snapshot) -> None:
-        self.tree, self.domain_of = tree, snapshot.predicates.domain
+        self.tree, self.predicate_domain = tree, snapshot.predicates.domain
         self.cnodes, self.pnodes = tree.nodes.cnodes, tree.nodes.pnodes
         self.conjunctions, self.bounds = tree.conjunctions, tree.bounds
         self.live = _find_live_cnodes(tree)
@@ -52,7 +52,7 @@ class _TreeChecker:
         node = self.cnodes[c]
         assert c in self.live - self.visited_cnodes, f"c-node {c} is freed, or has two parents"
         self.visited_cnodes.add(c)
-        assert (node["whole"], node["pnode"]) == (whole, pnode), f"c-node {c} does not know its parent"
+        assert (node["whole"], node["pnode"]) == (whole, pnode), f"c-node {c} has another parent"
         if pnode >= 0:
             path = (*path, self.get_bucket(c))
         size = self.check_lnode(c, path) + self.check_halves(c, path[:-1]) + self.check_directory(c, path)
@@ -71,7 +71,9 @@ class _TreeChecker:
         while number >= 0:
             assert number not in self.visited_conjunctions, f"conjunction {number} is in two l-nodes"
             self.visited_conjunctions.add(number)
-            assert self.conjunctions.node[number] == c, f"conjunction {number} does not know its c-node {c}"
+            assert self.conjunctions.node[number] == c, (
+                f"conjunction {number} is in the l-node of c-node {c}, but its `node` is another"
+            )
             for domain, low, high in path:
                 begin, end = self.get_bounds(number, domain)
                 assert low <= begin <= end <= high, f"conjunction {number} is not enclosed by a bucket on {domain}"
@@ -81,15 +83,17 @@ class _TreeChecker:
                 assert begin <= middle < end, f"conjunction {number} is not in the smallest bucket that encloses it"
             count += 1
             number = int(self.conjunctions.next[number])
-        assert count == node["count"] <= node["capacity"], f"c-node {c} overflows, or has lost count"
-        assert node["capacity"] % max_cap == 0 < node["capacity"], f"c-node {c} has an odd capacity"
+        assert count == node["count"] <= node["capacity"], f"c-node {c} overflows, or `count` is wrong"
+        assert node["capacity"] % max_cap == 0 < node["capacity"], (
+            f"c-node {c} has a capacity that is not a positive multiple of max_cap"
+        )
         return count
 
     def get_bounds(self, number: int, domain: int) -> tuple[int, int]:
         """Return the bounds of the first predicate of a conjunction on a domain."""
         start = self.conjunctions.start
         predicates = self.conjunctions.predicate[start[number] : start[number + 1]]
-        on_domain = predicates[self.domain_of[predicates] == domain]
+        on_domain = predicates[self.predicate_domain[predicates] == domain]
         assert len(on_domain), f"conjunction {number} has no predicate on domain {domain}"
         return int(self.bounds.low[on_domain[0]]), int(self.bounds.high[on_domain[0]])
 
@@ -116,7 +120,7 @@ class _TreeChecker:
         used = {domain for domain, _, _ in path}
         while p >= 0:
             domain, parent, top, following, _ = self.pnodes[p].tolist()
-            assert parent == c, f"p-node {p} does not know its parent"
+            assert parent == c, f"p-node {p} has another parent"
             assert domain not in used, f"attribute {domain} is used twice on a path, or twice at c-node {c}"
             used.add(domain)
             whole = domain, cut_start[domain] + domain, cut_start[domain + 1] + domain

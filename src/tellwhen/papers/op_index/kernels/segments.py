@@ -26,5 +26,5 @@ def get_domain_share(domain, domains):
 
 @inline
 def find_segment(share, segments):
-    """Return the segment of the domain with this share. With as many segments as domains, each domain has its own."""
+    """Return the segment of the domain with this share. As many segments as domains have one domain each."""
     return share * segments >> 32

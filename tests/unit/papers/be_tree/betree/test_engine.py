@@ -234,9 +234,9 @@ def test_a_predicate_that_the_domain_does_not_know_is_tested(later, inside, outs
     monkeypatch.setattr("tellwhen.engines.shared.bulk.PENDING_MIN", 0)
     index = tw.Index("betree:max_cap=1,min_size=1")
     index.add_many({k: f"a = {10 + 10 * (k % 2)} AND b = {k}" for k in range(10)}).rebuild()
-    known = index._shard.engine._tree.known
+    known = index._shard.engine._tree.known_predicates
     index.add_many(dict.fromkeys("xyz", later))
-    assert index._shard.engine._tree.known == known  # merged, not rebuilt
+    assert index._shard.engine._tree.known_predicates == known  # merged, not rebuilt
     assert index._shard.engine._pending.count == 0
     assert index.match({"a": inside}) == ["x", "y", "z"]
     assert index.match({"a": outside}) == []
@@ -332,13 +332,13 @@ def test_a_tree_comes_back_and_goes_on():
 
 BROKEN = [
     ("cnodes", "size", "conjunctions below"),
-    ("cnodes", "count", "overflows, or has lost count"),
-    ("cnodes", "capacity", "has an odd capacity"),
-    ("cnodes", "whole", "does not know its parent"),
-    ("cnodes", "pnode", "does not know its parent"),
+    ("cnodes", "count", "overflows, or `count` is wrong"),
+    ("cnodes", "capacity", "not a positive multiple of max_cap"),
+    ("cnodes", "whole", "has another parent"),
+    ("cnodes", "pnode", "has another parent"),
     ("cnodes", "high", "is not a half of"),
     ("pnodes", "top", "not the whole domain"),
-    ("pnodes", "parent", "does not know its parent"),
+    ("pnodes", "parent", "has another parent"),
     ("state", "waiting", "still on the stack"),
 ]
 

@@ -62,9 +62,9 @@ def find_spaces(index, events, event, spaces):
 
 @inline
 def queue_pnodes(index, n, events, event, first_entry, queue, back):
-    """Queue the top nodes of a node's p-nodes on domains of the event (Algorithm 1); returns the new end of the queue.
+    """Queue the top nodes of a node's p-nodes on domains of the event: its p-directory (Algorithm 1).
 
-    Enumerates the p-nodes or the entries of the event, whichever are fewer.
+    Enumerates the p-nodes or the entries of the event, whichever are fewer. Returns the new end of the queue.
     """
     begin, end = events.start[event], events.start[event + 1]
     first, last = index.nodes[n, DIRECTORY], index.nodes[n + 1, DIRECTORY]
