@@ -73,7 +73,7 @@ THRESHOLDS = {
         "tellwhen.engines.shared.bulk.PENDING_MIN",
         "tellwhen.engines.scan.engine.PENDING_MIN",
         "tellwhen.engines.auto.engine.PENDING_MAX",
-        "tellwhen.engines.auto.engine.UNCOMPILED_MAX",
+        "tellwhen.engines.auto.engine.UNCOMPILED_PENDING_MAX",
     ],
     "stride": ["tellwhen.compile.dictionary.STRIDE"],
 }
