@@ -26,5 +26,5 @@ def get_domain_share(domain, domains):
 
 @inline
 def find_segment(share, segments):
-    """Return the segment of the domain with this share. As many segments as domains have one domain each."""
+    """Return the segment that has the domain with this share, of `segments` segments of a list."""
     return share * segments >> 32
