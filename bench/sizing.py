@@ -1,8 +1,8 @@
-"""`python -m bench.sizing`: the figures of one shard, from which a cluster is sized (`docs/sizing.md`).
+"""Measure one shard, to size a cluster (`docs/sizing.md`): `python -m bench.sizing`.
 
-Two kinds of subscriptions, both built on Spark: those that ask for one of many users, whose events meet few shards, and
-broad ones, whose events meet most. Everything is measured at two sizes, so that one sees what grows. An event is
-matched, from a dict to ids, with every shard by itself and, as the rival, with one index of all subscriptions.
+Two kinds of subscriptions are built on Spark. Events of the first kind, an equality with one of many users, meet few
+shards; events of the second, broad kind meet most shards. Two sizes show which figures grow. An event is matched, from
+a dict to ids, with every shard, and for comparison with one index of all subscriptions.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ SIZES, SHARDS, EVENTS, EVENTS_ON_SPARK = (250_000, 500_000), 8, 2_000, 200_000
 
 
 class Kind(NamedTuple):
-    """Subscriptions as a DataFrame of (id, expression), and events."""
+    """A kind of subscriptions (id, expression), and events for them."""
 
     title: str
     subscriptions: Callable[[SparkSession, int], DataFrame]
     events: Callable[[int], list[dict[str, Any]]]
 
 
-def _of_users(spark: SparkSession, size: int) -> DataFrame:
+def _make_user_subscriptions(spark: SparkSession, size: int) -> DataFrame:
     text = "format_string(\"user = %d AND country IN ('C%d', 'C%d') AND amount > %d AND hour <> %d\", {values})"
     values = f"pmod(id * 48271, {size // 2}), id % 30, id % 7, id % 900, id % 24"
     return spark.range(size).select("id", F.expr(text.format(values=values)).alias("expression"))
 
 
-def _by_users(size: int) -> list[dict[str, Any]]:
+def _make_user_events(size: int) -> list[dict[str, Any]]:
     return [
         {"user": n * 7919 % (size // 2), "country": f"C{n % 30}", "amount": n * 31 % 1000, "hour": n % 24}
         for n in range(EVENTS)
@@ -54,7 +54,7 @@ def _by_users(size: int) -> list[dict[str, Any]]:
 BROAD = BEGen(match=0.0001)
 
 KINDS = [
-    Kind("one of many users", _of_users, _by_users),
+    Kind("one of many users", _make_user_subscriptions, _make_user_events),
     Kind(
         "broad (BEGen)",
         lambda spark, size: tws.generate(spark, BROAD, size, "subscriptions"),
@@ -65,7 +65,9 @@ KINDS = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.sizing", description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a trial")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="1 for the sizes of the documents, a fraction for a trial"
+    )
     scale = parser.parse_args().scale
     folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
     table = Table(
@@ -75,7 +77,7 @@ def main() -> None:
         title=f"{SHARDS} shards; two cores build, one thread matches",
     )  # fmt: skip
     try:
-        spark = tws.session("bench")
+        spark = tws.start_session("bench")
         for kind in KINDS:
             for size in SIZES:
                 _measure(spark, kind, int(size * scale), folder / f"{kind.title} {size}", table)
@@ -96,36 +98,37 @@ def _measure(spark: SparkSession, kind: Kind, size: int, path: Path, table: Tabl
     subs.unpersist()
     folders = sorted(path.glob("shard-*"))
     begin = time.perf_counter()
-    shards = [tw.Index.load(one) for one in folders]
+    shards = [tw.Index.load(folder) for folder in folders]
     opened = (time.perf_counter() - begin) / len(shards)
     whole = tw.Index.load(path)
-    found = interleaved({
+    in_process = interleaved({
         "one index": lambda: [whole.match(event) for event in events],
         "shards": lambda: [shard.match(event) for event in events for shard in shards],
     }, 5)  # fmt: skip
-    one, each = (found[name].median / EVENTS * 1e6 for name in ("one index", "shards"))
-    spread = _on_spark(spark, log, path)
-    noise = max(one.noise for one in (*found.values(), *spread.values()))
+    one_index_us, all_shards_us = (in_process[name].median / EVENTS * 1e6 for name in ("one index", "shards"))
+    plans = _measure_plans(spark, log, path)
+    noise = max(measured.noise for measured in (*in_process.values(), *plans.values()))
     matches = whole.count_many(events)["count"].to_numpy().mean()
     cores, met = spark.sparkContext.defaultParallelism, version.shards_per_event
     table.add_row(
         kind.title, f"{size:,}", f"{seconds * cores / size * 1e6:,.0f}", f"{version.bytes / size:,.0f}",
-        f"{opened:.3f}", "" if met is None else f"{met:.2f}", f"{each / len(shards):,.1f}", f"{one:,.1f}",
-        *(f"{one.median * cores / EVENTS_ON_SPARK * 1e6:,.0f}" for one in spread.values()),
+        f"{opened:.3f}", "" if met is None else f"{met:.2f}", f"{all_shards_us / len(shards):,.1f}",
+        f"{one_index_us:,.1f}",
+        *(f"{measured.median * cores / EVENTS_ON_SPARK * 1e6:,.0f}" for measured in plans.values()),
         f"{noise:.0%}", f"{matches:,.1f}",
     )  # fmt: skip
 
 
-def _on_spark(spark: SparkSession, log: DataFrame, path: Path) -> dict[str, Measured]:
-    """Both plans, on many events: the same ones again and again."""
+def _measure_plans(spark: SparkSession, log: DataFrame, path: Path) -> dict[str, Measured]:
+    """Measure both plans on many events, which repeat the same few."""
     times = EVENTS_ON_SPARK // EVENTS
     many = spark.range(times).crossJoin(log).select(F.monotonically_increasing_id().alias("event_id"), "attributes")
     stored = str(path) + "-events"
     many.repartition(4).write.parquet(stored)
 
     def drain(plan: Literal["local", "routed"]) -> None:
-        found = tws.match(spark.read.parquet(stored), path, plan=plan)
-        found.write.format("noop").mode("overwrite").save()
+        matches = tws.match(spark.read.parquet(stored), path, plan=plan)
+        matches.write.format("noop").mode("overwrite").save()
 
     return interleaved({"local": lambda: drain("local"), "routed": lambda: drain("routed")}, 3)
 

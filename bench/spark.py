@@ -1,8 +1,8 @@
-"""`python -m bench.spark`: the figures of the pipeline, each with its rival, in one run.
+"""Measure the pipeline on Spark, each figure with its rival, in one run: `python -m bench.spark`.
 
-rival       matching against the query that a Spark user would write: explode both sides, join on the attribute, count
-overhead    from text to an index, stage by stage; then matching against `match_many` in one process, on the same cores
-settings    a small job in a session with Spark's default settings against one in `tws.session`
+rival       matching, compared with the usual query on Spark: explode both sides, join on the attribute, count
+overhead    the stages from text to an index; then matching, compared with `match_many` in one process on the same cores
+settings    a small job with Spark's default settings, compared with those of `tws.start_session`
 memory      the private memory of a worker, for a small and a large index
 """
 
@@ -37,9 +37,16 @@ ATTRIBUTES, PRESENT, SLICES = 400, 15, 5
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.spark", description=__doc__)
-    measurements = {"rival": rival, "overhead": overhead, "settings": settings, "memory": memory}
-    parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes of the documents, less for a trial")
-    parser.add_argument("--only", choices=list(measurements), help="one of the measurements")
+    measurements = {
+        "rival": measure_rival,
+        "overhead": measure_overhead,
+        "settings": measure_settings,
+        "memory": measure_memory,
+    }
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="1 for the sizes of the documents, a fraction for a trial"
+    )
+    parser.add_argument("--only", choices=list(measurements), help="run only this measurement")
     options = parser.parse_args()
     console = Console(width=120)
     folder = Path(tempfile.mkdtemp(prefix="tellwhen-bench-"))
@@ -51,16 +58,16 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write(work: Plain, folder: Path, files: int = 4) -> None:
-    """Subscriptions as text, their predicates as a table, and events as a map of ints."""
+def write_workload(work: Plain, folder: Path, files: int = 4) -> None:
+    """Write subscriptions as text, their predicates as a table, and events as maps of ints."""
     count, (start, attribute, *_) = work.size, work.made
     texts = pa.array(work.made.format_texts(work.work.names))
-    _parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
+    _write_parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
     owner = np.repeat(np.arange(count), np.diff(start))
     bits = (work.mask[:, None] >> np.arange(CARDINALITY, dtype=np.uint64)) & np.uint64(1) != 0
     members = [np.flatnonzero(row).tolist() if is_set else None for row, is_set in zip(bits, work.is_set, strict=True)]
     names = pa.array(work.work.names)
-    _parts(folder / "predicates", pa.table({
+    _write_parts(folder / "predicates", pa.table({
         "id": owner, "attribute": names.take(pa.array(attribute)), "low": work.low, "high": work.high,
         "members": pa.array(members, pa.list_(pa.int64())), "need": np.repeat(np.diff(start), np.diff(start)),
     }), files)  # fmt: skip
@@ -68,10 +75,10 @@ def write(work: Plain, folder: Path, files: int = 4) -> None:
     offsets = pa.array(np.searchsorted(rows, np.arange(len(work.events) + 1)).astype(np.int32))
     values = pa.array(work.events[rows, columns].astype(np.int64))
     maps = pa.MapArray.from_arrays(offsets, names.take(pa.array(columns)), values)
-    _parts(folder / "events", pa.table({"event_id": np.arange(len(work.events)), "attributes": maps}), files)
+    _write_parts(folder / "events", pa.table({"event_id": np.arange(len(work.events)), "attributes": maps}), files)
 
 
-def _parts(folder: Path, table: pa.Table, files: int) -> None:
+def _write_parts(folder: Path, table: pa.Table, files: int) -> None:
     folder.mkdir(parents=True)
     size = -(-table.num_rows // files)
     for part in range(files):
@@ -79,12 +86,12 @@ def _parts(folder: Path, table: pa.Table, files: int) -> None:
 
 
 def drain(frame: DataFrame) -> None:
-    """Compute all of it, and keep nothing."""
+    """Compute a DataFrame without storing it."""
     frame.write.format("noop").mode("overwrite").save()
 
 
-def explode_join_count(spark: SparkSession, folder: Path, events: DataFrame) -> DataFrame:
-    """The query that a Spark user writes today."""
+def join_exploded(spark: SparkSession, folder: Path, events: DataFrame) -> DataFrame:
+    """Match by the usual query: explode events, join predicates by attribute, count the true ones."""
     predicates = spark.read.parquet(str(folder / "predicates"))
     entries = events.select("event_id", F.explode("attributes").alias("attribute", "value"))
     true = (F.col("value").between(F.col("low"), F.col("high"))) & (
@@ -95,54 +102,54 @@ def explode_join_count(spark: SparkSession, folder: Path, events: DataFrame) -> 
     return counted.where("count = need").select("event_id", F.col("id").alias("subscription_id"))
 
 
-def rival(folder: Path, scale: float) -> Table:
-    """100,000 subscriptions, 50,000 events, 0.1 % matches. The join takes minutes: each of five slices runs once."""
+def measure_rival(folder: Path, scale: float) -> Table:
+    """Compare with the join: 100,000 subscriptions, 50,000 events, 0.1 % matches, in five slices that run once each."""
     work = workload.make(int(100_000 * scale), int(50_000 * scale), ATTRIBUTES, PRESENT, 0.001)
-    write(work, folder)
-    spark = tws.session("bench")
+    write_workload(work, folder)
+    spark = tws.start_session("bench")
     events = spark.read.parquet(str(folder / "events"))
     tws.build(spark.read.parquet(str(folder / "subscriptions")), folder / "index")
     size = -(-len(work.events) // SLICES)
     slices = [events.where(F.col("event_id").between(k * size, k * size + size - 1)) for k in range(SLICES)]
     few = events.where(F.col("event_id") < size // 5)
-    same = _equal(tws.match(few, folder / "index"), explode_join_count(spark, folder, few))
+    same = _are_equal(tws.match(few, folder / "index"), join_exploded(spark, folder, few))
     drain(tws.match(events, folder / "index"))
     joins, matches = [], []
     for part in slices:
-        joins.append(timed(functools.partial(_join, spark, folder, part)))
+        joins.append(timed(functools.partial(_drain_join, spark, folder, part)))
         matches.append(timed(lambda: drain(tws.match(events, folder / "index"))))
     joined, matched = summed(joins), measured(matches)
-    table = Table("what", "seconds", "noise", "ms / event", title=f"{_sizes(work)}; results equal: {same}")
-    _row(table, "explode, join, count", joined, len(work.events))
-    _row(table, "match", matched, len(work.events))
+    table = Table("what", "seconds", "noise", "ms / event", title=f"{_describe_sizes(work)}; results equal: {same}")
+    _add_row(table, "explode, join, count", joined, len(work.events))
+    _add_row(table, "match", matched, len(work.events))
     table.add_row("how much faster", f"{joined.median / matched.median:.0f}x (target 20x)", "", "")
     spark.stop()
     return table
 
 
-def _join(spark: SparkSession, folder: Path, events: DataFrame) -> None:
-    drain(explode_join_count(spark, folder, events))
+def _drain_join(spark: SparkSession, folder: Path, events: DataFrame) -> None:
+    drain(join_exploded(spark, folder, events))
 
 
-def _equal(one: DataFrame, other: DataFrame) -> bool:
+def _are_equal(one: DataFrame, other: DataFrame) -> bool:
     return one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()
 
 
-def _row(table: Table, name: str, figure: Measured, events: int) -> None:
+def _add_row(table: Table, name: str, figure: Measured, events: int) -> None:
     table.add_row(name, f"{figure.median:.2f}", f"{figure.noise:.0%}", f"{figure.median / events * 1000:.3f}")
 
 
-def _sizes(work: Plain) -> str:
+def _describe_sizes(work: Plain) -> str:
     return f"{work.size:,} subscriptions, {len(work.events):,} events"
 
 
-def overhead(folder: Path, scale: float) -> Table:
-    """1,000,000 subscriptions, 20,000 events: the stages up to an index, then Spark against threads of one process."""
+def measure_overhead(folder: Path, scale: float) -> Table:
+    """Measure the stages with 1,000,000 subscriptions and 20,000 events, and compare Spark with one process."""
     work = workload.make(int(1_000_000 * scale), int(20_000 * scale), ATTRIBUTES, PRESENT, 0.001)
-    write(work, folder)
-    spark = tws.session("bench")
+    write_workload(work, folder)
+    spark = tws.start_session("bench")
     events = spark.read.parquet(str(folder / "events"))
-    seconds, version = _stages(spark.read.parquet(str(folder / "subscriptions")), events, folder / "index")
+    seconds, version = _run_stages(spark.read.parquet(str(folder / "subscriptions")), events, folder / "index")
     index = tw.Index()
     for part in sorted((folder / "subscriptions").iterdir()):
         rows = pq.read_table(part).to_pydict()
@@ -153,7 +160,7 @@ def overhead(folder: Path, scale: float) -> Table:
     def in_process() -> None:
         files = sorted((folder / "events").iterdir())
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            each = pool.map(lambda file: _matched(index, file), files)
+            each = pool.map(lambda file: _count_matches(index, file), files)
             counts["in process"] = sum(each)
 
     def on_spark() -> None:
@@ -162,21 +169,22 @@ def overhead(folder: Path, scale: float) -> Table:
     counts["spark"] = tws.match(events, folder / "index").count()
     in_process()
     found = interleaved({"in process": in_process, "spark": on_spark}, 7)
-    title = f"{_sizes(work)}, {version.bytes / 1e6:,.0f} MB; matches equal: {counts['spark'] == counts['in process']}"
+    are_equal = counts["spark"] == counts["in process"]
+    title = f"{_describe_sizes(work)}, {version.bytes / 1e6:,.0f} MB; matches equal: {are_equal}"
     table = Table("what", "seconds", "noise", "ms / event", title=title)
     for name, taken in seconds.items():
         table.add_row(name, f"{taken:.1f}", "", "")
     table.add_row("ingest and build", f"{seconds['ingest'] + seconds['build']:.1f} (target 180)", "", "")
     for name, figure in found.items():
-        _row(table, name, figure, len(work.events))
+        _add_row(table, name, figure, len(work.events))
     more = found["spark"].median / found["in process"].median - 1
     table.add_row("overhead of Spark", f"{more:.0%} (target 25%)", "", "")
     spark.stop()
     return table
 
 
-def _stages(raw: DataFrame, events: DataFrame, path: Path) -> tuple[dict[str, float], tws.Version]:
-    """The seconds of every stage from text to an index, and the index."""
+def _run_stages(raw: DataFrame, events: DataFrame, path: Path) -> tuple[dict[str, float], tws.Version]:
+    """Return the seconds of every stage from text to an index, and the version."""
     seconds = {}
     start = time.perf_counter()
     subs, quarantined = tws.ingest(raw)
@@ -192,60 +200,60 @@ def _stages(raw: DataFrame, events: DataFrame, path: Path) -> tuple[dict[str, fl
     return seconds, version
 
 
-def settings(folder: Path, scale: float) -> Table:
-    """2,000 subscriptions and 1,000 events, with 200 shuffle partitions, as Spark has them, and with ours."""
+def measure_settings(folder: Path, scale: float) -> Table:
+    """Compare 200 shuffle partitions, Spark's default, with ours: 2,000 subscriptions and 1,000 events."""
     work = workload.make(int(2_000 * scale), int(1_000 * scale), ATTRIBUTES, PRESENT, 0.01)
-    write(work, folder)
-    spark = tws.session("bench")
+    write_workload(work, folder)
+    spark = tws.start_session("bench")
     raw, events = (spark.read.parquet(str(folder / name)) for name in ("subscriptions", "events"))
     ours = spark.conf.get("spark.sql.shuffle.partitions") or ""
 
     def job(partitions: str) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        _stages(raw, events, folder / "index")
+        _run_stages(raw, events, folder / "index")
         drain(tws.match(events, folder / "index"))
 
     job(ours)
-    found = interleaved({"default settings": lambda: job("200"), "tws.session": lambda: job(ours)}, 5)
-    table = Table("what", "seconds", "noise", "ms / event", title=f"From text to matches: {_sizes(work)}")
+    found = interleaved({"default settings": lambda: job("200"), "tws.start_session": lambda: job(ours)}, 5)
+    table = Table("what", "seconds", "noise", "ms / event", title=f"From text to matches: {_describe_sizes(work)}")
     for name, figure in found.items():
-        _row(table, name, figure, len(work.events))
-    more = found["default settings"].median / found["tws.session"].median
+        _add_row(table, name, figure, len(work.events))
+    more = found["default settings"].median / found["tws.start_session"].median
     table.add_row("how much slower", f"{more:.1f}x", "", "")
     spark.stop()
     return table
 
 
-def _matched(index: tw.Index, file: Path) -> int:
-    """A file's events in slices, as Spark hands them over, so that the matches never fill the memory."""
+def _count_matches(index: tw.Index, file: Path) -> int:
+    """Count the matches of a file's events, in slices as on Spark, so that the matches do not fill the memory."""
     events = pq.read_table(file).select(["attributes"])
     return sum(index.match_many(events.slice(at, 10_000)).num_rows for at in range(0, events.num_rows, 10_000))
 
 
 class Probe:
-    """A worker's own memory, in bytes: what is not pages of a file."""
+    """A function for `mapInArrow` that reads the private memory of its worker, in kilobytes, without mapped files."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            time.sleep(0.5)  # so that every worker gets one
+            time.sleep(0.5)  # so that every worker gets a batch
             lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
             facts = {line.split(":")[0]: line.split()[1] for line in lines[1:]}
             kilobytes = int(facts["Anonymous"]), int(facts["Rss"])
             yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "own": [kilobytes[0]], "all": [kilobytes[1]]})
 
 
-def memory(folder: Path, scale: float) -> Table:
-    """The same events matched with an index of 50 MB and with one of 500 MB, each by new workers."""
+def measure_memory(folder: Path, scale: float) -> Table:
+    """Match the same events with an index of 50 MB and one of 500 MB, each in new workers, and compare their memory."""
     table = Table("index MB", "subscriptions", "own memory of a worker, MB", "resident, MB", title="Memory of a worker")
     own: list[float] = []
     for size in (int(130_000 * scale), int(1_300_000 * scale)):
         work = workload.make(size, 4000, ATTRIBUTES, PRESENT, 0.001)
         here = folder / str(size)
-        write(work, here)
-        spark = tws.session("bench", config={"spark.python.worker.reuse": "true"})
+        write_workload(work, here)
+        spark = tws.start_session("bench", config={"spark.python.worker.reuse": "true"})
         version = tws.build(spark.read.parquet(str(here / "subscriptions")), here / "index")
         spark.stop()
-        spark = tws.session("bench")  # new workers, which have built nothing
+        spark = tws.start_session("bench")  # new workers, which have built nothing
         drain(tws.match(spark.read.parquet(str(here / "events")), here / "index"))
         rows = spark.range(0, 4, 1, 4).mapInArrow(Probe(), "pid long, own long, all long").collect()
         worst = max(row.own for row in rows) / 1024

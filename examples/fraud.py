@@ -117,7 +117,7 @@ def run(spark: SparkSession, folder: Path) -> None:
     print(f"version {version.version}: {version.subscriptions} rules in {len(version.shards)} shards")
 
     renamed = payments.where("payment < 100").withColumnRenamed("attempts", "n_attempts")
-    print(f"after a column is renamed: {tws.unmatched_attributes(renamed, index, event_id='payment', attributes=None)}")
+    print(f"after a column is renamed: {tws.check_attributes(renamed, index, event_id='payment', attributes=None)}")
 
     matches = tws.match(payments, index, event_id="payment", attributes=attributes)
     print(f"{PAYMENTS} payments, {matches.count()} matches; the most severe:")
@@ -142,7 +142,7 @@ def run(spark: SparkSession, folder: Path) -> None:
 
 
 def main() -> None:
-    spark = tws.session("fraud", master="local[2]")
+    spark = tws.start_session("fraud", master="local[2]")
     with tempfile.TemporaryDirectory() as folder:
         run(spark, Path(folder))
     spark.stop()

@@ -5,7 +5,7 @@ import tempfile
 import tellwhen as tw
 from tellwhen import spark as tws
 
-spark = tws.session("example", master="local[2]")
+spark = tws.start_session("example", master="local[2]")
 folder = tempfile.mkdtemp()
 
 raw = spark.createDataFrame(

@@ -28,8 +28,6 @@ PENDING = (
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",
-    "src/tellwhen/spark",
-    "src/tellwhen/warehouse",
     "bench",
     "docs",
 )

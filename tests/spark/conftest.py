@@ -18,7 +18,7 @@ def spark():
     # Half the processor time: code that runs a few times is not worth optimizing.
     java = f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     config = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": java}
-    session = tws.session("test", master="local[2]", config=config)
+    session = tws.start_session("test", master="local[2]", config=config)
     session.createDataFrame = through_arrow(session.createDataFrame)
     yield session
     session.stop()

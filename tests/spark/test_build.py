@@ -7,10 +7,10 @@ import pytest
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.spark.placing import balanced
-from tellwhen.warehouse.commits import staging
-from tellwhen.warehouse.leases import pin
-from tellwhen.warehouse.versions import current, located
+from tellwhen.spark.placement import balance_cells
+from tellwhen.warehouse.commits import open_staging
+from tellwhen.warehouse.leases import pin_version
+from tellwhen.warehouse.versions import locate_index, read_current_number
 from tellwhen.workloads import BEGen, take_events, take_subscriptions
 
 pytestmark = pytest.mark.spark
@@ -92,7 +92,7 @@ def test_build_refuses_what_ingest_would(spark, tmp_path):
     with pytest.raises(tw.DuplicateId, match="2 subscriptions 'a'"):
         tws.build(frame(spark, [("a", "x = 1"), ("a", "x = 2"), ("b", "x = 1")]).repartition(2), tmp_path / "i")
     with pytest.raises(tw.FormatError, match="no index"):
-        tws.versions(tmp_path / "i")
+        tws.list_versions(tmp_path / "i")
     assert [p.name for p in (tmp_path / "i").iterdir()] == ["lock"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
@@ -111,7 +111,7 @@ def test_versions_and_rollback(spark, tmp_path, monkeypatch):
         version = tws.build(frame(spark, [(f"v{number}", "x = 1")]), path, keep=2)
         assert version.version == number
         assert ids(tws.match(event, path)) == [f"v{number}"]
-    assert [version.version for version in tws.versions(path)] == [2, 3, 4]
+    assert [version.version for version in tws.list_versions(path)] == [2, 3, 4]
     assert len(list(path.glob("shard-*"))) == 3
     assert len(list(path.glob("dictionary-*"))) == 3
     assert ids(tws.match(event, path, version=2)) == ["v2"]
@@ -120,9 +120,9 @@ def test_versions_and_rollback(spark, tmp_path, monkeypatch):
     assert tws.build(frame(spark, [("new", "x = 1")]), path).version == 5
     with pytest.raises(tw.FormatError, match="no version 1"):
         tws.rollback(path, 1)
-    with pytest.raises(tw.FormatError, match="a version is a number, not '7'"):
+    with pytest.raises(tw.FormatError, match="expected the number of a version, found '7'"):
         tws.rollback(path, "7")
-    with pytest.raises(tw.TellwhenError, match="a profile is what profile"):
+    with pytest.raises(tw.TellwhenError, match="expected a Profile, as profile"):
         tws.build(frame(spark, [("new", "x = 1")]), path, profile=5)
     for wrong in (0, -1):
         with pytest.raises(tw.TellwhenError, match="at least 1 shard"):
@@ -131,7 +131,7 @@ def test_versions_and_rollback(spark, tmp_path, monkeypatch):
     with pytest.raises(tw.FormatError):
         tws.build(frame(spark, [("new", "x = 1")]), tmp_path / "file")
     with pytest.raises(tw.FormatError):
-        tws.versions(tmp_path / "file")
+        tws.list_versions(tmp_path / "file")
 
 
 def test_an_index_of_nothing(spark, tmp_path):
@@ -150,15 +150,15 @@ def test_ints_stay_ints(spark, tmp_path):
 
 def test_balance():
     sizes = [int(1000 / (i + 1)) + 1 for i in range(300)]
-    placed = balanced(sizes, 8)
+    placed = balance_cells(sizes, 8)
     loads = [0.0] * 8
     for size, shares in zip(sizes, placed, strict=True):
         assert abs(sum(shares.values()) - 1) < 1e-9
         for shard, share in shares.items():
             loads[shard] += size * share
     assert max(loads) / (sum(loads) / 8) < 1.1
-    assert balanced([], 3) == []
-    assert balanced([0, 1], 1) == [{0: 1.0}, {0: 1.0}]
+    assert balance_cells([], 3) == []
+    assert balance_cells([0, 1], 1) == [{0: 1.0}, {0: 1.0}]
 
 
 def test_heavy_cells_are_split(spark, tmp_path):
@@ -201,7 +201,7 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
     file.write_text("{")
     with pytest.raises(tw.FormatError, match="damaged"):
         tws.match(events(spark, {"x": "1"}), path)
-    assert current(located(path)) == 1
+    assert read_current_number(locate_index(path)) == 1
     # It does not stop the next one, and nothing it may refer to is thrown away.
     assert tws.build(frame(spark, [("b", "x = 1")]), path).version == 2
     assert ids(tws.match(events(spark, {"x": "1"}), path)) == ["b"]
@@ -212,19 +212,19 @@ def test_a_newer_format_and_a_damaged_manifest(spark, tmp_path):
 def test_a_version_that_a_stream_may_need_stays(spark, tmp_path):
     path = tmp_path / "i"
     tws.build(frame(spark, [("a", "x = 1")]), path)
-    assert pin(path, "stream", 0) == pin(path, "stream", 0) == 1
+    assert pin_version(path, "stream", 0) == pin_version(path, "stream", 0) == 1
     for _ in range(3):
         tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
-    assert pin(path, "stream", 0) == 1
-    assert [version.version for version in tws.versions(path)] == [1, 4]
-    assert pin(path, "stream", 1) == 4
+    assert pin_version(path, "stream", 0) == 1
+    assert [version.version for version in tws.list_versions(path)] == [1, 4]
+    assert pin_version(path, "stream", 1) == 4
     tws.build(frame(spark, [("b", "x = 1")]), path, keep=0)
-    assert [version.version for version in tws.versions(path)] == [4, 5]
+    assert [version.version for version in tws.list_versions(path)] == [4, 5]
 
 
 def test_a_build_does_not_touch_one_that_is_alive(spark, tmp_path):
     path = tmp_path / "i"
-    with staging(path) as alive:
+    with open_staging(path) as alive:
         (alive / "work").touch()
         tws.build(frame(spark, [("a", "x = 1")]), path)
         assert (alive / "work").exists()

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import tellwhen as tw
 from tellwhen.cli import app
 from tellwhen.warehouse.commits import rollback
-from tellwhen.warehouse.leases import pin
+from tellwhen.warehouse.leases import pin_version
 
 pytestmark = pytest.mark.spark
 
@@ -153,7 +153,7 @@ def test_a_folder_that_is_no_index_stays_as_it_is(tmp_path):
     with pytest.raises(tw.FormatError, match="there is no index"):
         rollback(tmp_path / "mine", 1)
     with pytest.raises(tw.FormatError, match="there is no index"):
-        pin(tmp_path / "mine", "query-1", 0)
+        pin_version(tmp_path / "mine", "query-1", 0)
     assert list((tmp_path / "mine").iterdir()) == []
     with pytest.raises(tw.FormatError, match="there is no index"):
         rollback(tmp_path / "nothing", 1)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tellwhen.spark.tasks import cores
+from tellwhen.spark.tasks import count_cores
 
 pytestmark = pytest.mark.spark
 
@@ -13,7 +13,7 @@ CONNECT = """
 import sys
 from tellwhen import spark as tws
 path = sys.argv[1]
-spark = tws.session("connect", config={"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "2"})
+spark = tws.start_session("connect", config={"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "2"})
 rows = [("a", "x = 1"), ("b", "y = 'foo'"), ("c", "x ="), ("d", "x >= 1 OR z")]
 subs, bad = tws.ingest(spark.createDataFrame(rows, "id string, expression string"))
 events = spark.createDataFrame([(1, {"x": "1"}), (2, {"y": "foo", "x": "bad"})],
@@ -26,7 +26,7 @@ for plan in ("local", "routed"):
     show(plan, tws.match(events, path, plan=plan))
 tws.update(spark.createDataFrame([("remove", "a", None)], "operation string, id string, expression string"), path)
 show("updated", tws.match(events, path))
-tws.register(spark)
+tws.register_functions(spark)
 events.createOrReplaceTempView("events")
 show("sql", spark.sql(f"SELECT * FROM tellwhen_match(TABLE(events), '{path}')"))
 spark.stop()
@@ -52,4 +52,4 @@ def test_cores_without_a_context(spark):
     class WithoutContext:
         range = spark.range
 
-    assert cores(WithoutContext()) == cores(spark) == 2
+    assert count_cores(WithoutContext()) == count_cores(spark) == 2

@@ -34,7 +34,7 @@ def test_payloads_from_raw_rows_through_updates(spark, tmp_path):
     ]  # fmt: skip
     structs = raw.where("id <> 'bad'").withColumn("payload", F.struct(F.lit(1).alias("n"), F.lit(None).alias("m")))
     tws.build(tws.ingest(structs)[0], tmp_path / "s")
-    assert tw.Index.load(tmp_path / "s").payload("b") == {"n": 1, "m": None}
+    assert tw.Index.load(tmp_path / "s").get_payload("b") == {"n": 1, "m": None}
     with pytest.raises(tw.SchemaError, match="the payloads are bigint"):
         tws.ingest(raw.withColumn("payload", F.lit(1).cast("long")))
 
@@ -63,18 +63,18 @@ def test_a_renamed_column_is_told(spark, tmp_path, caplog):
     tws.build(raw, tmp_path / "i")
     events = spark.createDataFrame([(1, 4, (3, 2))], "event_id int, Price int, user struct<Age:int,x:int>")
     wanted = [
-        "subscriptions ask for user.age, which is no column; there is user.Age, which nobody asks for",
-        "subscriptions ask for price, which is no column; there is Price, which nobody asks for",
+        f"subscriptions use the attribute {name}, which is no column; there is a column {near}, which none uses"
+        for name, near in (("user.age", "user.Age"), ("price", "Price"))
     ]
     for frame, attributes in ((events, None), (events, ["Price", "user"]), (events.selectExpr(
         "event_id", "struct(Price, user) AS attributes"), "attributes")):  # fmt: skip
         caplog.clear()
         tws.match(frame, tmp_path / "i", attributes=attributes)
-        assert sorted(one.message for one in caplog.records if "ask for" in one.message) == sorted(wanted)
+        assert sorted(one.message for one in caplog.records if "use the attribute" in one.message) == sorted(wanted)
     caplog.clear()
     fine = events.selectExpr("event_id", "Price AS price", "struct(user.Age AS age) AS user")
     assert tws.match(fine, tmp_path / "i", attributes=None).count() == 1
-    assert not [one for one in caplog.records if "ask for" in one.message]
+    assert not [one for one in caplog.records if "use the attribute" in one.message]
 
 
 def test_what_events_lack(spark, tmp_path):
@@ -89,7 +89,7 @@ def test_what_events_lack(spark, tmp_path):
     texts = columns.select("event_id", F.to_json(F.struct("X", "y", "z")).alias("attributes"))
     structs = columns.select("event_id", F.struct("X", "y", "z").alias("attributes"))
     for frame, attributes in ((columns, ["X", "y", "z"]), (texts, "attributes"), (structs, "attributes")):
-        found = tws.unmatched_attributes(frame.repartition(3), tmp_path / "i", attributes=attributes)
+        found = tws.check_attributes(frame.repartition(3), tmp_path / "i", attributes=attributes)
         assert (found.missing, sorted(found.unused), found.mismatches, found.events) == (
             {"x": "X"},
             ["X"],
@@ -97,5 +97,5 @@ def test_what_events_lack(spark, tmp_path):
             200,
         )
     maps = columns.select("event_id", F.create_map(F.lit("x"), "X", F.lit("y"), "y", F.lit("z"), F.lit(1)).alias("m"))
-    found = tws.unmatched_attributes(maps, tmp_path / "i", attributes="m")
+    found = tws.check_attributes(maps, tmp_path / "i", attributes="m")
     assert (found.missing, found.unused, found.mismatches) == ({}, [], {"y": 200})

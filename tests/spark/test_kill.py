@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 BUILD = """
 import sys
 from tellwhen import spark as tws
-spark = tws.session("build", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
+spark = tws.start_session("build", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
 path = sys.argv[1]
 for generation in range(100):
     subs = spark.range(20000).selectExpr("id", f"concat('x = ', id % 100, ' AND g = {generation}') as expression")
@@ -48,7 +48,7 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
         process.wait()
         (row,) = matches(spark, tmp_path / "i")
         assert row["count"] == 200
-        assert tws.versions(tmp_path / "i")[-1].subscriptions == 20_000
+        assert tws.list_versions(tmp_path / "i")[-1].subscriptions == 20_000
     # What the dead left behind goes away with the next commit; and, once nobody uses them, all older versions.
     monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(spark.createDataFrame([(1, "x = 7")], "id int, expression string"), tmp_path / "i", keep=0)
@@ -59,10 +59,10 @@ def test_a_killed_build_leaves_the_previous_version(spark, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "step",
     [
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("make_dictionary", "place")),
-        "run",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("make_dictionary", "place_blocks")),
+        "run_tasks",
         "commit",
-        "shards_of",
+        "list_shards",
     ],
 )
 def test_a_build_that_stops_anywhere(spark, tmp_path, monkeypatch, step):
@@ -73,10 +73,10 @@ def test_a_build_that_stops_anywhere(spark, tmp_path, monkeypatch, step):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"tellwhen.spark.building.{step}", stop)
+    monkeypatch.setattr(f"tellwhen.spark.builds.{step}", stop)
     with pytest.raises(KeyboardInterrupt):
         tws.build(subs, path)
-    assert [version.version for version in tws.versions(path)] == [1]
+    assert [version.version for version in tws.list_versions(path)] == [1]
     assert not list(path.glob("staging-*"))
     event = spark.createDataFrame([(0, {"x": "7"})], "event_id int, attributes map<string, string>")
     assert tws.match(event, path).count() == 1
@@ -86,7 +86,7 @@ CLUSTER = """
 import os, signal, subprocess, sys, threading, time
 from tellwhen import spark as tws
 path = sys.argv[1]
-spark = tws.session("cluster", master="local-cluster[2,1,1024]", config={
+spark = tws.start_session("cluster", master="local-cluster[2,1,1024]", config={
     "spark.sql.shuffle.partitions": "4", "spark.executor.memory": "1g", "spark.ui.enabled": "false"})
 subs = spark.range(20000).selectExpr("id", "concat('x = ', id % 100) as expression")
 tws.build(subs, path, shards=4)

@@ -12,14 +12,16 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import tellwhen as tw
 from tellwhen import spark as tws
-from tellwhen.spark import matcher
+from tellwhen.spark import matches
 from tellwhen.testing.engine_checks import random_expression
 
 pytestmark = pytest.mark.spark
 
 SCHEMA = {"price": "float", "n": "int", "genre": "string", "sold": "bool", "day": "date", "at": "timestamp"}
 OPERATORS = ["=", "<>", "CONTAINS", "STARTS WITH", "ENDS WITH", "<"]
-WIDE = "event_id long, price double, n long, genre string, sold boolean, day date, at timestamp, tags array<string>"
+UNSTAGED_PRICE = (
+    "event_id long, price double, n long, genre string, sold boolean, day date, at timestamp, tags array<string>"
+)
 
 
 def expression(rng):
@@ -77,7 +79,7 @@ def shop(spark, tmp_path_factory):
         (e, i) for e, r in enumerate(rows) for i, text in texts.items() if tw.parse(text).evaluate(r) is True
     }
     assert 1000 < len(want) < 60_000
-    wide = spark.createDataFrame([(e, *r.values()) for e, r in enumerate(rows)], WIDE)
+    wide = spark.createDataFrame([(e, *r.values()) for e, r in enumerate(rows)], UNSTAGED_PRICE)
     return paths, wide, rows, want, texts
 
 
@@ -150,7 +152,7 @@ def test_random_expressions_agree_with_the_oracle(spark, tmp_path):
     tws.build(spark.createDataFrame(texts, "id int, expression string"), tmp_path / "i", shards=4)
     for plan in ("local", "routed"):
         assert pairs(tws.match(events, tmp_path / "i", plan=plan)) == want
-    assert pairs(events.transform(tws.matching(tmp_path / "i"))) == want
+    assert pairs(events.transform(tws.make_matcher(tmp_path / "i"))) == want
 
 
 @pytest.mark.slow
@@ -226,18 +228,18 @@ def test_the_plan_is_logged_and_not_printed(shop, capfd, caplog, monkeypatch):
     caplog.set_level("INFO", "tellwhen.spark")
     tws.match(wide, paths[5], attributes=None)
     assert "local plan, because the index has" in caplog.text
-    monkeypatch.setattr("tellwhen.spark.matcher.LOCAL_MAX_BYTES", 10)
+    monkeypatch.setattr("tellwhen.spark.matches.LOCAL_MAX_BYTES", 10)
     tws.match(wide, paths[5], attributes=None)
-    told = tws.explain(paths[5])
+    told = tws.choose_plan(paths[5])
     assert caplog.messages[-1] == told
     assert "routed plan, because" in told
     assert "250 subscriptions in 5 shards" in told
-    assert "local plan, as asked for" in tws.explain(paths[5], plan="local", version=1)
+    assert "local plan, as requested" in tws.choose_plan(paths[5], plan="local", version=1)
     assert capfd.readouterr() == ("", "")
 
 
 def test_matches_are_handed_over_in_pieces(monkeypatch):
-    monkeypatch.setattr(matcher, "MATCHES_PER_BATCH", 4)
+    monkeypatch.setattr(matches, "MATCHES_PER_BATCH", 4)
 
     class Shard:
         """Slot n has the id 100 + n."""
@@ -247,18 +249,18 @@ def test_matches_are_handed_over_in_pieces(monkeypatch):
         def match(self, shard, events):
             return self.start, np.arange(self.start[-1])
 
-        def ids(self, shard, slots):
+        def get_ids(self, shard, slots):
             return pa.array(slots + 100)
 
-    worker = matcher._Local(None, 1, None, "event_id")
-    batches = list(worker.found(Shard(), iter([(0, None, np.arange(6))]), pa.array(list("abcdef"))))
+    worker = matches._RowMatching(None, 1, None, "event_id")
+    batches = list(worker.find(Shard(), iter([(0, None, np.arange(6))]), pa.array(list("abcdef"))))
     rows = [row for batch in batches for row in batch.to_pylist()]
     assert {row["event_id"]: row["_subscriptions"] for row in rows} == {
         "a": [100, 101, 102], "c": [103], "d": list(range(104, 113)), "f": [113, 114],
     }  # fmt: skip
     assert [len(batch) for batch in batches] == [2, 1, 1]
     Shard.start = np.array([0, 0])
-    assert list(worker.found(Shard(), iter([(0, None, np.arange(1))]), pa.array(["a"]))) == []
+    assert list(worker.find(Shard(), iter([(0, None, np.arange(1))]), pa.array(["a"]))) == []
 
 
 def test_presence_decides_where_an_event_goes(spark, tmp_path):
@@ -288,9 +290,9 @@ def test_an_index_that_was_deleted_and_built_again(spark, tmp_path):
 def test_two_matches_in_one_query_and_odd_names(spark, tmp_path):
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), tmp_path / "i")
     event = spark.createDataFrame([(0, {"x": "1"})], "`the id.` int, attributes map<string, string>")
-    match = event.transform(tws.matching(tmp_path / "i", event_id="the id."))
+    match = event.transform(tws.make_matcher(tmp_path / "i", event_id="the id."))
     assert match.columns == ["the id.", "subscription_id"]
-    assert match.union(event.transform(tws.matching(tmp_path / "i", event_id="the id."))).count() == 2
+    assert match.union(event.transform(tws.make_matcher(tmp_path / "i", event_id="the id."))).count() == 2
 
 
 ODD = ["a.b", "a`b", "Price", "price", "event_id", "c1"]
@@ -335,9 +337,9 @@ def test_a_query_that_waited_while_many_versions_were_committed(spark, tmp_path,
     tws.build(subs.withColumn("id", F.lit("second")), path, keep=0)
     tws.build(subs.withColumn("id", F.lit("third")), path, keep=0)
     assert pairs(early) == {(0, "first")}
-    assert [version.version for version in tws.versions(path)] == [1, 3]
+    assert [version.version for version in tws.list_versions(path)] == [1, 3]
     monkeypatch.setattr("tellwhen.warehouse.leases.LEASE_SECONDS", -1)
     tws.build(subs, path, keep=0)
-    assert [version.version for version in tws.versions(path)] == [4]
+    assert [version.version for version in tws.list_versions(path)] == [4]
     with pytest.raises(Exception, match="has no version 1; there are 4"):
         early.collect()

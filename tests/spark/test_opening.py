@@ -57,7 +57,7 @@ def test_it_is_an_index_of_its_own(path, tmp_path):
 
 def test_each_shard(path):
     expected = tw.Index().add_many(TEXTS)
-    shards = [tw.Index.load(path / shard.name) for shard in tws.versions(path)[-1].shards]
+    shards = [tw.Index.load(path / shard.name) for shard in tws.list_versions(path)[-1].shards]
     assert sum(map(len, shards)) == len(TEXTS)
     for event in EVENTS:
         assert sorted(id_ for shard in shards for id_ in shard.match(event)) == expected.match(event)
@@ -70,7 +70,7 @@ def test_what_is_not_there(path, tmp_path):
         tw.Index.load(tmp_path)
     with pytest.raises(tw.FormatError, match="manifest.json is missing"):
         tw.Index.load(path / "versions")
-    name = tws.versions(path)[-1].shards[0].name
+    name = tws.list_versions(path)[-1].shards[0].name
     (tmp_path / name).symlink_to(path / name)
     with pytest.raises(tw.FormatError, match="no version in .* has the shard"):
         tw.Index.load(tmp_path / name)

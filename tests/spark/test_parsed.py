@@ -8,11 +8,11 @@ from pyspark.sql import functions as F  # noqa: N812
 import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.compile.normal_form import OVER_BUDGET
-from tellwhen.spark.blocks import compiled
+from tellwhen.spark.blocks import compile_blocks
 from tellwhen.spark.parsed_column import decode, encode
-from tellwhen.spark.tasks import cores, partitions
+from tellwhen.spark.tasks import count_cores, count_partitions
 from tellwhen.testing.engine_checks import random_expression
-from tellwhen.warehouse.commits import staging
+from tellwhen.warehouse.commits import open_staging
 
 pytestmark = pytest.mark.spark
 
@@ -133,13 +133,13 @@ def test_the_number_of_partitions_is_ours(spark, tmp_path, configured, expected)
     usual = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", configured)
     try:
-        expected = expected or 2 * cores(spark)
-        assert partitions(spark) == expected
+        expected = expected or 2 * count_cores(spark)
+        assert count_partitions(spark) == expected
         raw = spark.range(0, 300, 1, 50).selectExpr("id", "concat('x = ', id) AS expression")
         subs, _ = tws.ingest(raw)
         assert subs.rdd.getNumPartitions() == expected
         subs.unpersist()
-        with staging(tmp_path / "i") as staged:
-            assert len(compiled(raw, staged, tw.Schema())) == expected
+        with open_staging(tmp_path / "i") as staged:
+            assert len(compile_blocks(raw, staged, tw.Schema())) == expected
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", usual)

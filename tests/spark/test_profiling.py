@@ -27,7 +27,7 @@ EVENTS = [
     }
     for _ in range(300)
 ]
-WIDE = "a long, b double, c string"
+UNSTAGED_PRICE = "a long, b double, c string"
 PARTITIONS = [1, 3, 20]
 
 
@@ -40,7 +40,7 @@ def profile(spark):
 
 def wide(spark):
     rows = [(f"e{i}", event["a"], event["b"], event["c"]) for i, event in enumerate(EVENTS)]
-    return spark.createDataFrame(rows, "event_id string, " + WIDE)
+    return spark.createDataFrame(rows, "event_id string, " + UNSTAGED_PRICE)
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
@@ -126,19 +126,20 @@ def test_columns_that_are_missing(spark, profile):
         profile(events=frame)
 
 
-def test_frames(spark):
-    from tellwhen.spark.profiling import frames
+def test_a_profile_as_data_frames(spark):
+    from tellwhen.spark.profiling import convert_profile
 
-    expressions = map(tw.parse, ["a = 1 AND b = 'x'", "a = 1"])
-    found = Profile.from_subscriptions(expressions) | Profile.from_events([{"a": 1}, {}])
-    tables = {name: [tuple(row) for row in frame.collect()] for name, frame in frames(found, spark).items()}
+    found = Profile.from_subscriptions(map(tw.parse, ["a = 1 AND b = 'x'", "a = 1"])) | Profile.from_events(
+        [{"a": 1}, {}]
+    )
+    tables = {name: [tuple(row) for row in frame.collect()] for name, frame in convert_profile(found, spark).items()}
     assert tables == {
         "attributes": [("a", 1.0, 0.5, ["number"]), ("b", 0.5, 0.0, ["string"])],
         "heavy_hitters": [("a", "events", "1", 1), ("a", "subscriptions", "1", 2), ("b", "subscriptions", "x", 1)],
         "histograms": [("a", 1.0, 1.0, 1)],
         "sharing": [(1, 3, 2, 1.5), (2, 1, 1, 1.0)],
     }
-    assert all(frame.count() == 0 for frame in frames(Profile(), spark).values())
+    assert all(frame.count() == 0 for frame in convert_profile(Profile(), spark).values())
 
 
 def test_a_profile_places_subscriptions(spark, profile, tmp_path):

@@ -9,7 +9,7 @@ import tellwhen as tw
 from tellwhen import spark as tws
 from tellwhen.encode.events import encode
 from tellwhen.language.schema import Schema
-from tellwhen.spark.version_cache import Served
+from tellwhen.spark.version_cache import OpenVersion
 from tellwhen.warehouse.versions import read_version
 
 pytestmark = pytest.mark.spark
@@ -82,7 +82,7 @@ def test_no_match_is_lost(spark, tmp_path, engine, monkeypatch):
 
 
 def shards_met(path, rows):
-    served = Served(path, read_version(path))
+    served = OpenVersion(path, read_version(path))
     positions, _ = served.routed(encode(rows, served.attributes, Schema())[0])
     return len(positions) / len(rows)
 
@@ -101,11 +101,11 @@ def test_events_meet_few_shards(spark, tmp_path):
     assert version.balance < 1.2
     assert shards_met(tmp_path / "i", rows) < 2
     assert version.shards_per_event is None
-    assert "an event meets" not in tws.explain(tmp_path / "i")
+    assert "an event meets" not in tws.choose_plan(tmp_path / "i")
     profile = tw.Profile.from_events([made() for _ in range(300)])
     version = tws.build(frame(spark, known), tmp_path / "i", shards=16, profile=profile)
     assert abs(shards_met(tmp_path / "i", rows) - version.shards_per_event) < 0.5
-    assert f"an event meets about {version.shards_per_event:.1f}" in tws.explain(tmp_path / "i")
+    assert f"an event meets about {version.shards_per_event:.1f}" in tws.choose_plan(tmp_path / "i")
     # Replaced ones go where they belong, and widen nothing else.
     changes = [("add", f"s{i}", f"user = {i} AND day = 1") for i in range(100)]
     after = tws.update(spark.createDataFrame(changes, "operation string, id string, expression string"), tmp_path / "i")
@@ -118,7 +118,7 @@ def test_an_older_version_is_refused(spark, tmp_path):
     for file in (tmp_path / "i" / "versions" / "00000001.json", tmp_path / "i" / "current.json"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 2}))
     with pytest.raises(tw.FormatError, match="format 2 of an older tellwhen.* build the index again"):
-        tws.explain(tmp_path / "i")
+        tws.choose_plan(tmp_path / "i")
     assert (
         tws.build(spark.createDataFrame([("b", "x = 1")], "id string, expression string"), tmp_path / "i").version == 2
     )

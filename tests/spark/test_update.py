@@ -11,10 +11,10 @@ from tellwhen import spark as tws
 from tellwhen.compile.attributes import Attributes
 from tellwhen.persistence.attributes import dictionary_arrays
 from tellwhen.profile import Profile
-from tellwhen.spark import building, updating
+from tellwhen.spark import builds, updates
 from tellwhen.spark.blocks import Blocks, write_block
 from tellwhen.spark.dictionary import extend_dictionary, write_dictionary
-from tellwhen.warehouse.commits import fresh
+from tellwhen.warehouse.commits import make_folder
 from tellwhen.warehouse.opening import read_dictionary
 
 pytestmark = pytest.mark.spark
@@ -101,7 +101,7 @@ def test_changes_that_apply_to_nothing_commit_nothing(spark, tmp_path, caplog):
     before = {file for file in path.rglob("*") if file.parent.name not in ("leases", "pins")}
     for changes in ([], [("remove", "nobody", None)]):
         version = tws.update(spark.createDataFrame(changes, CHANGES), path)
-        assert version == tws.versions(path)[-1]
+        assert version == tws.list_versions(path)[-1]
         assert version.version == 1
         assert "version 1 stays the current one: no change applies to it" in caplog.text
         assert {file for file in path.rglob("*") if file.parent.name not in ("leases", "pins")} == before
@@ -128,7 +128,7 @@ def test_bad_changes_go_to_quarantine_and_the_others_are_applied(spark, tmp_path
     good = [("add", "good", "x = 1"), ("remove", "a", None), ("add", "twice", "x = 1")]
     version = tws.update(spark.createDataFrame([*bad, *good], CHANGES), path)
     assert (version.version, version.quarantined) == (2, len(bad))
-    assert tws.versions(path)[-1] == version
+    assert tws.list_versions(path)[-1] == version
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
     assert pairs(tws.match(event, path)) == {(0, "kept"), (0, "good"), (0, "twice")}
     found = spark.read.parquet(str(path / "quarantine"))
@@ -163,21 +163,21 @@ def test_changes_that_cannot_be_used_at_all(spark, tmp_path):
         tws.update(spark.createDataFrame([("add", 1, "x = 1")], CHANGES.replace("id string", "id int")), path)
     with pytest.raises(tw.SchemaError, match="no column 'operation'"):
         tws.update(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
-    assert [version.version for version in tws.versions(path)] == [1]
+    assert [version.version for version in tws.list_versions(path)] == [1]
     assert not (path / "quarantine").exists()
 
 
 def test_a_lost_race_changes_nothing(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     tws.build(spark.createDataFrame([("a", "x = 1")], "id string, expression string"), path)
-    commit = updating.commit
+    commit = updates.commit
 
     def slow(*args):
-        monkeypatch.setattr(updating, "commit", commit)
+        monkeypatch.setattr(updates, "commit", commit)
         tws.update(spark.createDataFrame([("add", "quick", "x = 1")], CHANGES), path)
         return commit(*args)
 
-    monkeypatch.setattr(updating, "commit", slow)
+    monkeypatch.setattr(updates, "commit", slow)
     with pytest.raises(tw.FormatError, match="version 2 .* meanwhile; try again"):
         tws.update(spark.createDataFrame([("add", "slow", "x = 1"), ("add", "bad", "x =")], CHANGES), path)
     assert not (path / "quarantine").exists()
@@ -190,16 +190,16 @@ def test_a_build_does_not_undo_an_update(spark, tmp_path, monkeypatch):
     path = tmp_path / "i"
     subs = spark.createDataFrame([("a", "x = 1")], "id string, expression string")
     tws.build(subs, path)
-    compiled = building.compiled
+    compile_blocks = builds.compile_blocks
 
     def slow(*args):
-        monkeypatch.setattr(building, "compiled", compiled)
+        monkeypatch.setattr(builds, "compile_blocks", compile_blocks)
         tws.update(
             spark.createDataFrame([("ADD ", "quick", '{"attribute": "x", "operator": "=", "value": 1}')], CHANGES), path
         )
-        return compiled(*args)
+        return compile_blocks(*args)
 
-    monkeypatch.setattr(building, "compiled", slow)
+    monkeypatch.setattr(builds, "compile_blocks", slow)
     with pytest.raises(tw.ConflictError, match="version 2"):
         tws.build(subs, path)
     event = spark.createDataFrame([(0, {"x": "1"})], "event_id int, attributes map<string, string>")
@@ -211,8 +211,8 @@ def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
 
     Exactly so with one block; each of several deals out its subscriptions for itself.
     """
-    monkeypatch.setattr("tellwhen.spark.ingesting.partitions", lambda spark: 1)
-    monkeypatch.setattr("tellwhen.spark.placing.MAX_SUBSCRIPTIONS", 10)
+    monkeypatch.setattr("tellwhen.spark.ingestion.count_partitions", lambda spark: 1)
+    monkeypatch.setattr("tellwhen.spark.placement.SUBSCRIPTIONS_PER_SHARD_MAX", 10)
     path = tmp_path / "i"
     before = [(f"b{i}", "x = 1") for i in range(8)]
     tws.build(spark.createDataFrame(before, "id string, expression string"), path, shards=1)
@@ -228,7 +228,7 @@ def test_an_index_grows_new_shards(spark, tmp_path, monkeypatch):
 def test_sql(spark, tmp_path):
     subs = spark.createDataFrame([(1, "x = 1"), (2, "y = 'a'")], "id int, expression string")
     tws.build(subs, tmp_path / "i", schema={"y": "string"})
-    tws.register(spark)
+    tws.register_functions(spark)
     rows = [(10, {"x": "1"}), (20, {"y": "a", "x": "1"}), (30, None)]
     spark.createDataFrame(rows, "event_id int, attributes map<string, string>").createOrReplaceTempView("sql_events")
     query = f"SELECT * FROM tellwhen_match(TABLE(sql_events), '{tmp_path / 'i'}')"
@@ -281,7 +281,7 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.compile.dictionary.STRIDE", 8)
     names = []
     for part in range(3):
-        folder = fresh(tmp_path, "block")
+        folder = make_folder(tmp_path, "block")
         texts = [(i, f"x = 'a{'b' * part}{chr(97 + i)}' OR x > 'a'", None, None, None, None) for i in range(12)]
         write_block(folder, texts, tw.Schema())
         names.append(folder.name)

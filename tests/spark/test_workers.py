@@ -5,8 +5,8 @@ import pytest
 
 from tellwhen import spark as tws
 from tellwhen.spark.events import Form
-from tellwhen.spark.matcher import SUBSCRIPTIONS, _Arriving
-from tellwhen.spark.workers import Sending
+from tellwhen.spark.matches import SUBSCRIPTIONS, _PackedMatching
+from tellwhen.spark.workers import Packer
 
 pytestmark = pytest.mark.spark
 
@@ -17,10 +17,10 @@ def test_events_of_a_stream_are_matched_with_the_version_that_encoded_them(spark
     tws.build(spark.createDataFrame([("a", "x = 1"), ("b", "y = 'm'")], "id string, expression string"), path, shards=2)
     events = pa.RecordBatch.from_pylist([{"event_id": 1, "x": 1, "y": "m"}])
     form = Form("columns", ["x", "y"])
-    sent = list(Sending(path, None, form, "event_id", to_all=False)(iter([events])))
+    sent = list(Packer(path, None, form, "event_id", to_all=False)(iter([events])))
     tws.build(spark.createDataFrame([("c", "y = 'k'"), ("d", "x = 1")], "id string, expression string"), path, shards=1)
-    later = list(Sending(path, None, form, "event_id", to_all=False)(iter([events])))
+    later = list(Packer(path, None, form, "event_id", to_all=False)(iter([events])))
     batches = [pa.Table.from_batches(sent + later).combine_chunks().to_batches()[0]]
-    found = list(_Arriving(path, None, form, "event_id")(iter(batches)))
+    found = list(_PackedMatching(path, None, form, "event_id")(iter(batches)))
     ids = sorted(id_ for batch in found for ids in batch.column(SUBSCRIPTIONS).to_pylist() for id_ in ids)
     assert ids == ["a", "b", "d"]

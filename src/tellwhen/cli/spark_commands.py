@@ -57,12 +57,12 @@ def _start_session(master: str, files: list[str], form: str | None) -> Iterator[
     from pyspark.errors import PySparkException
 
     from tellwhen import spark as tws
-    from tellwhen.spark.progress import watched
+    from tellwhen.spark.progress import watch_tasks
 
     try:
         with show_progress("starting Spark") as line:
-            spark = tws.session("tellwhen", master)
-            with watched(spark, lambda done, total: line.show_amount(f"{done} of {total} tasks")):
+            spark = tws.start_session("tellwhen", master)
+            with watch_tasks(spark, lambda done, total: line.show_amount(f"{done} of {total} tasks")):
                 yield spark, line
     except PySparkException as error:
         fail(f"Spark: {str(error).partition(chr(10))[0]}")

@@ -84,7 +84,7 @@ def _start_spark(log: Path) -> SparkSession:
     from tellwhen import spark as tws
 
     with _redirect_errors(log):  # a user need not act on what Java prints while it starts
-        return tws.session("tellwhen demo")
+        return tws.start_session("tellwhen demo")
 
 
 @contextmanager

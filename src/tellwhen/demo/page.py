@@ -12,7 +12,7 @@ from tellwhen.demo.pipeline import CHECKED_LISTINGS, PipelineResult
 from tellwhen.demo.speed import COMPARED_SUBSCRIPTIONS, QUERY, ROUNDS, EngineTime, JoinComparison, Latency
 from tellwhen.demo.story import KINDS, Build, StoryResult, count_kinds, select_examples
 from tellwhen.report import Page, bars
-from tellwhen.spark.matcher import described
+from tellwhen.spark.matches import describe_version
 
 PREDICATES_SHOWN = 6
 
@@ -128,7 +128,8 @@ def _add_spark(page: Page, pipeline: PipelineResult) -> None:
         f"The same two files of JSON lines went through the pipeline: text was parsed and checked, profiled, built "
         f"into an index of shards, and {pipeline.listings:,} listings were matched, with {pipeline.matches:,} matches. "
         f"All of them equal the matches in one process. For {CHECKED_LISTINGS} listings, a sample was also compared "
-        f"with the oracle, which evaluates expressions in plain Python. The index: {described(pipeline.version)}."
+        f"with the oracle, which evaluates expressions in plain Python. The index: "
+        f"{describe_version(pipeline.version)}."
     )
     stages = [{"stage": name, "seconds": round(value, 2)} for name, value in pipeline.seconds.items()]
     page.chart(bars(stages, "seconds", "stage"), "Seconds per stage, on this machine, including the start of workers.")

@@ -20,7 +20,7 @@ from tellwhen import spark as tws
 from tellwhen.demo import market
 from tellwhen.demo.story import read_listings
 from tellwhen.language.values import flatten
-from tellwhen.spark.progress import watched
+from tellwhen.spark.progress import watch_tasks
 
 CHECKED_LISTINGS, CHECKED_INTERVAL = 20, 20
 """The oracle checks the first 20 listings on every 20th subscription."""
@@ -130,7 +130,7 @@ class Stages:
             self.progress.update(bar, total=total, completed=done, note=f"{done} of {total} tasks")
 
         start = time.perf_counter()
-        with watched(self._spark, show_tasks):
+        with watch_tasks(self._spark, show_tasks):
             yield
         self.seconds[name] = time.perf_counter() - start
         self.progress.update(bar, total=1, completed=1, note="")

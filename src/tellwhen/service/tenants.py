@@ -31,7 +31,7 @@ from tellwhen.service.match_timing import Pace
 from tellwhen.service.metrics import Metrics
 from tellwhen.service.settings import Limits
 from tellwhen.service.tenant_defaults import Chosen
-from tellwhen.warehouse.versions import CURRENT, current
+from tellwhen.warehouse.versions import CURRENT, read_current_number
 
 log = logging.getLogger("tellwhen")
 
@@ -51,7 +51,7 @@ class Followed:
 
     def __init__(self, folder: Path, memory_limit: int | None = None) -> None:
         self._folder, self._memory_limit = folder, memory_limit
-        self.version = current(folder)
+        self.version = read_current_number(folder)
         self.index = Index.load(folder, memory_limit=memory_limit)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tellwhen-follow", daemon=True)
@@ -75,7 +75,7 @@ class Followed:
                 self.failure = f"a new version cannot be opened: {error}"
 
     def _look(self) -> None:
-        found = current(self._folder)
+        found = read_current_number(self._folder)
         if found != self.version:
             # Opened beside the one that is served, and put in its place at once.
             self.index, self.version = Index.load(self._folder, memory_limit=self._memory_limit), found

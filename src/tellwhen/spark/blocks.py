@@ -1,6 +1,7 @@
-"""A partition of subscriptions -> a block: parsed and compiled once, in numbers of its own, written to staging.
+"""Blocks: partitions of subscriptions that tasks parse and compile once, with labels of their own, in staging.
 
-Blocks do not know each other. The dictionary is made of all of them, and every shard takes its subscriptions from all.
+Each block is independent of the others. The dictionary is made from all blocks, and every shard takes subscriptions
+from all blocks.
 """
 
 from __future__ import annotations
@@ -25,22 +26,28 @@ from tellwhen.index.subscriptions import ParsedSubscription, parse_subscription
 from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays, restored_attributes
-from tellwhen.spark.columns import id_type, parsed_column, payload_column, subscription_columns, worth_columns
+from tellwhen.spark.columns import (
+    get_id_type,
+    select_parsed,
+    select_payloads,
+    select_worth,
+    validate_subscription_columns,
+)
 from tellwhen.spark.parsed_column import decode
-from tellwhen.spark.tasks import mapped, partitions, rows
-from tellwhen.warehouse.commits import fresh
+from tellwhen.spark.tasks import count_partitions, make_rows, map_batches
+from tellwhen.warehouse.commits import make_folder
 
-MAX_SUBSCRIPTIONS = 250_000
-"""Subscriptions in a block: bounds the memory of a task."""
+SUBSCRIPTIONS_PER_BLOCK_MAX = 250_000
+"""Most subscriptions of a block, which bounds the memory of a task."""
 
 BLOCK = "part int, number int, name string, subscriptions long, entries long"
 
 Row = tuple[Id, str | None, bytes | None, float | None, Any, str | None]
-"""Id, expression, the parsed expression where there is one, the score, the weights and the payload."""
+"""Id, expression, the parsed expression if there is one, the score, the weights and the payload."""
 
 
 class Block(NamedTuple):
-    """What is in a block directory."""
+    """The compiled subscriptions of a block."""
 
     store: Store
     ids: Ids
@@ -50,12 +57,12 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a build, in its staging directory."""
+    """All blocks of a build, in its staging folder."""
 
     staged: Path
     names: list[str]
     subscriptions: int = 0
-    entries: int = 0  # domains and string constants; those that several blocks have are counted several times
+    entries: int = 0  # sum of the numbers of domains and string constants of each block
 
     def __len__(self) -> int:
         return len(self.names)
@@ -65,22 +72,21 @@ class Blocks:
         return read_block(self.staged / self.names[number])
 
 
-def compiled(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
-    """Compile the subscriptions (id, expression[, score, weights, payload]) in parallel; what `ingest` has parsed is
-    not parsed again."""
-    ids = id_type(subscription_columns(subs))
-    chosen = subs.select(
-        F.col("id").cast(ids), "expression", parsed_column(subs), *worth_columns(subs), payload_column(subs)
+def compile_blocks(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
+    """Compile the subscriptions in parallel; expressions that `ingest` has parsed are not parsed again."""
+    ids = get_id_type(validate_subscription_columns(subs))
+    selected = subs.select(
+        F.col("id").cast(ids), "expression", select_parsed(subs), *select_worth(subs), select_payloads(subs)
     )
     # Many small partitions would make many small blocks.
-    few = chosen.coalesce(partitions(subs.sparkSession))
-    found = sorted(mapped(few, _Compiling(staged, schema), BLOCK).collect())
-    names = [row.name for row in found]
-    return Blocks(staged, names, sum(row.subscriptions for row in found), sum(row.entries for row in found))
+    parts = selected.coalesce(count_partitions(subs.sparkSession))
+    rows = sorted(map_batches(parts, _BlockWriter(staged, schema), BLOCK).collect())
+    names = [row.name for row in rows]
+    return Blocks(staged, names, sum(row.subscriptions for row in rows), sum(row.entries for row in rows))
 
 
-class _Compiling:
-    """For `mapped`: batches of subscriptions in, a row for every block out."""
+class _BlockWriter:
+    """A function for `map_batches` that compiles subscriptions to blocks, and returns a row for every block."""
 
     def __init__(self, staged: Path, schema: Schema) -> None:
         self._staged, self._schema = staged, schema
@@ -92,19 +98,19 @@ class _Compiling:
         context = TaskContext.get()
         assert context is not None
         number = 0
-        while chunk := list(islice(subscriptions, MAX_SUBSCRIPTIONS)):
-            folder = fresh(self._staged, "block")
+        while chunk := list(islice(subscriptions, SUBSCRIPTIONS_PER_BLOCK_MAX)):
+            folder = make_folder(self._staged, "block")
             entries = write_block(folder, chunk, self._schema)
-            yield rows(BLOCK, [context.partitionId()], [number], [folder.name], [len(chunk)], [entries])
+            yield make_rows(BLOCK, [context.partitionId()], [number], [folder.name], [len(chunk)], [entries])
             number += 1
 
 
 def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> int:
-    """Compile and save; returns how many domains and string constants the subscriptions have."""
+    """Compile subscriptions and save them; return the number of their domains and string constants."""
     store, ids, texts, payloads = Store(schema), Ids(), Texts(), Payloads()
     subscriptions = iter(subscriptions)
-    while few := list(islice(subscriptions, COMPILE_BATCH)):
-        parsed = [_parse(row, schema) for row in few]
+    while batch := list(islice(subscriptions, COMPILE_BATCH)):
+        parsed = [_parse(row, schema) for row in batch]
         first = len(store)
         store.append(store.compile(subscription.expression for subscription in parsed))
         store.scores.extend(first, [subscription.worth for subscription in parsed])
@@ -132,7 +138,7 @@ def write_block(folder: Path, subscriptions: Iterable[Row], schema: Schema) -> i
 
 
 def _parse(row: Row, schema: Schema) -> ParsedSubscription:
-    """Check a row as Spark gives it, whose weights are pairs; take the parsed expression if it belongs to the text."""
+    """Parse a row of Spark, whose weights are pairs; use its parsed expression if that belongs to the text."""
     id_, text, parsed, score, weights, payload = row
     expression = None if text is None else decode(parsed, text)
     fields = id_, text, score, None if weights is None else dict(weights), payload

@@ -1,4 +1,4 @@
-"""Blocks -> the dictionary: every domain and every string constant of all blocks, found and sorted by Spark.
+"""The dictionary of an index: every domain and every string constant of all blocks, collected and sorted by Spark.
 
 blocks   sorted: attribute  kind    pattern  text       a file per task, and its runs      dictionary
   o --.          genre      string           null  --.
@@ -25,29 +25,29 @@ from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays
 from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks
-from tellwhen.spark.tasks import Task, mapped, rows, run
-from tellwhen.warehouse.commits import fresh
+from tellwhen.spark.tasks import Task, make_rows, map_batches, run_tasks
+from tellwhen.warehouse.commits import make_folder
 from tellwhen.warehouse.opening import read_dictionary, read_profile
 
 ENTRIES_PER_TASK = 1_000_000
-"""Entries of the dictionary that one task sorts, about."""
+"""Entries of the dictionary that one task sorts, approximately."""
 
 ENTRY = "attribute string, kind string, pattern string, text string, zero boolean"
-"""A domain, with `text` null; or a constant of it."""
+"""Row of a domain, where `text` is null, or of one of its constants."""
 
-ORDER = ["attribute", "kind", "pattern", "text"]
+SORT_COLUMNS = ["attribute", "kind", "pattern", "text"]
 
 RUN = "part int, number int, file string, attribute string, kind string, pattern string, zero boolean, size long"
-"""Entries of one domain: `size` constants that lie one after the other in a file."""
+"""Row of a run: `size` constants of one domain that are adjacent in a file."""
 
 
 def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> str:
-    """Write the dictionary of the blocks, and the profile beside it; returns the name of its directory in staging."""
-    found = run(spark, len(blocks), _Entries(blocks), ENTRY)
+    """Write the dictionary of the blocks, and the profile beside it; return the name of its staged folder."""
+    entries = run_tasks(spark, len(blocks), _Entries(blocks), ENTRY)
     tasks = -(-blocks.entries // ENTRIES_PER_TASK)
-    # One task needs no bounds, which Spark would have to sample.
-    ordered = found.repartitionByRange(tasks, *ORDER) if tasks > 1 else found.repartition(1)
-    runs = sorted(mapped(ordered.sortWithinPartitions(*ORDER), _Writing(blocks.staged), RUN).collect())
+    # One task needs no bounds, for which Spark would take a sample.
+    parts = entries.repartitionByRange(tasks, *SORT_COLUMNS) if tasks > 1 else entries.repartition(1)
+    runs = sorted(map_batches(parts.sortWithinPartitions(*SORT_COLUMNS), _RunWriter(blocks.staged), RUN).collect())
     zeros: dict[tuple[str, Any, str], bool] = {}
     for row in runs:
         key = row.attribute, row.kind, row.pattern
@@ -55,11 +55,11 @@ def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> st
     attributes = Attributes()
     for key, zero in sorted(zeros.items()):
         attributes.add(DomainKey(*key, zero))
-    return write_dictionary(blocks.staged, attributes, _assembled(blocks.staged, attributes, runs), profile).name
+    return write_dictionary(blocks.staged, attributes, _join_runs(blocks.staged, attributes, runs), profile).name
 
 
 class _Entries(Task):
-    """The domains and constants of a block."""
+    """Task that reads the domains and constants of a block."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._blocks = blocks
@@ -72,11 +72,11 @@ class _Entries(Task):
                 texts += attributes.dictionary(domain).keys
             count = len(texts)
             same = ([part] * count for part in (key.attribute, key.kind, key.pattern))
-            yield rows(ENTRY, *same, texts, [key.zero] * count)
+            yield make_rows(ENTRY, *same, texts, [key.zero] * count)
 
 
 class _Run:
-    """Entries of one domain that lie together: as a row of RUN."""
+    """Constants of one domain that are adjacent in a file."""
 
     __slots__ = ("size", "zero")
 
@@ -84,8 +84,8 @@ class _Run:
         self.zero, self.size = False, 0
 
 
-class _Writing:
-    """Sorted entries in; distinct constants into a file, and a row for every domain out."""
+class _RunWriter:
+    """A function for `map_batches` that writes distinct constants of sorted entries, and returns a row for each run."""
 
     def __init__(self, staged: Path) -> None:
         self._staged = staged
@@ -99,28 +99,27 @@ class _Writing:
         for batch in batches:
             new: list[str] = []
             for *key, text, zero in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                found = runs.setdefault(tuple(key), _Run())
-                found.zero |= zero
-                if text is not None and (found, text) != last:
-                    last = found, text
-                    found.size += 1
+                run = runs.setdefault(tuple(key), _Run())
+                run.zero |= zero
+                if text is not None and (run, text) != last:
+                    last = run, text
+                    run.size += 1
                     new.append(text)
             texts.extend(new)
         if not runs:
             return
-        folder = fresh(self._staged, "constants")
+        folder = make_folder(self._staged, "constants")
         start, data = texts.arrays()
         directory.save(folder, {"texts": {"start": start, "data": data}}, {}, make=False, durable=False)
         count = len(runs)
         names, kinds, patterns = zip(*runs, strict=True)
-        facts = zip(*((found.zero, found.size) for found in runs.values()), strict=True)
-        yield rows(
-            RUN, [context.partitionId()] * count, range(count), [folder.name] * count, names, kinds, patterns, *facts
-        )
+        zeros, sizes = zip(*((run.zero, run.size) for run in runs.values()), strict=True)
+        part, folders = [context.partitionId()] * count, [folder.name] * count
+        yield make_rows(RUN, part, range(count), folders, names, kinds, patterns, zeros, sizes)
 
 
-def _assembled(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dict[str, np.ndarray]:
-    """The files of all tasks as one, in order; the driver has them as mapped pages only."""
+def _join_runs(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dict[str, np.ndarray]:
+    """Concatenate the files of all tasks in order; in the driver they are only mapped into memory."""
     files = list(dict.fromkeys(row.file for row in runs))
     parts = [directory.load(staged / file, verify=False)[0]["texts"] for file in files]
     numbers = {(name, kind): domain for domain, (name, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS}
@@ -128,8 +127,8 @@ def _assembled(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dic
     for row in runs:
         if row.size:
             sizes[numbers[row.attribute, row.kind]] += row.size
-    joined = _mapped(staged / "text.npy", np.uint8, sum(len(part["data"]) for part in parts))
-    start = _mapped(staged / "start.npy", np.int64, sum(len(part["start"]) - 1 for part in parts) + 1)
+    joined = _map_array(staged / "text.npy", np.uint8, sum(len(part["data"]) for part in parts))
+    start = _map_array(staged / "start.npy", np.int64, sum(len(part["start"]) - 1 for part in parts) + 1)
     at = size = 0
     for part in parts:
         count = len(part["start"]) - 1
@@ -144,23 +143,26 @@ def _assembled(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dic
     }
 
 
-def _mapped(file: Path, dtype: type, size: int) -> np.ndarray:
+def _map_array(file: Path, dtype: type, size: int) -> np.ndarray:
     if not size:
         return np.zeros(0, dtype=dtype)
     return np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(size,))
 
 
 def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Moved]]:
-    """The dictionary with what new blocks need besides; labels stay, except on the domains returned as moved."""
+    """Add the domains and constants of new blocks to a dictionary.
+
+    Return the name of its staged folder, and the moves of labels by domain. Labels of all other domains stay.
+    """
     attributes = read_dictionary(before)
     moved: dict[int, Moved] = {}
     for block in range(len(blocks)):
-        own = blocks.read(block).store.attributes
-        for number, key in enumerate(own.domain_keys()):
+        added = blocks.read(block).store.attributes
+        for number, key in enumerate(added.domain_keys()):
             domain = attributes.add(key)
             if key.kind in LABELLED_KINDS:
                 dictionary = attributes.dictionary(domain)
-                new = dictionary.missing(own.dictionary(number).keys)
+                new = dictionary.missing(added.dictionary(number).keys)
                 if new and not dictionary.add(new):
                     after, moves = dictionary.relabelled(new)
                     attributes = attributes.with_dictionary(after)
@@ -171,8 +173,8 @@ def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Move
 
 
 def write_dictionary(staged: Path, attributes: Attributes, arrays: dict[str, np.ndarray], profile: Profile) -> Path:
-    """Write a dictionary, and beside it the profile that shards are built by; returns its directory."""
-    folder = fresh(staged, "dictionary")
+    """Write a dictionary, and beside it the profile with which shards are built; return its folder."""
+    folder = make_folder(staged, "dictionary")
     parts = {"dictionaries": arrays, "profile": {"json": np.frombuffer(profile.to_bytes(), dtype=np.uint8)}}
     directory.save(folder, parts, {"attributes": attributes_meta(attributes)}, make=False)
     return folder

@@ -1,4 +1,4 @@
-"""How far is Spark? For whoever shows it: the library itself shows nothing."""
+"""Progress of Spark jobs, for callers that display it; the library itself prints nothing."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-EVERY_SECONDS = 0.2
+REPORT_INTERVAL_SECONDS = 0.2
 
 
 @contextmanager
-def watched(spark: SparkSession, tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Meanwhile, tell how many tasks of the stages that run are done, and how many there are."""
+def watch_tasks(spark: SparkSession, report: Callable[[int, int], None]) -> Iterator[None]:
+    """Call `report(completed, total)` again and again with the numbers of tasks of the running stages."""
     tracker = spark.sparkContext.statusTracker()
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(EVERY_SECONDS):
+        while not ended.wait(REPORT_INTERVAL_SECONDS):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
             total = sum(stage.numTasks for stage in stages if stage is not None)
             if total:
-                tell(sum(stage.numCompletedTasks for stage in stages if stage is not None), total)
+                report(sum(stage.numCompletedTasks for stage in stages if stage is not None), total)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -1,10 +1,10 @@
-"""Events x an index -> (event_id, rank, subscription_id, score): the best k of each event.
+"""Rankings: the best k subscriptions of each event, as (event_id, rank, subscription_id, score).
 
-    local     a worker takes the best k of every shard, and the best k of these
-    routed    so does every shard by itself; of these at most k an event, the best k are taken where they meet
+    local     a worker ranks the best k of every shard, and takes the best k of these
+    routed    every shard ranks its best k by itself; a shuffle by event brings them together for the best k of all
 
-No more than k subscriptions of an event ever leave a shard. Equal scores are ranked by shard and slot: the order in
-which `Index.load` has them.
+No more than k subscriptions of an event ever leave a shard. Equal scores are ranked by shard and slot, as after
+`Index.load`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +21,24 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, DoubleType, IntegerType, StructField, StructType
 
 from tellwhen.engines.shared.top_k import validate_k, validate_weight_factors
-from tellwhen.errors import SchemaError, TellwhenError
+from tellwhen.errors import ArgumentError, SchemaError
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.spark.columns import column, id_type
-from tellwhen.spark.matcher import Plan, Query
-from tellwhen.spark.version_cache import Served
-from tellwhen.spark.workers import UNDEFINED, Arriving, Finder, Local
+from tellwhen.spark.columns import get_column, get_id_type
+from tellwhen.spark.matches import Plan, Query
+from tellwhen.spark.version_cache import OpenVersion
+from tellwhen.spark.workers import UNDEFINED, Finder, PackedFinder, RowFinder
 from tellwhen.warehouse.versions import Version
 
 KEY, ID = "key", "id"
-"""Of an event on its way to shards: what tells it from others with the same id, and that id."""
+"""Fields of a packed event: a unique key, since several events may have the same id, and the id."""
 
 SHARD, SLOT = "_shard", "_slot"
 
-RESULT, HIDDEN = ("rank", "subscription_id", "score"), (SHARD, SLOT, UNDEFINED)
-"""Columns besides the event's id: of the result, and on the way to it."""
+RESULT_COLUMNS = ("rank", "subscription_id", "score")
+"""Columns of the result after the event id."""
+
+HIDDEN_COLUMNS = (SHARD, SLOT, UNDEFINED)
+"""Columns that are dropped from the result."""
 
 
 def top_k(
@@ -51,41 +54,64 @@ def top_k(
     version: int | None = None,
     observe: str | Observation | None = None,
 ) -> DataFrame:
-    """The best k subscriptions of each event, as (event_id, rank, subscription_id, score); all else as in `match`.
+    """Rank the best k subscriptions of each event.
 
-    The highest score has rank 1. `relaxed` and `weights` are those of `Index.top_k`; every worker builds an index for
-    relaxed matching when it needs one. A stream is ranked by the local plan only.
+    Parameters
+    ----------
+    events, path, event_id, attributes, plan, version, observe
+        As for `match`. A stream is ranked by the local plan only.
+    k
+        The number of subscriptions for each event.
+    relaxed
+        Rank partly true expressions, too, as `Index.top_k` does. Every worker builds the index for relaxed matching
+        when it first uses it.
+    weights
+        Factors by attribute for relaxed ranking.
+
+    Returns
+    -------
+    DataFrame
+        The best subscriptions (event_id, rank, subscription_id, score); the highest score has rank 1.
+
+    Raises
+    ------
+    ArgumentError
+        If `k` is not positive, or the plan of a stream is routed.
+
+    Examples
+    --------
+    >>> best = tws.top_k(events, "warehouse/index", k=10)  # doctest: +SKIP
     """
-    given, k = validate_weight_factors(weights, relaxed), validate_k(k)
-    if event_id in RESULT or event_id in HIDDEN:
-        raise SchemaError(f"the result has a column {event_id} of its own: rename that of the event ids")
-    factors = given if relaxed else None
-    finders = partial(_Local, k=k, factors=factors), partial(_Arriving, k=k, factors=factors)
+    valid_weights, k = validate_weight_factors(weights, relaxed), validate_k(k)
+    if event_id in RESULT_COLUMNS or event_id in HIDDEN_COLUMNS:
+        raise SchemaError(f"the result has another column {event_id}: rename the column of the event ids")
+    factors = valid_weights if relaxed else None
+    finders = partial(_RowRanking, k=k, factors=factors), partial(_PackedRanking, k=k, factors=factors)
     query = Query(events, path, event_id, attributes, plan, version, observe)
-    columns = column(event_id), *RESULT
+    columns = get_column(event_id), *RESULT_COLUMNS
     if query.plan == "local":
-        found = query.run(*finders, _ranked(event_id, query.kind, query.version), relaxed)
+        found = query.run(*finders, _make_result_type(event_id, query.kind, query.version), relaxed)
         return found.where(F.col("rank").isNotNull()).select(*columns)
     if events.isStreaming:
-        raise TellwhenError(
-            "top_k of a stream takes the local plan, which needs an index that every machine can hold; with a larger "
-            "one, call top_k for every micro-batch in foreachBatch"
+        raise ArgumentError(
+            "top_k of a stream needs the local plan, with an index that every machine can hold; with a larger index, "
+            "call top_k for every micro-batch in foreachBatch"
         )
     first = query.frame.columns[0]
     key = F.struct(F.monotonically_increasing_id().alias(KEY), F.col(first).alias(ID))
     query.frame = query.frame.withColumn(first, key)
-    found = query.run(*finders, _ranked(event_id, query.kind, query.version), relaxed)
-    event = column(event_id)
+    found = query.run(*finders, _make_result_type(event_id, query.kind, query.version), relaxed)
+    event = get_column(event_id)
     best = Window.partitionBy(event[KEY]).orderBy(F.col("score").desc(), SHARD, SLOT)
     met = found.where(F.col("rank").isNotNull()).withColumn("rank", F.row_number().over(best)).where(F.col("rank") <= k)
     return met.withColumn(event_id, event[ID]).select(*columns)
 
 
-def _ranked(event_id: str, kind: DataType, version: Version) -> StructType:
+def _make_result_type(event_id: str, kind: DataType, version: Version) -> StructType:
     return StructType([
         StructField(event_id, kind),
         StructField("rank", IntegerType()),
-        StructField("subscription_id", id_type(version.ids)),
+        StructField("subscription_id", get_id_type(version.ids)),
         StructField("score", DoubleType()),
         StructField(SHARD, IntegerType()),
         StructField(SLOT, IntegerType()),
@@ -94,61 +120,72 @@ def _ranked(event_id: str, kind: DataType, version: Version) -> StructType:
 
 
 class _Ranking(Finder):
-    """The best k."""
+    """Finder of the best k subscriptions of events."""
 
-    def __init__(self, *given: Any, k: int, factors: Mapping[str, float] | None) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any, k: int, factors: Mapping[str, float] | None) -> None:
+        super().__init__(*args)
         self._k, self._factors = k, factors
-        self.asks_all = factors is not None
+        self.needs_all_shards = factors is not None
 
     @property
     def _names(self) -> list[str]:
-        return [self._event_id, *RESULT, *HIDDEN]
+        return [self._event_id, *RESULT_COLUMNS, *HIDDEN_COLUMNS]
 
-    def noted(self, count: int, kind: pa.DataType, served: Served) -> pa.RecordBatch:
-        ids = pa.string() if served.version.ids == "str" else pa.int64()
+    def make_count_row(self, count: int, kind: pa.DataType, opened: OpenVersion) -> pa.RecordBatch:
+        ids = pa.string() if opened.version.ids == "str" else pa.int64()
         kinds = [kind, pa.int32(), ids, pa.float64(), pa.int32(), pa.int32()]
         columns = [*(pa.nulls(1, type_) for type_ in kinds), pa.array([count], pa.int32())]
         return pa.RecordBatch.from_arrays(columns, self._names)
 
-    def found(
-        self, served: Served, shards: Iterator[tuple[int, Events, I64]], ids: pa.Array
+    def find(
+        self, opened: OpenVersion, shards: Iterator[tuple[int, Events, I64]], ids: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        for position, rank, subscriptions, score, shard, slot in best_of(served, shards, self._k, self._factors):
+        ranking = rank_shards(opened, shards, self._k, self._factors)
+        if ranking is not None:
             yield pa.RecordBatch.from_arrays(
                 [
-                    ids.take(pa.array(position)),
-                    pa.array(rank.astype(np.int32)),
-                    subscriptions,
-                    pa.array(score),
-                    pa.array(shard.astype(np.int32)),
-                    pa.array(slot),
-                    pa.nulls(len(rank), pa.int32()),
+                    ids.take(pa.array(ranking.position)),
+                    pa.array(ranking.rank.astype(np.int32)),
+                    ranking.subscription_id,
+                    pa.array(ranking.score),
+                    pa.array(ranking.shard.astype(np.int32)),
+                    pa.array(ranking.slot),
+                    pa.nulls(len(ranking.rank), pa.int32()),
                 ],
                 self._names,
             )
 
 
-class _Local(_Ranking, Local):
-    """In all shards."""
+class _RowRanking(_Ranking, RowFinder):
+    """Finder of the best k, for the local plan."""
 
 
-class _Arriving(_Ranking, Arriving):
-    """In the shards that events were sent to."""
+class _PackedRanking(_Ranking, PackedFinder):
+    """Finder of the best k, for the routed plan."""
 
 
-def best_of(
-    served: Served, shards: Iterator[tuple[int, Events, I64]], k: int, factors: Mapping[str, float] | None = None
-) -> Iterator[tuple[I64, I64, pa.Array, F64, I64, I32]]:
-    """The best k of each event in some shards, if there are any: the positions of events, the ranks, the ids of
-    subscriptions, their scores, shards and slots."""
+class ShardRanking(NamedTuple):
+    """The best k subscriptions of events, by event and rank."""
+
+    position: I64  # |0|0|2|  of the event
+    rank: I64  # |1|2|1|
+    subscription_id: pa.Array
+    score: F64
+    shard: I64
+    slot: I32
+
+
+def rank_shards(
+    opened: OpenVersion, shards: Iterator[tuple[int, Events, I64]], k: int, factors: Mapping[str, float] | None = None
+) -> ShardRanking | None:
+    """Rank the best k of each event in the shards that it meets; return None if there are no shards."""
     parts = []
     for number, events, positions in shards:
-        found = served.best(number, events, k, factors)
-        where, numbers = np.repeat(positions, np.diff(found.start)), np.full(len(found.slot), number)
-        parts.append((where, found.score, numbers, found.slot, served.ids(number, found.slot)))
+        best = opened.rank(number, events, k, factors)
+        events_of_slots, numbers = np.repeat(positions, np.diff(best.start)), np.full(len(best.slot), number)
+        parts.append((events_of_slots, best.score, numbers, best.slot, opened.get_ids(number, best.slot)))
     if not parts:
-        return
+        return None
     position, score, shard, slot = (np.concatenate([part[field] for part in parts]) for field in range(4))
     order = np.lexsort((slot, shard, -score, position))
     position = position[order]
@@ -156,7 +193,7 @@ def best_of(
     is_first[1:] = position[1:] != position[:-1]
     first = np.flatnonzero(is_first)
     rank = np.arange(1, len(order) + 1) - np.repeat(first, np.diff(np.append(first, len(order))))
-    kept = rank <= k
-    order = order[kept]
+    is_among_best = rank <= k
+    order = order[is_among_best]
     ids = pa.concat_arrays([part[4] for part in parts]).take(pa.array(order))
-    yield position[kept], rank[kept], ids, score[order], shard[order], slot[order]
+    return ShardRanking(position[is_among_best], rank[is_among_best], ids, score[order], shard[order], slot[order])

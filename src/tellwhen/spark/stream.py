@@ -1,4 +1,4 @@
-"""A stream of changes -> new versions of an index, seen by running streams of events at their next micro-batch."""
+"""Streams of changes that make new versions of an index; streams of events use them from their next micro-batch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tellwhen.errors import ConflictError
-from tellwhen.spark.building import KEEP
-from tellwhen.spark.updating import update
-from tellwhen.warehouse.versions import located, read_version
+from tellwhen.spark.builds import KEPT_VERSIONS
+from tellwhen.spark.updates import update
+from tellwhen.warehouse.versions import locate_index, read_version
 
-MAX_TRIES = 10
-"""Attempts to commit a micro-batch while other updates are faster."""
+COMMIT_ATTEMPTS_MAX = 10
+"""Most attempts to commit a micro-batch while other updates are committed first."""
 
 
 def follow(
@@ -28,24 +28,49 @@ def follow(
     score: str | None = None,
     weights: str | None = None,
     prefer: str,
-    keep: int = KEEP,
+    keep: int = KEPT_VERSIONS,
     trigger: dict[str, Any] | None = None,
 ) -> StreamingQuery:
-    """Apply a stream of changes to the index: an `update` for every micro-batch that has any.
+    """Apply a stream of changes to an index: one `update` for every micro-batch with changes.
 
-    Of several changes of one id in a batch the one with the greatest value in the column `prefer` counts: a time or a
-    sequence number. Changes that cannot be applied go to the quarantine of their version, as `update` says. After a
-    crash the query continues from its checkpoint; a batch that was already applied is not applied again. `keep` older
-    versions stay for `rollback`.
+    After a crash, the query continues from its checkpoint. A micro-batch that a version includes is not applied again.
+
+    Parameters
+    ----------
+    changes
+        The stream of changes, as for `update`.
+    path
+        The folder of the index.
+    checkpoint
+        The folder of the checkpoint, or a URL that Spark can write to, such as "s3a://lake/follow". It identifies the
+        stream.
+    id, expression, operation, score, weights
+        The names of the columns.
+    prefer
+        Of several changes of one id in a micro-batch, apply that with the greatest value in this column, such as a time
+        or a sequence number.
+    keep
+        How many older versions stay for `rollback`.
+    trigger
+        Arguments of `DataStreamWriter.trigger`. By default a micro-batch starts every second.
+
+    Returns
+    -------
+    StreamingQuery
+        The running query.
+
+    Examples
+    --------
+    >>> query = tws.follow(changes, "warehouse/index", checkpoint="follow", prefer="at")  # doctest: +SKIP
     """
-    root = located(path)
+    root = locate_index(path)
     read_version(root)  # raises FormatError where there is no index
-    stream = _locate_checkpoint(checkpoint)  # names it: another stream counts its batches from 0, too
+    stream = _locate_checkpoint(checkpoint)  # identifies the stream: every stream counts its batches from 0
 
     def apply(batch: DataFrame, number: int) -> None:
         if batch.isEmpty():
             return
-        for attempt in range(1, MAX_TRIES + 1):
+        for attempt in range(1, COMMIT_ATTEMPTS_MAX + 1):
             if read_version(root).applied.get(stream, -1) >= number:
                 return
             try:
@@ -55,7 +80,7 @@ def follow(
                 )  # fmt: skip
                 return
             except ConflictError:
-                if attempt == MAX_TRIES:
+                if attempt == COMMIT_ATTEMPTS_MAX:
                     raise
 
     writer = changes.writeStream.foreachBatch(apply).option("checkpointLocation", stream)
@@ -63,7 +88,7 @@ def follow(
 
 
 def _locate_checkpoint(checkpoint: str | os.PathLike[str]) -> str:
-    """Return the address of a checkpoint for Spark, which also writes to file systems that are not mounted."""
+    """Return the path or URL of a checkpoint; Spark also writes to file systems that are not mounted."""
     if isinstance(checkpoint, str) and "://" in checkpoint and not checkpoint.lower().startswith("file:"):
         return checkpoint
-    return os.fspath(located(checkpoint))
+    return os.fspath(locate_index(checkpoint))

@@ -1,4 +1,4 @@
-"""How is work handed to Spark: in how many tasks, as which rows, and what comes back of its errors?"""
+"""Tasks on Spark: their number, the rows that they return, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -20,45 +20,46 @@ from tellwhen.language.user_functions import own_functions, register
 
 Batches = Iterator[pa.RecordBatch]
 
-FREEZE_TASKS = 8
-"""Tasks of a worker after which all modules and kernels are loaded, about."""
+TASKS_BEFORE_FREEZE = 8
+"""Freeze the loaded modules and kernels in the first 8 tasks of a worker; later tasks rarely load more."""
 
 SPARK_DEFAULT_PARTITIONS = 200
-"""What `spark.sql.shuffle.partitions` is where nobody has set it."""
+"""Default of `spark.sql.shuffle.partitions`."""
 
 
-def mapped(frame: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-    """`frame.mapInArrow`, with workers that spend little time between two tasks."""
-    return frame.mapInArrow(_InWorker(function), schema)
+def map_batches(frame: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+    """Call `frame.mapInArrow` with a function whose workers spend little time between two tasks."""
+    return frame.mapInArrow(_WorkerFunction(function), schema)
 
 
-class _InWorker:
-    """Calls a function in a worker, and freezes what the worker has loaded.
+class _WorkerFunction:
+    """A function that runs in a worker, and freezes the objects that the worker has loaded.
 
-    PySpark collects garbage after every task. That takes 50 to 100 ms with Numba loaded, ten times as long as a small
-    task of ours. Frozen objects are skipped. No garbage is frozen: a collection has just been made when a task starts.
+    PySpark collects garbage after every task. With Numba loaded a collection takes 50 to 100 ms, ten times as long as a
+    small task of ours. A collection skips frozen objects. No garbage is frozen, because one has just ended when a task
+    starts.
     """
 
     tasks = 0
 
     def __init__(self, function: Callable[[Batches], Batches]) -> None:
         self._function = function
-        self._own = own_functions()  # which expressions may call
+        self._user_functions = own_functions()  # which expressions may call
 
     def __call__(self, batches: Batches) -> Batches:
-        register(self._own)
-        if _InWorker.tasks < FREEZE_TASKS:
-            _InWorker.tasks += 1
+        register(self._user_functions)
+        if _WorkerFunction.tasks < TASKS_BEFORE_FREEZE:
+            _WorkerFunction.tasks += 1
             gc.freeze()
         return self._function(batches)
 
 
 class Task(ABC):
-    """A function for `mapped`, run for every number."""
+    """A function for `map_batches` that runs once for every number."""
 
     @abstractmethod
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The rows that come of one number."""
+        """Yield the rows of one number."""
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
@@ -66,13 +67,13 @@ class Task(ABC):
                 yield from self.run(number)
 
 
-def run(spark: SparkSession, count: int, task: Task, schema: str) -> DataFrame:
-    """The rows of the task for all numbers below `count`, each in a partition of its own."""
-    return mapped(spark.range(0, count, 1, max(1, count)), task, schema)
+def run_tasks(spark: SparkSession, count: int, task: Task, schema: str) -> DataFrame:
+    """Return the rows of the task for all numbers below `count`, with a partition for each number."""
+    return map_batches(spark.range(0, count, 1, max(1, count)), task, schema)
 
 
-def rows(schema: str, *columns: Any) -> pa.RecordBatch:
-    """A batch of exactly the types that the schema declares; Spark takes no others."""
+def make_rows(schema: str, *columns: Any) -> pa.RecordBatch:
+    """Make a batch of exactly the types that the schema declares; Spark accepts no others."""
     fields = [field.strip().rsplit(" ", 1) for field in schema.split(",")]
     kinds = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "boolean": pa.bool_(), "binary": pa.binary()}
     arrays = [pa.array(column, kinds[kind]) for column, (_, kind) in zip(columns, fields, strict=True)]
@@ -80,21 +81,21 @@ def rows(schema: str, *columns: Any) -> pa.RecordBatch:
 
 
 @contextmanager
-def own_errors() -> Iterator[None]:
-    """Raise an error of ours that happened in a worker as itself, instead of as Spark's report of it."""
+def raise_own_errors() -> Iterator[None]:
+    """Raise a tellwhen error of a worker as itself, instead of as Spark's report of it."""
     try:
         yield
     except PySparkException as error:
         for line in reversed(str(error).splitlines()):
-            found = re.match(r"tellwhen\.errors\.(\w+): (.*)", line)
-            kind = getattr(errors, found[1], None) if found else None
-            if found and kind is not None:
-                raise kind(found[2]) from None
+            report = re.match(r"tellwhen\.errors\.(\w+): (.*)", line)
+            kind = getattr(errors, report[1], None) if report else None
+            if report and kind is not None:
+                raise kind(report[2]) from None
         raise
 
 
-def cores(spark: SparkSession) -> int:
-    """Tasks that run at once."""
+def count_cores(spark: SparkSession) -> int:
+    """Return the number of tasks that run at once."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # Spark Connect has no context; a range has as many partitions as there are cores
@@ -102,14 +103,14 @@ def cores(spark: SparkSession) -> int:
         return int(last) + 1
 
 
-def partitions(spark: SparkSession) -> int:
-    """Partitions of our own shuffles: as configured, or two for each core where nobody has configured anything.
+def count_partitions(spark: SparkSession) -> int:
+    """Return the number of partitions of a shuffle: as configured, or two for each core by default.
 
-    Spark's default of 200 makes a small job wait for 200 Python workers, and a build write 200 blocks. Adaptive
-    execution would merge them, but it is off in streams.
+    With Spark's default of 200, a small job waits for 200 Python workers, and a build writes 200 blocks. Adaptive
+    execution would merge them, but streams run without it.
     """
     try:
         configured = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
     except ValueError:  # some platforms have "auto"
         configured = 0
-    return 2 * cores(spark) if configured in (0, SPARK_DEFAULT_PARTITIONS) else configured
+    return 2 * count_cores(spark) if configured in (0, SPARK_DEFAULT_PARTITIONS) else configured

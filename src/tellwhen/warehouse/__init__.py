@@ -1,1 +1,1 @@
-"""VERSIONS OF AN INDEX IN A DIRECTORY: what Spark builds, and one process can open; nothing in here imports Spark."""
+"""Versions of an index in a directory: Spark builds them, and one process can open them; nothing here imports Spark."""

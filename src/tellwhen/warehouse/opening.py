@@ -1,6 +1,6 @@
-"""A directory -> a `Shard` to match with: a saved index, one shard of a version, or a whole version.
+"""Opening of a folder as a `Shard`: of a saved index, of one shard of a version, or of a whole version.
 
-Shards of a version share one dictionary, which is stored beside them:
+All shards of a version share one dictionary, which is stored beside them:
 
     saved index     manifest names the attributes      arrays of the shard, and of the dictionary
     shard-<hex>     manifest has no attributes         arrays of the shard; the dictionary is in ../dictionary-<hex>
@@ -27,8 +27,8 @@ from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import restored_attributes
 from tellwhen.persistence.paths import resolve_path
 from tellwhen.profile import Profile
-from tellwhen.warehouse.leases import lease
-from tellwhen.warehouse.versions import CURRENT, located, read_version, version_numbers
+from tellwhen.warehouse.leases import renew_lease
+from tellwhen.warehouse.versions import CURRENT, list_version_numbers, locate_index, read_version
 
 
 class Subscriptions(Protocol):
@@ -48,30 +48,30 @@ class Subscriptions(Protocol):
 
 
 def open_any(path: str | os.PathLike[str], verify: bool = True) -> Shard:
-    """What is saved in a directory, as one shard; `verify=False` skips the checksums."""
+    """Open a saved index, a version or a shard of a version as one shard; `verify=False` skips the checksums."""
     root = resolve_path(path)
     if (root / CURRENT).exists():
         return open_version(root, verify=verify)
     parts, meta = directory.load(root, verify)
     if "attributes" in meta:
         return Shard.of_parts(parts, meta)
-    dictionary = _dictionary_of(root.absolute())
+    dictionary = _find_dictionary(root.absolute())
     return Shard.restored(parts, meta, read_dictionary(dictionary, verify), read_profile(dictionary))
 
 
 def open_version(path: str | os.PathLike[str], version: int | None = None, *, verify: bool = True) -> Shard:
-    """A whole version, the current one by default, with all its subscriptions in one shard.
+    """Open a version, the current one by default, with all its subscriptions in one shard.
 
-    The only shard of a version is mapped into memory as it is. Several are copied into one, which is then indexed.
+    A single shard is mapped into memory as it is. Several shards are copied into one, which is then indexed.
     """
-    root = located(path)
-    found = read_version(root, version)
-    lease(root, found.version)
-    attributes, profile = read_dictionary(root / found.dictionary, verify), read_profile(root / found.dictionary)
-    shards = (read_shard(root / info.name, attributes, verify, profile) for info in found.shards)
-    if len(found.shards) == 1:
+    root = locate_index(path)
+    opened = read_version(root, version)
+    renew_lease(root, opened.version)
+    attributes, profile = read_dictionary(root / opened.dictionary, verify), read_profile(root / opened.dictionary)
+    shards = (read_shard(root / info.name, attributes, verify, profile) for info in opened.shards)
+    if len(opened.shards) == 1:
         return next(shards)
-    whole = Shard.empty(found.engine, found.schema, profile)
+    whole = Shard.empty(opened.engine, opened.schema, profile)
     whole.store.attributes = attributes
     for shard in shards:
         copy_subscriptions(whole, shard, shard.store.alive())
@@ -80,19 +80,19 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
 
 
 def read_dictionary(folder: Path, verify: bool = True) -> Attributes:
-    """The attributes that the shards of a version share, mapped into memory."""
+    """Read the attributes that the shards of a version share, mapped into memory."""
     parts, meta = directory.load(folder, verify)
     return restored_attributes(meta["attributes"], parts["dictionaries"])
 
 
 def read_profile(folder: Path) -> Profile:
-    """The profile that a version was built with, which is kept beside its dictionary."""
+    """Read the profile that a version was built with, which is stored beside its dictionary."""
     parts, _ = directory.load(folder, verify=False)
     return Profile.from_bytes(parts["profile"]["json"].tobytes())
 
 
 def read_shard(folder: Path, attributes: Attributes, verify: bool = True, profile: Profile | None = None) -> Shard:
-    """One shard of a version, mapped into memory. To match, it needs no profile."""
+    """Open one shard of a version, mapped into memory. Matching needs no profile."""
     parts, meta = directory.load(folder, verify)
     return Shard.restored(parts, meta, attributes, profile)
 
@@ -111,10 +111,10 @@ def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None
         target.texts.adopt(source.texts, slots)
 
 
-def _dictionary_of(shard: Path) -> Path:
-    """The dictionary of a shard is named by the versions that have the shard; any of them will do."""
+def _find_dictionary(shard: Path) -> Path:
+    """Return the dictionary that any version with the shard names."""
     root = shard.parent
-    for number in reversed(version_numbers(root)):
+    for number in reversed(list_version_numbers(root) if (root / CURRENT).exists() else []):
         version = read_version(root, number)
         if any(info.name == shard.name for info in version.shards):
             return root / version.dictionary

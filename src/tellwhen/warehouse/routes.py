@@ -1,95 +1,127 @@
-"""Which shards must an event meet? Those with a subscription that it may satisfy.
+"""Routes of events to the shards whose subscriptions they may satisfy.
 
-Every subscription has a cover: predicates of which one must be true. The *routes* of a shard are the stretches of all
-covers of its subscriptions, united. An event that touches none of them satisfies nothing in the shard.
+Every subscription has a cover: predicates of which one must be true. The *routes* of a shard are the union of the
+stretches of all covers of its subscriptions. An event that touches none of them satisfies no subscription in the shard.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.extract import extract
+from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
 from tellwhen.kernels.arrays import I32, I64, NEVER, U8, Events
 from tellwhen.persistence import directory
-from tellwhen.warehouse.kernels.routes import meet, merge_stretches
-from tellwhen.warehouse.stages import Shares, Stages
+from tellwhen.warehouse.kernels.routes import mark_shards, merge_stretches
+from tellwhen.warehouse.stages import Places, Shares, Stages
 
-MAX_STRETCHES = 4_096
-"""Stretches of a shard, besides one for each domain."""
+STRETCHES_PER_SHARD_MAX = 4_096
+"""Most stretches of a shard, in addition to one for each domain."""
 
 
 class Stretches(NamedTuple):
-    """Stretches of domains, by domain and ascending; those of one domain do not touch."""
+    """Ranges of points, each on one domain."""
 
     domain: I32  # |0|0|3|
     low: I64  # |20|90|-inf|
     high: I64  # |40|90|7|
 
-    def chosen(self, which: I64 | slice) -> Stretches:
-        """Some of them."""
+    def select(self, which: I64 | slice) -> Stretches:
         return Stretches(self.domain[which], self.low[which], self.high[which])
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Stretches]) -> Stretches:
+        nothing = cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return cls(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
+
+
+class Covers(NamedTuple):
+    """The covers of subscriptions, with the stretches of their predicates."""
+
+    start: I64  # |0|2|3|          the cover of slot i has the predicates predicate[start[i]:start[i+1]]
+    predicate: I64  # |0 4|4|
+    is_always: U8  # |0|0|         1 if any event may satisfy the subscription
+    stretch_start: I64  # |0|1|3|  predicate p has the stretches stretch_start[p]:stretch_start[p+1]
+    stretches: Stretches
+
+    @classmethod
+    def from_places(cls, places: Places, subscriptions: Extract) -> Covers:
+        """Keep the stretches of the predicates that are part of a cover."""
+        lists, literals = places.covers, subscriptions.literals
+        is_always = (np.diff(lists.start) == 0) & (subscriptions.kind != NEVER)
+        used, predicate = np.unique(lists.predicate, return_inverse=True)
+        start, which = gather(literals.start, used)
+        domain = np.repeat(literals.domain[used], np.diff(start))
+        stretches = Stretches(domain, literals.low[which], literals.high[which])
+        return cls(lists.start, predicate, is_always.astype(np.uint8), start, stretches)
+
+    def find_routes(self, slots: I32) -> ShardRoutes:
+        """Return the routes to some of the subscriptions; their stretches may overlap."""
+        _, at = gather(self.start, slots)
+        _, which = gather(self.stretch_start, np.unique(self.predicate[at]))
+        return ShardRoutes(bool(self.is_always[slots].any()), self.stretches.select(which))
 
 
 class ShardRoutes(NamedTuple):
-    """What leads to one shard."""
+    """The routes of one shard: an event meets the shard if it touches one of the stretches."""
 
-    is_always: bool  # some subscription may be satisfied by any event
-    stretches: Stretches
+    is_always: bool  # all events meet the shard: any event may satisfy one of its subscriptions
+    stretches: Stretches  # by domain and ascending; those of one domain do not touch
 
-    def expected(self, shares: Shares) -> float:
-        """The share of the events that meet the shard, if domains are independent."""
+    def estimate_share(self, shares: Shares) -> float:
+        """Estimate the share of the events that meet the shard, as if domains were independent."""
         if self.is_always:
             return 1.0
-        share = shares.united(*self.stretches)
+        share = shares.estimate_distinct(*self.stretches)
         by_domain = np.minimum(1.0, np.bincount(self.stretches.domain, share))
         return float(1 - np.prod(1 - by_domain))
 
     def to_bytes(self) -> bytes:
-        """The stretches as bytes."""
         return np.stack([array.astype(np.int64) for array in self.stretches]).tobytes()
 
     @classmethod
     def from_bytes(cls, is_always: bool, data: bytes) -> ShardRoutes:
-        """What `to_bytes` wrote."""
         domain, low, high = np.frombuffer(data, dtype=np.int64).reshape(3, -1)
         return cls(is_always, Stretches(domain.astype(np.int32), low, high))
 
 
-def routes_of(store: Store, stages: Stages) -> ShardRoutes:
-    """The routes of the subscriptions in a store, coarse ones if there are many."""
-    some = extract(store.snapshot(), store.alive())
-    covers = stages.find(some).covers
-    is_always = bool(((np.diff(covers.start) == 0) & (some.kind != NEVER)).any())
-    used = np.unique(covers.predicate)
-    start, which = gather(some.literals.start, used)
-    domain = np.repeat(some.literals.domain[used], np.diff(start))
-    found = united(Stretches(domain, some.literals.low[which], some.literals.high[which]))
-    return ShardRoutes(is_always, coarsened(found, stages.shares, MAX_STRETCHES))
+def find_covers(store: Store, stages: Stages) -> Covers:
+    """Choose the covers of all subscriptions in a store, which has no removed ones."""
+    subscriptions = extract(store.snapshot(), store.alive())
+    return Covers.from_places(stages.find_places(subscriptions), subscriptions)
 
 
-def united(stretches: Stretches) -> Stretches:
-    """In order, and those that overlap or touch as one."""
-    ordered = stretches.chosen(np.lexsort((stretches.low, stretches.domain)))
-    return ordered.chosen(slice(merge_stretches(*ordered)))
+def merge_routes(parts: Iterable[ShardRoutes], shares: Shares, gaps_max: int = STRETCHES_PER_SHARD_MAX) -> ShardRoutes:
+    """Return the routes to the subscriptions of all parts, with at most `gaps_max` gaps between stretches."""
+    parts = list(parts)
+    stretches = unite_stretches(Stretches.concatenate(part.stretches for part in parts))
+    is_always = any(part.is_always for part in parts)
+    return ShardRoutes(is_always, coarsen_stretches(stretches, shares, gaps_max))
 
 
-def coarsened(stretches: Stretches, shares: Shares, most: int) -> Stretches:
-    """At most `most` gaps between stretches of one domain: those in which the fewest events are expected are closed."""
+def unite_stretches(stretches: Stretches) -> Stretches:
+    """Sort stretches, and merge those that overlap or touch."""
+    ordered = stretches.select(np.lexsort((stretches.low, stretches.domain)))
+    return ordered.select(slice(merge_stretches(*ordered)))
+
+
+def coarsen_stretches(stretches: Stretches, shares: Shares, gaps_max: int) -> Stretches:
+    """Close gaps between stretches of one domain until `gaps_max` are left, first those with the fewest events."""
     domain, low, high = stretches
     before = np.flatnonzero(domain[1:] == domain[:-1])  # the stretches with a gap behind them
-    if len(before) <= most:
+    if len(before) <= gaps_max:
         return stretches
-    gap = shares.between(domain[before], high[before] + 1, low[before + 1] - 1)
-    closed = before[np.argsort(gap, kind="stable")[: len(before) - most]]
+    gap_share = shares.estimate(domain[before], high[before] + 1, low[before + 1] - 1)
+    closed = before[np.argsort(gap_share, kind="stable")[: len(before) - gaps_max]]
     high = high.copy()
     high[closed] = low[closed + 1] - 1
-    return united(Stretches(domain, low, high))
+    return unite_stretches(Stretches(domain, low, high))
 
 
 class Routes(NamedTuple):
@@ -100,22 +132,18 @@ class Routes(NamedTuple):
     stretches: Stretches
 
     @classmethod
-    def of(cls, shards: list[ShardRoutes]) -> Routes:
-        """Those of shards."""
-        nothing = Stretches(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-        parts = zip(nothing, *(shard.stretches for shard in shards), strict=True)
+    def from_shards(cls, shards: list[ShardRoutes]) -> Routes:
         start = np.cumsum([0, *(len(shard.stretches.domain) for shard in shards)])
-        always = np.array([shard.is_always for shard in shards], dtype=np.uint8)
-        return cls(always, start, Stretches(*(np.concatenate(part) for part in parts)))
+        is_always = np.array([shard.is_always for shard in shards], dtype=np.uint8)
+        return cls(is_always, start, Stretches.concatenate(shard.stretches for shard in shards))
 
-    def shard(self, number: int) -> ShardRoutes:
-        """Those of one shard."""
-        mine = slice(self.start[number], self.start[number + 1])
-        return ShardRoutes(bool(self.is_always[number]), self.stretches.chosen(mine))
+    def get_shard(self, number: int) -> ShardRoutes:
+        own = slice(self.start[number], self.start[number + 1])
+        return ShardRoutes(bool(self.is_always[number]), self.stretches.select(own))
 
 
 class Router:
-    """Finds the shards that events meet."""
+    """A search structure for the shards that events meet."""
 
     def __init__(self, routes: Routes, domains: int) -> None:
         domain, low, high = routes.stretches
@@ -135,24 +163,27 @@ class Router:
             high[order],
         )
 
-    def met(self, events: Events) -> U8:
-        """met[shard, event] is 1 if the event meets the shard."""
+    def find_shards(self, events: Events) -> U8:
+        """Return a matrix whose entry [shard, event] is 1 if the event meets the shard."""
         met = np.zeros((self._shards, len(events.start) - 1), dtype=np.uint8)
         met[self._always] = 1
-        meet(events.start, events.domain, events.low, events.high, *self._rows, met)
+        mark_shards(events.start, events.domain, events.low, events.high, *self._rows, met)
         return met
 
 
 class Cells(NamedTuple):
-    """The line of the stages in pieces, and the shards of each: cell i begins at (stage[i-1], point[i-1])."""
+    """The cells into which the line of the stages is cut, and their shards.
+
+    Cell i begins at (stage[i-1], point[i-1]).
+    """
 
     stage: I64
     point: I64
     start: I64  # |0|1|3|     the shards of cell i are shard[start[i]:start[i+1]]
     shard: I64  # |0|0 1|
 
-    def of(self, stage: I64, point: I64) -> I64:
-        """The cell of each place on the line."""
+    def find_cells(self, stage: I64, point: I64) -> I64:
+        """Return the cell of each place on the line."""
         found = np.zeros(len(stage), dtype=np.int64)
         if not len(stage):
             return found
@@ -163,30 +194,30 @@ class Cells(NamedTuple):
             found[mine] = first[k] + np.searchsorted(self.point[first[k] : last[k]], point[mine], side="right")
         return found
 
-    def shards(self) -> list[list[int]]:
-        """The shards of each cell."""
+    def list_shards(self) -> list[list[int]]:
+        """Return the shards of each cell."""
         return [part.tolist() for part in np.split(self.shard, self.start[1:-1])]
 
-    def having(self, shards: list[list[int]]) -> Cells:
-        """The same with other shards."""
-        start = np.cumsum([0, *(len(some) for some in shards)])
-        return self._replace(start=start, shard=np.array([s for some in shards for s in some], dtype=np.int64))
+    def replace_shards(self, shards: list[list[int]]) -> Cells:
+        """Return the same cells with other shards, given by cell."""
+        start = np.cumsum([0, *(len(numbers) for numbers in shards)])
+        return self._replace(start=start, shard=np.array([s for numbers in shards for s in numbers], dtype=np.int64))
 
 
 class Routing(NamedTuple):
-    """How subscriptions and events find their shards."""
+    """The stages and cells that place subscriptions, and the routes of events."""
 
     stages: Stages
     cells: Cells
     routes: Routes
 
 
-def write_routing(folder: Path, found: Routing, durable: bool = True) -> None:
-    """Save to a directory that exists."""
-    directory.save(folder, {"routing": flatten(found)}, {}, make=False, durable=durable)
+def write_routing(folder: Path, routing: Routing, durable: bool = True) -> None:
+    """Save to a folder that exists."""
+    directory.save(folder, {"routing": flatten(routing)}, {}, make=False, durable=durable)
 
 
 def read_routing(folder: Path, verify: bool = True) -> Routing:
-    """What `write_routing` saved, mapped into memory."""
+    """Open what `write_routing` saved, mapped into memory."""
     parts, _ = directory.load(folder, verify)
     return unflatten(Routing, parts["routing"])

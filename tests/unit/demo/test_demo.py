@@ -50,7 +50,7 @@ def test_the_demo_says_at_once_what_to_install(monkeypatch):
 def test_without_a_java_the_demo_does_not_start(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("tellwhen.spark.sessions.bundled_java", lambda: None)
+    monkeypatch.setattr("tellwhen.spark.sessions.find_bundled_java", lambda: None)
     result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "200"})
     assert result.exit_code == 1
     assert "Spark needs Java" in result.output

@@ -8,7 +8,7 @@ import tellwhen as tw
 from tellwhen.persistence.paths import resolve_path
 from tellwhen.service.tenants import data_folder
 from tellwhen.warehouse.opening import open_version
-from tellwhen.warehouse.versions import versions
+from tellwhen.warehouse.versions import list_versions
 
 REMOTE = ["s3a://lake/x", "hdfs:/lake/x", Path("s3a://lake/x"), "file://host/p", "file://host", Path("file:///tmp/p")]
 
@@ -39,7 +39,7 @@ def test_local_paths(given, expected):
         tw.read_note,
         tw.Index().add("a", "x = 1").to_parquet,
         open_version,
-        versions,
+        list_versions,
         data_folder,
     ],
 )

@@ -8,39 +8,39 @@ import pytest
 import tellwhen as tw
 from tellwhen.language.schema import Schema
 from tellwhen.warehouse import commits
-from tellwhen.warehouse.commits import QUARANTINE, commit, fresh, rollback, staging, started_from
+from tellwhen.warehouse.commits import QUARANTINE, commit, find_base_version, make_folder, open_staging, rollback
 from tellwhen.warehouse.versions import (
     CURRENT,
     FORMAT,
     Head,
     ShardInfo,
     Version,
-    current,
-    quarantine_folder,
+    get_quarantine_folder,
+    get_version_file,
+    list_versions,
+    read_current_number,
     read_head,
     read_version,
-    version_file,
-    versions,
     write_checked,
 )
 
 
 def commit_new(root, keep=3, **facts):
     """Commit a version with a shard, and an empty dictionary and routing."""
-    with staging(root) as staged:
-        dictionary, routing, shard = (fresh(staged, kind).name for kind in ("dictionary", "routing", "shard"))
+    with open_staging(root) as staged:
+        dictionary, routing, shard = (make_folder(staged, kind).name for kind in ("dictionary", "routing", "shard"))
         version = Version(0, time.time(), "auto", Schema(), "int", dictionary, routing, [ShardInfo(shard, 1, 1)], None)
         if facts.get("quarantined"):
             (staged / QUARANTINE).mkdir()
             (staged / QUARANTINE / "rows").write_text(str(facts))
-        return commit(staged, replace(version, **facts), started_from(root), keep)
+        return commit(staged, replace(version, **facts), find_base_version(root), keep)
 
 
 def kill_commit(root, monkeypatch, **facts):
     """Stop a commit where the version's file is written, and `current.json` is not."""
 
     def stop(root, head):
-        if version_file(root, head.version).exists() and head != read_head(root):
+        if get_version_file(root, head.version).exists() and head != read_head(root):
             raise KeyboardInterrupt
         write_head(root, head)
 
@@ -52,7 +52,7 @@ def kill_commit(root, monkeypatch, **facts):
 
 
 def numbers(root):
-    return [version.version for version in versions(root)]
+    return [version.version for version in list_versions(root)]
 
 
 def test_a_version_whose_commit_was_killed_does_not_count(tmp_path, monkeypatch):
@@ -60,12 +60,12 @@ def test_a_version_whose_commit_was_killed_does_not_count(tmp_path, monkeypatch)
     commit_new(root)
     commit_new(root)
     kill_commit(root, monkeypatch)
-    assert version_file(root, 3).exists()
+    assert get_version_file(root, 3).exists()
     assert numbers(root) == [1, 2]
     for refuse in (lambda: rollback(root, 3), lambda: read_version(root, 3)):
         with pytest.raises(tw.FormatError, match="has no version 3; there are 1, 2"):
             refuse()
-    assert current(root) == 2
+    assert read_current_number(root) == 2
 
 
 def test_the_next_commit_replaces_what_a_killed_one_left(tmp_path, monkeypatch):
@@ -74,13 +74,13 @@ def test_the_next_commit_replaces_what_a_killed_one_left(tmp_path, monkeypatch):
     kill_commit(root, monkeypatch, quarantined=5)
     second = commit_new(root)
     assert (second.version, second.quarantined) == (2, 0)
-    assert not quarantine_folder(root, 2).exists()
+    assert not get_quarantine_folder(root, 2).exists()
     assert numbers(root) == [1, 2]
     # What only the killed one needed is gone.
     assert {path.name for path in root.glob("shard-*")} == {first.shards[0].name, second.shards[0].name}
     kill_commit(root, monkeypatch, quarantined=5)
     third = commit_new(root, quarantined=1)
-    assert "5" not in (quarantine_folder(root, third.version) / "rows").read_text()
+    assert "5" not in (get_quarantine_folder(root, third.version) / "rows").read_text()
 
 
 def test_after_a_rollback_newer_versions_stay_committed(tmp_path, monkeypatch):
@@ -89,7 +89,7 @@ def test_after_a_rollback_newer_versions_stay_committed(tmp_path, monkeypatch):
         commit_new(root)
     rollback(root, 1)
     kill_commit(root, monkeypatch)
-    assert (numbers(root), current(root)) == ([1, 2, 3], 1)
+    assert (numbers(root), read_current_number(root)) == ([1, 2, 3], 1)
     assert rollback(root, 3).version == 3
     assert commit_new(root).version == 4
     assert numbers(root) == [1, 2, 3, 4]
@@ -101,8 +101,8 @@ def test_a_first_commit_that_was_killed(tmp_path, monkeypatch):
         patched.setattr(commits, "write_head", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             commit_new(root)
-    assert version_file(root, 1).exists()
-    for refuse in (lambda: versions(root), lambda: rollback(root, 1), lambda: read_version(root, 1)):
+    assert get_version_file(root, 1).exists()
+    for refuse in (lambda: list_versions(root), lambda: rollback(root, 1), lambda: read_version(root, 1)):
         with pytest.raises(tw.FormatError, match="there is no index"):
             refuse()
     assert commit_new(root).version == 1

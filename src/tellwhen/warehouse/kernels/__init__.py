@@ -1,1 +1,1 @@
-"""Kernels that placing and routing use."""
+"""Kernels of the placement of subscriptions and of the routing of events."""

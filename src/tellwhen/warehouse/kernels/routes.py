@@ -1,4 +1,4 @@
-"""Stretches of domains: how many events to expect in them, and which shards do events meet that have routes there?"""
+"""Stretches of domains: their shares of the events, their union, and the shards whose routes events touch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tellwhen.kernels.search import first_above, first_at_least
 
 
 @kernel
-def shares_between(cut_start, cuts, mass, domain, low, high, out):
-    """The expected share of the events with a value in the spaces that low..high touches; 0 on an unknown domain.
+def sum_shares(cut_start, cuts, mass, domain, low, high, out):
+    """Sum the expected share of the events with a value in the spaces that low..high touches; 0 on an unknown domain.
 
     Domain d has the spaces cut_start[d] + d to cut_start[d+1] + d; mass[s] is the share in all spaces before s.
     """
@@ -25,16 +25,19 @@ def shares_between(cut_start, cuts, mass, domain, low, high, out):
 
 
 @kernel
-def shares_united(cut_start, cuts, mass, domain, low, high, out):
-    """As `shares_between`, of stretches by domain and ascending: a space that several of them touch counts once."""
-    known, counted = -1, -1
+def sum_distinct_shares(cut_start, cuts, mass, domain, low, high, out):
+    """Sum shares as `sum_shares` does, but count a space that several stretches touch once.
+
+    The stretches are ordered by domain and ascending.
+    """
+    current, counted = -1, -1
     for i in range(domain.size):
         d = domain[i]
         out[i] = 0.0
         if d >= cut_start.size - 1:
             continue
-        if d != known:
-            known, counted = d, -1
+        if d != current:
+            current, counted = d, -1
         end = cut_start[d + 1]
         first = first_above(cuts, cut_start[d], end, low[i])
         last = first_above(cuts, first, end, high[i])
@@ -45,8 +48,8 @@ def shares_united(cut_start, cuts, mass, domain, low, high, out):
 
 
 @kernel
-def find_taking(start, widest, domain, share, out):
-    """The first stage of each domain that takes a stretch of this share; -1 if none does.
+def find_taking_stages(start, widest, domain, share, out):
+    """Find the first stage of each domain that takes a stretch of this share; -1 if no stage does.
 
     The stages of domain d are start[d]:start[d+1], with ascending `widest`.
     """
@@ -61,7 +64,7 @@ def find_taking(start, widest, domain, share, out):
 
 @kernel
 def merge_stretches(domain, low, high):
-    """Unite stretches that overlap or touch, in place; returns how many are left. They come by domain and low."""
+    """Merge stretches that overlap or touch, in place, and return their number. They are ordered by domain and low."""
     count = 0
     for i in range(domain.size):
         last = count - 1
@@ -74,8 +77,8 @@ def merge_stretches(domain, low, high):
 
 
 @kernel
-def meet(start, domain, low, high, row_start, shard, begin, stretch_low, stretch_high, met):
-    """Mark in met[shard, event] which shards the events meet: those with a stretch that one of their entries touches.
+def mark_shards(start, domain, low, high, row_start, shard, begin, stretch_low, stretch_high, met):
+    """Mark in met[shard, event] the shards that events meet: those with a stretch that an entry of the event touches.
 
     The rows of domain d are row_start[d]:row_start[d+1]. Row r has the stretches begin[r]:begin[r+1] of shard[r] on
     that domain, ascending and disjoint.

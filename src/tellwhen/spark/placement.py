@@ -1,0 +1,365 @@
+"""Placement of subscriptions in shards.
+
+The cover of a subscription has a place on a line (`warehouse/stages.py`). The line is chosen from a sample of the
+subscriptions and cut into *cells*. Shards are filled with one cell after the other; a cell with many subscriptions is
+split among several shards.
+
+    blocks --sample--> line of cells --find places--> covers and cells --split cells--> slots by shard
+
+Covers are chosen once: they also determine the routes of the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from tellwhen.compile.attributes import Attributes
+from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.extract import Extract, extract
+from tellwhen.compile.store import Store
+from tellwhen.compile.translation import translated
+from tellwhen.containers.array_names import flatten, unflatten
+from tellwhen.kernels.arrays import I32, I64
+from tellwhen.persistence import directory
+from tellwhen.profile import TypicalEvents
+from tellwhen.spark.blocks import Block, Blocks
+from tellwhen.spark.tasks import Task, count_cores, make_rows, run_tasks
+from tellwhen.warehouse.commits import make_folder
+from tellwhen.warehouse.opening import read_dictionary, read_profile
+from tellwhen.warehouse.routes import Cells, Covers, Routes, Routing, ShardRoutes, read_routing, write_routing
+from tellwhen.warehouse.stages import Stages, choose_stages, estimate_shares
+from tellwhen.warehouse.versions import Version
+
+SUBSCRIPTIONS_PER_SHARD_MAX = 250_000
+"""Most subscriptions of a shard, unless the number of shards is given."""
+
+SUBSCRIPTIONS_PER_SHARD_MIN, SMALL_SHARDS_MAX = 8_000, 64
+"""Make up to 64 shards with at least 8,000 subscriptions each.
+
+An event meets only some of many shards, but each shard has twenty files.
+"""
+
+SAMPLED_SUBSCRIPTIONS_MAX = 1 << 16
+"""Most subscriptions from which the line is chosen."""
+
+CELLS_PER_SHARD = 16
+
+SPLIT_SHARE = 1 / 4
+"""Split a cell among shards if it has more than this share of the subscriptions of a shard."""
+
+
+class Placement(NamedTuple):
+    """The line of stages and cells, and the shards of each cell."""
+
+    stages: Stages
+    cells: Cells
+    line: Path  # the folder with both
+    places: list[str]  # by block: the folder with the cells and covers of its subscriptions
+    shares: list[dict[int, float]]  # by cell: its shards, and the share of its new subscriptions for each
+    shard_count: int
+
+    def make_routing(self, routes: Routes) -> Routing:
+        """Combine the placement with the routes, to be saved with the version."""
+        return Routing(self.stages, self.cells.replace_shards([list(shares) for shares in self.shares]), routes)
+
+
+def place_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path, shards: int | None) -> Placement:
+    """Choose a line for the subscriptions of a build, and cut it into shards of equal size."""
+    total = blocks.subscriptions
+    usual_count = max(
+        count_cores(spark),
+        -(-total // SUBSCRIPTIONS_PER_SHARD_MAX),
+        min(SMALL_SHARDS_MAX, total // SUBSCRIPTIONS_PER_SHARD_MIN),
+    )
+    shard_count = min(shards or usual_count, max(1, total))
+    stages, cells = _choose_line(_sample_blocks(spark, blocks, dictionary), shard_count)
+    line = _write_line(blocks.staged, stages, cells)
+    places, sizes = _find_places(spark, blocks, dictionary, line, len(cells.stage) + 1)
+    return Placement(stages, cells, line, places, balance_cells(sizes, shard_count), shard_count)
+
+
+def _sample_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Store:
+    """Return a sample of the subscriptions, in terms of the dictionary and with the typical events."""
+    store = Store()
+    store.attributes = read_dictionary(dictionary)
+    store.expect(TypicalEvents(read_profile(dictionary), store))
+    share = min(1.0, SAMPLED_SUBSCRIPTIONS_MAX / max(1, blocks.subscriptions))
+    sampled = run_tasks(spark, len(blocks), _Sampling(blocks, dictionary, share), RESULT_FOLDER).collect()
+    for row in sorted(sampled, key=lambda row: row.number):
+        arrays = directory.load(blocks.staged / row.name, verify=False)[0]
+        part = Store()
+        part.restore(arrays["store"], store.attributes, 0, 0)
+        store.adopt(extract(part.snapshot(), part.alive()))
+    return store
+
+
+def _choose_line(sample: Store, shards: int) -> tuple[Stages, Cells]:
+    """Choose the stages for a sample of the subscriptions, and cut them into cells."""
+    snapshot, typical = sample.snapshot(), sample.typical()
+    subscriptions = extract(snapshot, sample.alive())
+    marginals = typical.marginals_if_known(snapshot.domains)
+    stages = choose_stages(subscriptions, estimate_shares(subscriptions, snapshot.domains, marginals), shards)
+    places = stages.find_places(subscriptions)
+    return stages, cut_line(places.stage, places.point, CELLS_PER_SHARD * shards)
+
+
+def cut_line(stage: I64, point: I64, count: int) -> Cells:
+    """Cut the line into about `count` cells of equal size.
+
+    Each stage begins a new cell, and a point that many subscriptions share has a cell to itself.
+
+    >>> cut_line(np.array([0, 0, 0, 0, 1]), np.array([5, 5, 5, 7, 5]), 2)[:2]
+    (array([0, 1]), array([7, 5]))
+    """
+    order = np.lexsort((point, stage))
+    stage, point = stage[order], point[order]
+    is_new = np.ones(len(order), dtype=np.bool_)
+    is_new[1:] = (stage[1:] != stage[:-1]) | (point[1:] != point[:-1])
+    begin = np.append(np.flatnonzero(is_new), len(order))  # where the subscriptions of each place begin
+    number = np.cumsum(is_new) - 1
+    at = number[(np.arange(1, count) * len(order)) // count] if len(order) else np.zeros(0, dtype=np.int64)
+    is_large = np.diff(begin)[at] * count > len(order)
+    is_first = np.flatnonzero(is_new & np.append(True, stage[1:] != stage[:-1])[: len(order)])
+    chosen = np.unique(np.concatenate([at, at[is_large] + 1, number[is_first]]))
+    where = begin[chosen[(chosen > 0) & (chosen < len(begin) - 1)]]
+    return Cells(stage[where], point[where], np.zeros(len(where) + 2, np.int64), np.zeros(0, np.int64))
+
+
+def balance_cells(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
+    """Return, by cell, its shards and the share of its subscriptions for each of them.
+
+    Shards are filled one after the other. A small cell is not split.
+
+    >>> balance_cells([90, 6, 24], 2)
+    [{0: 0.6666666666666666, 1: 0.3333333333333333}, {1: 1.0}, {1: 1.0}]
+    """
+    capacity = max(1.0, sum(sizes) / count)
+    shares: list[dict[int, float]] = []
+    begin = 0.0
+    for size in sizes:
+        end = begin + size
+        first, last = (min(count - 1, int(at / capacity)) for at in (begin, max(begin, end - 1)))
+        if first == last or size <= SPLIT_SHARE * capacity:
+            shares.append({min(count - 1, int((begin + end) / 2 / capacity)): 1.0})
+        else:
+            bounds = [begin, *(shard * capacity for shard in range(first + 1, last + 1)), end]
+            shards = range(first, last + 1)
+            shares.append({shard: (bounds[i + 1] - bounds[i]) / size for i, shard in enumerate(shards)})
+        begin = end
+    return shares
+
+
+def place_additions(
+    spark: SparkSession, blocks: Blocks, version: Version, dictionary: Path, moved: Mapping[int, Moved]
+) -> Placement:
+    """Place the subscriptions of an update on the line of the version, as `fill_shards` describes."""
+    stages, cells, _ = read_routing(blocks.staged.parent / version.routing)
+    if moved:
+        stages, cells = stages.move_labels(moved), _move_labels(stages, cells, moved)
+    line = _write_line(blocks.staged, stages, cells)
+    places, sizes = _find_places(spark, blocks, dictionary, line, len(cells.stage) + 1)
+    loads = [shard.subscriptions for shard in version.shards]
+    shares, shard_count = fill_shards(sizes, cells.list_shards(), loads, SUBSCRIPTIONS_PER_SHARD_MAX)
+    return Placement(stages, cells, line, places, shares, shard_count)
+
+
+def _move_labels(stages: Stages, cells: Cells, moved: Mapping[int, Moved]) -> Cells:
+    point = cells.point.copy()
+    domains = stages.find_domains(cells.stage)
+    for domain, moves in moved.items():
+        point[domains == domain] = moves(point[domains == domain])
+    return cells._replace(point=point)
+
+
+def fill_shards(
+    sizes: Sequence[int],
+    cells: Sequence[Sequence[int]],
+    loads: Sequence[int],
+    capacity: int,
+) -> tuple[list[dict[int, float]], int]:
+    """Return the same as `balance_cells` for shards that have subscriptions, and the number of shards.
+
+    Subscriptions go to the least full shard of their cell that has room. If there is none, they go to the least full of
+    all shards, and if all are full, to a new shard.
+
+    Parameters
+    ----------
+    sizes
+        The number of new subscriptions by cell.
+    cells
+        The shards of each cell.
+    loads
+        The number of subscriptions in each shard.
+    capacity
+        The number of subscriptions of a full shard.
+
+    Examples
+    --------
+    >>> fill_shards([1, 2], [[0, 1], [1]], [8, 7], 10)
+    ([{0: 1.0, 1: 0.0}, {1: 1.0}], 2)
+    """
+    loads = list(loads)
+    found = [dict.fromkeys(shards, 0.0) for shards in cells]
+    for cell, size in sorted(enumerate(sizes), key=lambda item: (-item[1], item[0])):
+        shares = found[cell]
+        left = size
+        while left:
+            least_full = min(shares, key=loads.__getitem__, default=None)
+            has_room = least_full is not None and loads[least_full] < capacity
+            shard = least_full if least_full is not None and has_room else int(np.argmin(loads))
+            if loads[shard] >= capacity:
+                shard = len(loads)
+                loads.append(0)
+            count = min(left, capacity - loads[shard])
+            shares[shard] = shares.get(shard, 0.0) + count / size
+            loads[shard] += count
+            left -= count
+    return found, len(loads)
+
+
+RESULT_FOLDER = "number int, name string"
+"""Row of a task: the number of a block, and the staged folder with the result.
+
+A task may run twice; each run has a folder of its own.
+"""
+
+
+class _Sampling(Task):
+    """Task that samples the subscriptions of a block."""
+
+    def __init__(self, blocks: Blocks, dictionary: Path, share: float) -> None:
+        self._blocks, self._dictionary, self._share = blocks, dictionary, share
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        block = self._blocks.read(number)
+        count = len(block.store)
+        slots = np.linspace(0, count - 1, -int(-count * self._share // 1)).astype(np.int32)
+        sample = Store()
+        sample.attributes = read_dictionary(self._dictionary)
+        sample.adopt(_translate_slots(sample.attributes, block, slots))
+        folder = make_folder(self._blocks.staged, "sample")
+        directory.save(folder, {"store": sample.arrays()}, {}, make=False, durable=False)
+        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+
+
+def _translate_slots(attributes: Attributes, block: Block, slots: I32) -> Extract:
+    """Extract subscriptions from a block, with the labels of the dictionary."""
+    subscriptions = extract(block.store.snapshot(), slots)
+    literals = translated(subscriptions.literals, block.store.attributes, attributes)
+    return subscriptions._replace(literals=literals)
+
+
+def _write_line(staged: Path, stages: Stages, cells: Cells) -> Path:
+    """Write the line for the tasks; return its folder."""
+    folder = make_folder(staged, "line")
+    write_routing(folder, Routing(stages, cells, Routes.from_shards([])), durable=False)
+    return folder
+
+
+def _find_places(
+    spark: SparkSession, blocks: Blocks, dictionary: Path, line: Path, cells: int
+) -> tuple[list[str], list[int]]:
+    """Return, by block, the folder with the cells and covers of its subscriptions, and the size of each cell."""
+    sizes = np.zeros(cells, dtype=np.int64)
+    work = _FindingPlaces(blocks, dictionary, line)
+    rows = run_tasks(spark, len(blocks), work, RESULT_FOLDER).collect() if blocks else []
+    names = [row.name for row in sorted(rows, key=lambda row: row.number)]
+    for name in names:
+        sizes += directory.load(blocks.staged / name, verify=False)[0]["cell"]["size"]
+    return names, sizes.tolist()
+
+
+class _FindingPlaces(Task):
+    """Task that chooses the covers of the subscriptions of a block, and finds their cells."""
+
+    def __init__(self, blocks: Blocks, dictionary: Path, line: Path) -> None:
+        self._blocks, self._dictionary, self._line = blocks, dictionary, line
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        block = self._blocks.read(number)
+        stages, cells, _ = read_routing(self._line, verify=False)
+        slots = np.arange(len(block.store), dtype=np.int32)
+        subscriptions = _translate_slots(read_dictionary(self._dictionary), block, slots)
+        places = stages.find_places(subscriptions)
+        cell = cells.find_cells(places.stage, places.point)
+        size = np.bincount(cell, minlength=len(cells.stage) + 1)
+        parts: dict[str, dict[str, np.ndarray]] = {
+            "cell": {"by_slot": cell.astype(np.int32), "size": size},
+            "covers": flatten(Covers.from_places(places, subscriptions)),
+        }
+        folder = make_folder(self._blocks.staged, "places")
+        directory.save(folder, parts, {}, make=False, durable=False)
+        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+
+
+class _Assignment(Task):
+    """Task that assigns the subscriptions of a block to shards.
+
+    start  |0|2|5|          shard s gets the slots slot[start[s]:start[s+1]]
+    slot   |4 7|0 1 9|
+    """
+
+    def __init__(self, staged: Path, placement: Placement) -> None:
+        self._staged, self._places = staged, placement.places
+        self._shares, self._shard_count = placement.shares, placement.shard_count
+
+    def run(self, number: int) -> Iterator[pa.RecordBatch]:
+        cells = directory.load(self._staged / self._places[number], verify=False)[0]["cell"]["by_slot"]
+        shards = split_cells(cells, self._shares, number)
+        order = np.argsort(shards, kind="stable").astype(np.int32)
+        start = np.searchsorted(shards[order], np.arange(self._shard_count + 1))
+        folder = make_folder(self._staged, "slots")
+        directory.save(folder, {"shard": {"start": start, "slot": order}}, {}, make=False, durable=False)
+        yield make_rows(RESULT_FOLDER, [number], [folder.name])
+
+
+def split_cells(cells: I32, shares: list[dict[int, float]], block: int) -> I64:
+    """Return the shard of every subscription of a block; split cells follow the shares of their shards."""
+    shards = np.zeros(len(cells), dtype=np.int64)
+    order = np.argsort(cells, kind="stable")
+    present, begin = np.unique(cells[order], return_index=True)
+    for cell, slots in zip(present.tolist(), np.split(order, begin[1:]), strict=False):
+        # Rotated by the golden ratio from block to block: otherwise all small blocks would choose the same shard.
+        position = ((np.arange(len(slots)) + 0.5) / len(slots) + block * 0.618) % 1
+        which = np.searchsorted(np.cumsum(list(shares[cell].values())), position)
+        shards[slots] = np.array(list(shares[cell]))[np.minimum(which, len(shares[cell]) - 1)]
+    return shards
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """The slots that each shard gets from each block, and the covers of these subscriptions, in staging."""
+
+    staged: Path
+    places: list[str]  # by block: the folder with its covers
+    slots: list[str]  # by block: the folder with its slots by shard
+
+    def read_slots(self, shard: int) -> list[tuple[int, I32]]:
+        """Return the slots that a shard gets, from each block that has any for it."""
+        found = []
+        for block, folder in enumerate(self.slots):
+            by_shard = directory.load(self.staged / folder, verify=False)[0]["shard"]
+            slots = by_shard["slot"][by_shard["start"][shard] : by_shard["start"][shard + 1]]
+            if len(slots):
+                found.append((block, slots))
+        return found
+
+    def read_routes(self, block: int, slots: I32) -> ShardRoutes:
+        """Return the routes to subscriptions of a block."""
+        arrays = directory.load(self.staged / self.places[block], verify=False)[0]["covers"]
+        return unflatten(Covers, arrays).find_routes(slots)
+
+
+def assign_slots(spark: SparkSession, blocks: Blocks, placement: Placement) -> Assignments:
+    """Assign the subscriptions of all blocks to the shards of the placement."""
+    work = _Assignment(blocks.staged, placement)
+    rows = run_tasks(spark, len(blocks), work, RESULT_FOLDER).collect() if blocks else []
+    names = [row.name for row in sorted(rows, key=lambda row: row.number)]
+    return Assignments(blocks.staged, placement.places, names)
