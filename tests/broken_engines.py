@@ -1,4 +1,4 @@
-"""Engines that fail in every way the harness must notice. Imported only by processes that measure them."""
+"""Engines with all kinds of faults that the benchmark must notice. Only processes that measure them import this."""
 
 import os
 import time
@@ -11,7 +11,7 @@ from tellwhen.kernels.arrays import Matches
 
 
 class Altered(Reader):
-    """Another reader's answers, altered."""
+    """Reader that alters the matches of another reader."""
 
     def __init__(self, inner, alter):
         self._inner, self._alter = inner, alter

@@ -1,4 +1,4 @@
-"""`toy`: the smallest engine. Copied into `tellwhen/engines/`, this folder is all that it needs."""
+"""`toy`: the smallest engine. Tests copy this folder into `tellwhen/engines/`."""
 
 from tellwhen.engines.toy.engine import Toy
 

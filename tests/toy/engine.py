@@ -1,4 +1,4 @@
-"""`toy`: every subscription is pending for ever, and tested one by one."""
+"""`toy`: an engine in which all subscriptions stay pending, and are tested one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tellwhen.kernels.arrays import I32
 
 
 class Toy(Engine):
-    """Keeps a list of slots."""
+    """Engine that keeps a list of slots."""
 
     name = "toy"
     summary = "an example"
@@ -36,9 +36,9 @@ class Toy(Engine):
         self._removed += len(slots)
 
     def rebuild(self) -> None:
-        self._slots, self._removed = Growing(np.int32, self._alive()), 0
+        self._slots, self._removed = Growing(np.int32, self._select_alive()), 0
 
-    def _alive(self) -> I32:
+    def _select_alive(self) -> I32:
         return alive(self.source.snapshot(), self._slots.view)
 
     def reader(self) -> Reader:
@@ -49,7 +49,7 @@ class Toy(Engine):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         self._slots = Growing(np.int32, arrays["slots"])
-        self._removed = self._slots.count - len(self._alive())
+        self._removed = self._slots.count - len(self._select_alive())
 
     def stats(self) -> dict[str, Any]:
         return {"subscriptions": len(self), "removed": self._removed, "bytes": self._slots.view.nbytes}
