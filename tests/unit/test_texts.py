@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from tellwhen.containers.text_blocks import BLOCK, CompressedTexts
+from tellwhen.containers.text_blocks import TEXTS_PER_BLOCK, CompressedTexts
 from tellwhen.index.ids import Ids
 from tellwhen.index.slots import SlotsById
 
@@ -25,7 +25,9 @@ def test_texts_come_back_whatever_is_done_to_them():
     for _ in range(300):
         choice = rng.random()
         if choice < 0.6:
-            fresh = ["".join(rng.choices("aé𝒳 =1", k=rng.randint(0, 40))) for _ in range(rng.randint(0, 2 * BLOCK))]
+            fresh = [
+                "".join(rng.choices("aé𝒳 =1", k=rng.randint(0, 40))) for _ in range(rng.randint(0, 2 * TEXTS_PER_BLOCK))
+            ]
             texts.extend(fresh)
             known += fresh
         elif choice < 0.75:
@@ -47,7 +49,7 @@ def test_texts_come_back_whatever_is_done_to_them():
 @pytest.mark.parametrize("line", range(1, 12))
 def test_an_interrupt_leaves_no_half_block(line):
     """At any line of `extend`, while it compresses."""
-    texts, known = CompressedTexts(), [f"text {i}" for i in range(3 * BLOCK)]
+    texts, known = CompressedTexts(), [f"text {i}" for i in range(3 * TEXTS_PER_BLOCK)]
     texts.extend(known[:100])
     lines = 0
 
