@@ -107,8 +107,8 @@ def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
     assert "of a wrong type" in there.stderr
     for arguments, message in (
         (["match", "there", "nothing.jsonl"], "nothing.jsonl: No such file"),
-        (["match", "there", "events.csv", "--event-id", "no"], "there is no column no"),
-        (["match", "there", "events.jsonl", "--event-id", "no"], "there is no column no"),
+        (["match", "there", "events.csv", "--event-id", "no"], "no column no"),
+        (["match", "there", "events.jsonl", "--event-id", "no"], "no column no"),
         (["match", "there", "events.jsonl", "-o", "rules.csv"], "rules.csv exists"),
         (["validate", "nothing.csv"], "nothing.csv: No such file"),
     ):
@@ -138,8 +138,7 @@ def test_messy_subscriptions_are_built_as_they_are_without_spark(tmp_path, monke
     here, there = tw.Index.load("here"), tw.Index.load("there")
     assert sorted(here) == sorted(there) == [1, 2, 3, 4]
     for id_ in here:
-        for ask in (tw.Index.text, tw.Index.score, tw.Index.weights, tw.Index.payload):
-            assert ask(there, id_) == ask(here, id_)
+        assert there.get_subscription(id_) == here.get_subscription(id_)
     faulty = [[json.loads(line) for line in (tmp_path / f"{name}.jsonl").open()] for name in ("here", "there")]
     assert len(faulty[0]) == len(faulty[1]) == 5
     kept = {row["id"]: row for row in faulty[1]}[5]

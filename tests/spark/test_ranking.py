@@ -59,7 +59,7 @@ def test_relaxed(ranked, plan):
         for rank, row in enumerate(index.top_k(event, 5, relaxed=True, weights=factors), start=1)
     ]
     assert sorted(tuple(row) for row in found) == sorted(expected)
-    with pytest.raises(tw.ScoreError, match="are for relaxed=True"):
+    with pytest.raises(tw.ScoreError, match="requires relaxed=True"):
         tws.top_k(frame, path, 5, weights=factors)
 
 

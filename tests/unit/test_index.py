@@ -336,7 +336,7 @@ def test_an_iterator_that_changes_the_index_is_refused(engine):
         yield "a", "x = 1"
         index.add("b", "x = 1")
 
-    with pytest.raises(tw.TellwhenError, match="in the middle of a change"):
+    with pytest.raises(tw.StateError, match="in the middle of a change"):
         index.add_many(subscriptions())
     assert index.match({"x": 1}) == ["old"]
     index.add("c", "x = 1")

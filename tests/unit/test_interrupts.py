@@ -228,7 +228,7 @@ def test_half_a_change_is_never_saved_or_copied(tmp_path):
         use()
 
     for use in (lambda: index.save(tmp_path / "i"), lambda: pickle.dumps(index), index.stats):
-        with pytest.raises(tw.TellwhenError, match="in the middle of a change"):
+        with pytest.raises(tw.StateError, match="in the middle of a change"):
             index.add_many(pairs(use))
     assert not (tmp_path / "i").exists()
     assert is_whole(index, ["a"], {"x": 1})

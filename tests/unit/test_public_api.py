@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,3 +92,9 @@ def test_the_types_that_functions_return_are_exported(name: str) -> None:
                 if inspect.isclass(kind) and kind.__module__.startswith("tellwhen"):
                     missing.setdefault(returned, set()).add(where)
     assert missing == {}
+
+
+def test_every_error_has_a_class_of_its_own() -> None:
+    sources = Path(tw.__file__).parent.rglob("*.py")
+    bare = [path.name for path in sources if re.search(r"raise (Tellwhen|Service)Error\(", path.read_text("utf-8"))]
+    assert bare == []

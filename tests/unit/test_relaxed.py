@@ -258,7 +258,7 @@ def test_several_threads():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"weights": {"x": 1}}, "are for relaxed=True"),
+        ({"weights": {"x": 1}}, "requires relaxed=True"),
         ({"weights": {"x": float("nan")}, "relaxed": True}, "the weight of x is a number from -1e.150 to 1e.150"),
         ({"weights": [1], "relaxed": True}, "weights are a mapping"),
     ],

@@ -83,7 +83,7 @@ def test_an_index_without_texts_matches_and_does_not_show(tmp_path):
         assert 5 in loaded
         assert list(loaded)[:5] == [0, 1, 2, 3, 5]
         for look in (lambda: loaded[5], lambda: list(loaded.iter_texts()), lambda: loaded.explain(5, {"x": 1})):  # noqa: B023
-            with pytest.raises(tw.TellwhenError, match="stores no texts"):
+            with pytest.raises(tw.MissingTextsError, match="stores no texts"):
                 look()
         assert loaded.add("new", "x = 9").match({"x": 9}) == ["new"]
         loaded.remove("new")
@@ -172,7 +172,7 @@ def test_a_memory_limit_is_kept(tmp_path):
     with pytest.raises(tw.LimitError, match="more than its memory_limit of 1,000"):
         tw.Index.load(tmp_path / "i", memory_limit=1000)
     for wrong in "2 GB", 1.5, True, 0, -1:
-        with pytest.raises(tw.TellwhenError, match="memory_limit is a number of bytes"):
+        with pytest.raises(tw.ArgumentError, match="memory_limit is a number of bytes"):
             tw.Index(memory_limit=wrong)
 
 

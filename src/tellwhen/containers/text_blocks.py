@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tellwhen.containers.growing import Growing
 from tellwhen.containers.texts import Texts
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import MissingTextsError
 from tellwhen.kernels.arrays import I32
 
 TEXTS_PER_BLOCK = 128
@@ -144,7 +144,7 @@ class NoTexts:
         self._count += len(texts)
 
     def __getitem__(self, i: int) -> str:
-        raise TellwhenError(
+        raise MissingTextsError(
             "this index stores no texts (texts=False), so it cannot show an expression; build it with texts=True"
         )
 

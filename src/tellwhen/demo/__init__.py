@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import MissingPackageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ def check_requirements() -> None:
     """Raise an error that says what to install, before any step that takes time."""
     missing = [name for name in REQUIRED_PACKAGES if find_spec(name) is None]
     if missing:
-        raise TellwhenError(f"the demo needs {', '.join(missing)}: `pip install 'tellwhen[demo]'`")
+        raise MissingPackageError(f"the demo needs {', '.join(missing)}: `pip install 'tellwhen[demo]'`")
     from tellwhen.spark.sessions import set_java
 
     set_java(dict(os.environ))  # a copy, because this only checks that a Java is there

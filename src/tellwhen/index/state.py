@@ -19,7 +19,7 @@ from tellwhen.compile import live_slots
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import asked_names
 from tellwhen.engines.base import Reader
-from tellwhen.errors import TellwhenError
+from tellwhen.errors import StateError
 from tellwhen.index.ids import Id, Ids, IdType, validate_id
 from tellwhen.index.maintenance import background
 from tellwhen.index.maintenance.compaction import Compaction
@@ -152,7 +152,7 @@ class Contents:
             time.sleep(HANDOVER_SECONDS)
         with self._lock:
             if self._busy:
-                raise TellwhenError("the index is in the middle of a change made by this very thread")
+                raise StateError("the index is in the middle of a change made by this very thread")
             try:
                 self._busy = True
                 self._take_back()  # what is left of an earlier change, if an interrupt came while it was taken back
@@ -182,7 +182,7 @@ class Contents:
         """The shard, with no change in the middle of it: to be written, copied or counted."""
         with self._lock:
             if self._busy:
-                raise TellwhenError("the index is in the middle of a change made by this very thread; wait for its end")
+                raise StateError("the index is in the middle of a change made by this very thread; wait for its end")
             # An interrupt while a change was taken back, or a fork while another thread made one, may have left it.
             self._take_back()
             yield self.shard

@@ -81,7 +81,7 @@ def test_a_table_that_fails_leaves_the_file(tmp_path, monkeypatch):
     full().to_parquet(file)
     before = file.read_bytes()
     index = tw.Index(texts=False).add("a", "x > 1")
-    with pytest.raises(tw.TellwhenError, match="stores no texts"):
+    with pytest.raises(tw.MissingTextsError, match="stores no texts"):
         index.to_parquet(file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["rules.parquet"]

@@ -74,5 +74,5 @@ def test_what_cannot_be_asked():
         with pytest.raises(tw.ArgumentError):
             index.inspect.find_mentions(**bad)
     assert tw.Index(texts=False).add(1, "x = 1").inspect.find_mentions("x") == [1]
-    with pytest.raises(tw.TellwhenError, match="stores no texts"):
+    with pytest.raises(tw.MissingTextsError, match="stores no texts"):
         tw.Index(texts=False).add(1, "x = 1").inspect.find_mentions("x", constant=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tellwhen.errors import LimitError, TellwhenError, abbreviate
+from tellwhen.errors import ArgumentError, LimitError, abbreviate
 from tellwhen.index.shard import Shard
 
 INDEX_BYTES, INDEX_SHARE = 512, 2
@@ -18,7 +18,7 @@ class MemoryLimit:
 
     def __init__(self, limit: int | None) -> None:
         if isinstance(limit, bool) or not isinstance(limit, int | None) or (limit is not None and limit < 1):
-            raise TellwhenError(f"memory_limit is a number of bytes, not {abbreviate(limit)}")
+            raise ArgumentError(f"memory_limit is a number of bytes, not {abbreviate(limit)}")
         self.bytes = limit
 
     def taken(self, shard: Shard) -> int:
