@@ -18,7 +18,7 @@ from rich.table import Table
 import tellwhen as tw
 from bench.measure import interleaved
 from tellwhen.compile.like_shapes import like_shape, quote
-from tellwhen.language.regex import options
+from tellwhen.language.regex import make_options
 
 TEXTS = 100
 SET_MEMORY = 256 << 20
@@ -77,7 +77,7 @@ def _measured(patterns: list[tuple[str, str]], texts: list[str]) -> list[str]:
 
 
 def _compiled(patterns: list[tuple[str, str]]) -> Any:
-    made = re2.Set.SearchSet(options(SET_MEMORY))
+    made = re2.Set.SearchSet(make_options(SET_MEMORY))
     for operator, text in patterns:
         is_like, is_regular = operator == "LIKE", operator == "MATCHES"
         made.Add(like_shape(text, None)[1] if is_like else text if is_regular else quote(text))

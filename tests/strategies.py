@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from tellwhen import Interval
 from tellwhen.errors import EventError
 from tellwhen.language.ast import And, Not, Or, Truth, Xnor, Xor
-from tellwhen.language.build import predicate
-from tellwhen.language.limits import INTEGER
+from tellwhen.language.limits import INTEGER_MAX
+from tellwhen.language.predicates import build_predicate
 from tellwhen.testing.engine_checks import ATTRIBUTES, CONSTANTS, LIKES, ODD_VALUES, PATTERNS
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 FREE = {
-    "number": st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False, allow_infinity=False),
+    "number": st.integers(-INTEGER_MAX, INTEGER_MAX) | st.floats(allow_nan=False, allow_infinity=False),
     "string": TEXT,
     "bool": st.booleans(),
     "time": st.datetimes() | st.dates(),
@@ -46,17 +46,19 @@ def predicates(draw, names=NAMES):
     family = draw(st.sampled_from(["number", "string", "bool", "time"]))
     kind = draw(st.integers(0, 7))
     if kind == 0:
-        return predicate(name, draw(st.sampled_from(["IS NULL", "IS NOT NULL"])), None)
+        return build_predicate(name, draw(st.sampled_from(["IS NULL", "IS NOT NULL"])), None)
     if kind <= 3:
-        return predicate(name, draw(COMPARISONS), draw(constants(family)))
+        return build_predicate(name, draw(COMPARISONS), draw(constants(family)))
     if kind == 4:
-        return predicate(name, draw(st.sampled_from(["IN", "NOT IN"])), draw(lists(family, 1, 4)))
+        return build_predicate(name, draw(st.sampled_from(["IN", "NOT IN"])), draw(lists(family, 1, 4)))
     if kind == 5:
-        return predicate(name, draw(st.sampled_from(["BETWEEN", "NOT BETWEEN"])), draw(lists(family, 2, 2))[:2])
+        return build_predicate(name, draw(st.sampled_from(["BETWEEN", "NOT BETWEEN"])), draw(lists(family, 2, 2))[:2])
     if kind == 6:
-        return predicate(name, draw(st.sampled_from(["LIKE", "NOT LIKE"])), draw(st.sampled_from(LIKES)))
+        return build_predicate(name, draw(st.sampled_from(["LIKE", "NOT LIKE"])), draw(st.sampled_from(LIKES)))
     operator = draw(st.sampled_from(["STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES"]))
-    return predicate(name, operator, draw(st.sampled_from(PATTERNS) if operator == "MATCHES" else constants("string")))
+    return build_predicate(
+        name, operator, draw(st.sampled_from(PATTERNS) if operator == "MATCHES" else constants("string"))
+    )
 
 
 def expressions(names=NAMES, leaves=12):
@@ -65,7 +67,7 @@ def expressions(names=NAMES, leaves=12):
 
     def grow(parts):
         several = st.lists(parts, min_size=2, max_size=3)
-        connectives = [several.map(lambda args, c=connective: c.of(*args)) for connective in (And, Or, Xor, Xnor)]
+        connectives = [several.map(lambda args, c=connective: c.create(*args)) for connective in (And, Or, Xor, Xnor)]
         return st.one_of(parts.map(Not), *connectives)
 
     return st.recursive(leaf, grow, max_leaves=leaves)

@@ -20,7 +20,7 @@ from tellwhen.compile.attributes import DomainKind
 from tellwhen.compile.wording import End, Intervals, Wording, intervals
 from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST
-from tellwhen.language.literals import shown_name
+from tellwhen.language.literals import get_display_name
 
 
 def structure(index: tw.Index) -> Any:
@@ -79,7 +79,7 @@ class Words:
 
     def domain(self, number: int) -> str:
         """The attribute of a domain."""
-        return shown_name(self._attributes.domains[number].attribute)
+        return get_display_name(self._attributes.domains[number].attribute)
 
     def kind(self, number: int) -> DomainKind:
         """How values become points on a domain."""

@@ -42,7 +42,7 @@ from tellwhen.inspect.predicate_costs import PredicateCost
 from tellwhen.inspect.validation import Finding, ValidationReport, validate
 from tellwhen.language import Column, Expr, Interval, coalesce, col, from_json, function, parse
 from tellwhen.language.ast import Predicate
-from tellwhen.language.explain import Explanation
+from tellwhen.language.explanation import Explanation
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.directory import read_note
 from tellwhen.profile import HistogramBucket, Profile, SharingLevel

@@ -34,7 +34,7 @@ import pytest
 import tellwhen
 from support import every_engine_and_seed, first_seeds
 from tellwhen.language.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.language.build import predicate
+from tellwhen.language.predicates import build_predicate
 from tellwhen.testing.engine_checks import find_supported, to_pairs
 
 pytestmark = pytest.mark.every_engine
@@ -111,12 +111,12 @@ def random_predicate(rng: Rng) -> Predicate:
         operators += 2 * ["LIKE", "NOT LIKE", "STARTS WITH", "ENDS WITH", "CONTAINS"]
     operator = rng.choice(operators)
     if operator.endswith("LIKE"):
-        return predicate(name, operator, random_pattern(rng))
+        return build_predicate(name, operator, random_pattern(rng))
     if operator.endswith("IN"):
-        return predicate(name, operator, [constant(rng) for _ in range(rng.randint(1, 5))])
+        return build_predicate(name, operator, [constant(rng) for _ in range(rng.randint(1, 5))])
     if operator.endswith("BETWEEN"):
-        return predicate(name, operator, (constant(rng), constant(rng)))
-    return predicate(name, operator, None if operator.endswith("NULL") else constant(rng))
+        return build_predicate(name, operator, (constant(rng), constant(rng)))
+    return build_predicate(name, operator, None if operator.endswith("NULL") else constant(rng))
 
 
 def random_pattern(rng: Rng) -> tuple[str, str | None]:
@@ -135,7 +135,7 @@ def random_expression(rng: Rng, depth: int) -> Expr:
     if choice < 0.4:
         return Not(random_expression(rng, depth - 1))
     connective = rng.choice([And, And, Or, Or, Xor, Xnor])
-    return connective.of(*(random_expression(rng, depth - 1) for _ in range(rng.randint(2, 3))))
+    return connective.create(*(random_expression(rng, depth - 1) for _ in range(rng.randint(2, 3))))
 
 
 # What the databases say

@@ -7,7 +7,7 @@ import pytest
 import tellwhen as tw
 from support import every_engine_and_seed
 from tellwhen.language.ast import And, Not, Or, Xnor, Xor
-from tellwhen.language.limits import DEPTH
+from tellwhen.language.limits import DEPTH_MAX
 from tellwhen.testing.engine_checks import check_matches, find_supported
 
 pytestmark = pytest.mark.every_engine
@@ -26,37 +26,37 @@ def staircase(rng, depth):
     """Each step has a predicate, and the rest of the stairs below it."""
     found = leaf(rng)
     for _ in range(depth):
-        found = rng.choice([And, Or]).of(leaf(rng), found) if rng.random() < 0.9 else Not(found)
+        found = rng.choice([And, Or]).create(leaf(rng), found) if rng.random() < 0.9 else Not(found)
     return found
 
 
 def of_parts(rng, parts):
     """A tree of parts that many others have, too, and that it may have several times."""
     some = [rng.choice(parts) for _ in range(rng.randint(2, 6))]
-    joined = rng.choice([And, Or, Xor, Xnor]).of(*some)
-    return Or.of(joined, And.of(rng.choice(some), leaf(rng)), rng.choice(some))
+    joined = rng.choice([And, Or, Xor, Xnor]).create(*some)
+    return Or.create(joined, And.create(rng.choice(some), leaf(rng)), rng.choice(some))
 
 
 def chain(rng, operator, length):
     """Every operand makes the truth of the whole depend on it."""
-    return operator.of(*(leaf(rng) for _ in range(length)))
+    return operator.create(*(leaf(rng) for _ in range(length)))
 
 
 def contradictions(rng):
     one, other = leaf(rng), leaf(rng)
     return [
-        And.of(one, Not(one)),
-        Or.of(one, Not(one)),
-        Xor.of(one, one),
-        Xnor.of(one, one),
-        And.of(one, Or.of(Not(one), other)),
+        And.create(one, Not(one)),
+        Or.create(one, Not(one)),
+        Xor.create(one, one),
+        Xnor.create(one, one),
+        And.create(one, Or.create(Not(one), other)),
     ]
 
 
 def structures(seed):
     rng = random.Random(seed)
     parts = [of_parts(rng, [leaf(rng) for _ in range(4)]) for _ in range(5)]
-    found = [staircase(rng, depth) for depth in (5, 20, DEPTH // 2, DEPTH - 2)]
+    found = [staircase(rng, depth) for depth in (5, 20, DEPTH_MAX // 2, DEPTH_MAX - 2)]
     found += [of_parts(rng, parts) for _ in range(15)]
     found += [chain(rng, operator, length) for operator in (Xor, Xnor) for length in (2, 9)]
     found += [chain(rng, operator, 300) for operator in (And, Or)]

@@ -340,7 +340,7 @@ def test_what_takes_long_to_explain_is_given_up(client):
 
 
 def test_explaining_ends_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("tellwhen.language.explain.value_of", lambda *_: time.sleep(0.05))
+    monkeypatch.setattr("tellwhen.language.explanation.evaluate_flat", lambda *_: time.sleep(0.05))
     ended = []
     was = asking.explained
     monkeypatch.setattr(asking, "explained", lambda *given: _noting(was, given, ended))

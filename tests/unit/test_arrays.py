@@ -25,14 +25,14 @@ from tellwhen.containers.texts import Texts
 from tellwhen.encode.events import EventEncoder, encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.language.limits import INTEGER
+from tellwhen.language.limits import INTEGER_MAX
 
 pytestmark = pytest.mark.late
 
-NUMBERS = st.integers(-INTEGER, INTEGER) | st.floats(allow_nan=False)
+NUMBERS = st.integers(-INTEGER_MAX, INTEGER_MAX) | st.floats(allow_nan=False)
 
 
-@given(st.integers(-INTEGER, INTEGER), NUMBERS)
+@given(st.integers(-INTEGER_MAX, INTEGER_MAX), NUMBERS)
 def test_int_domains_keep_order(constant, value):
     point, at = int_point(constant), int_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
@@ -43,7 +43,7 @@ def test_float_domains_keep_order(a, b):
     assert (float_point(a) < float_point(b), float_point(a) == float_point(b)) == (a < b, a == b)
 
 
-@given(st.floats(-(2.0**52) + 1, 2.0**52 - 1), st.integers(-INTEGER, INTEGER))
+@given(st.floats(-(2.0**52) + 1, 2.0**52 - 1), st.integers(-INTEGER_MAX, INTEGER_MAX))
 def test_integers_are_exact_against_fractions(constant, value):
     point, at = float_point(constant), float_point(value)
     assert (at < point, at == point) == (value < constant, value == constant)
@@ -55,7 +55,7 @@ def test_neighbouring_doubles_have_neighbouring_points():
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
-@example([2**53 + 3, -(2**53) - 3, 2**60 + 255, INTEGER, -INTEGER, INTEGER + 1, 2**63 - 1, -(2**63)])
+@example([2**53 + 3, -(2**53) - 3, 2**60 + 255, INTEGER_MAX, -INTEGER_MAX, INTEGER_MAX + 1, 2**63 - 1, -(2**63)])
 def test_columns_of_integers_agree_with_single_values(values):
     column = np.array(values, dtype=np.int64)
     assert domains.int_points(column).tolist() == [int_point(v) for v in values]
@@ -207,7 +207,7 @@ def test_single_valued_events():
 
 
 COLUMNS = {
-    "n": (pa.int64(), lambda rng: rng.choice([0, 1, -5, 2**53 + 1, INTEGER, -INTEGER, 2**63 - 1, -(2**63)])),
+    "n": (pa.int64(), lambda rng: rng.choice([0, 1, -5, 2**53 + 1, INTEGER_MAX, -INTEGER_MAX, 2**63 - 1, -(2**63)])),
     "u": (pa.uint64(), lambda rng: rng.choice([0, 7, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1])),
     "f": (pa.float64(), lambda rng: rng.choice([0.0, -0.0, 1.5, 2.0**62, -(2.0**62), math.inf, -math.inf, 1e-300])),
     "b": (pa.bool_(), lambda rng: rng.random() < 0.5),

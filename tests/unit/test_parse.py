@@ -62,13 +62,13 @@ def test_any_json_reads_or_is_refused(form):
 
 def test_precedence():
     a, b, c, d = (Predicate(name, "=", True) for name in "abcd")
-    assert tw.parse("a OR b AND c") == Or.of(a, And.of(b, c))
-    assert tw.parse("a XOR b AND c OR d") == Or.of(Xor.of(a, And.of(b, c)), d)
-    assert tw.parse("NOT a AND b") == And.of(~a, b)
-    assert tw.parse("NOT (a AND b)") == ~And.of(a, b)
-    assert tw.parse("a XOR b XNOR c XOR d") == Xor.of(Xnor.of(Xor.of(a, b), c), d)
-    assert tw.parse("(a AND b) AND (c AND d)") == And.of(a, b, c, d)
-    assert tw.parse("a OR b AND c OR d") == Or.of(a, And.of(b, c), d)
+    assert tw.parse("a OR b AND c") == Or.create(a, And.create(b, c))
+    assert tw.parse("a XOR b AND c OR d") == Or.create(Xor.create(a, And.create(b, c)), d)
+    assert tw.parse("NOT a AND b") == And.create(~a, b)
+    assert tw.parse("NOT (a AND b)") == ~And.create(a, b)
+    assert tw.parse("a XOR b XNOR c XOR d") == Xor.create(Xnor.create(Xor.create(a, b), c), d)
+    assert tw.parse("(a AND b) AND (c AND d)") == And.create(a, b, c, d)
+    assert tw.parse("a OR b AND c OR d") == Or.create(a, And.create(b, c), d)
 
 
 def test_literals():
@@ -198,10 +198,10 @@ def test_deep_expressions_in_deep_programs(text):
 
 
 def test_large_but_allowed():
-    chain = tw.parse(" AND ".join(f"a{i} = {i}" for i in range(limits.PREDICATES // 2)))
-    assert chain.size == limits.PREDICATES // 2
+    chain = tw.parse(" AND ".join(f"a{i} = {i}" for i in range(limits.PREDICATES_MAX // 2)))
+    assert chain.size == limits.PREDICATES_MAX // 2
     assert tw.parse(str(chain)) == chain
-    deep = tw.parse("NOT " * (limits.DEPTH - 1) + "a")
+    deep = tw.parse("NOT " * (limits.DEPTH_MAX - 1) + "a")
     assert tw.parse(str(deep)) == deep
     assert deep.evaluate({"a": True}) is False
     xors = tw.parse(" XOR ".join(f"a{i} = 1 AND b{i} = 1" for i in range(2000)))

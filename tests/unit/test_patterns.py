@@ -11,8 +11,8 @@ import tellwhen as tw
 from tellwhen.compile.like_shapes import Shape, like_shape, quote
 from tellwhen.compile.patterns import Patterns
 from tellwhen.compile.regex_literals import required
-from tellwhen.language.like import Wild, matches, tokens
-from tellwhen.language.regex import found, options
+from tellwhen.language.like_patterns import Wildcard, is_like, parse_pattern
+from tellwhen.language.regex import has_match, make_options
 
 ATOMS = [
     "a", "b", "ab", "abc", "bca", "é", "\n", ".", r"\.", r"\n", "[ab]", "[^a]", "[]a]", "[[:alpha:]]", r"[\]a]", r"\d",
@@ -35,7 +35,7 @@ def random_pattern(rng):
 
 def is_regular(pattern):
     try:
-        re2.compile(pattern, options())
+        re2.compile(pattern, make_options())
     except re2.error:
         return False
     return True
@@ -64,7 +64,7 @@ def test_any_patterns_on_any_text(seed):
 
 def agree(patterns, known, rng):
     text = "".join(rng.choices(LETTERS, k=rng.randint(0, 14)))
-    wanted = [(domain, 1) for pattern, domain in known.items() if found(pattern, text)]
+    wanted = [(domain, 1) for pattern, domain in known.items() if has_match(pattern, text)]
     hit = {domain for domain, _ in wanted}
     assert sorted(patterns.points(text)) == sorted([*wanted, *((d, 0) for d in patterns.zeros if d not in hit)])
 
@@ -172,9 +172,9 @@ def _fits(text, wanted):
     """As slow and as plain as it gets."""
     if not wanted:
         return not text
-    if wanted[0] is Wild.ANY:
+    if wanted[0] is Wildcard.ANY:
         return any(_fits(text[skipped:], wanted[1:]) for skipped in range(len(text) + 1))
-    return bool(text) and wanted[0] in (Wild.ONE, text[0]) and _fits(text[1:], wanted[1:])
+    return bool(text) and wanted[0] in (Wildcard.ONE, text[0]) and _fits(text[1:], wanted[1:])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -185,4 +185,4 @@ def test_the_oracle_of_like(seed):
             "".join(rng.choices("ab", k=rng.randint(0, 7))),
             "".join(rng.choices("ab%_", k=rng.randint(0, 7))),
         )
-        assert matches(text, pattern, None) == _fits(text, tokens(pattern, None)), (text, pattern)
+        assert is_like(text, pattern, None) == _fits(text, parse_pattern(pattern, None)), (text, pattern)

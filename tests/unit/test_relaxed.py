@@ -96,7 +96,9 @@ def possible(rng, depth):
     if depth == 0 or rng.random() < 0.2:
         return possible_predicate(rng)
     args = [possible(rng, depth - 1) for _ in range(rng.randint(2, 3))]
-    return rng.choice([And.of, And.of, Or.of, Or.of, Xor.of, lambda *args: Not(And.of(*args))])(*args)
+    return rng.choice([And.create, And.create, Or.create, Or.create, Xor.create, lambda *args: Not(And.create(*args))])(
+        *args
+    )
 
 
 def possible_event(rng):

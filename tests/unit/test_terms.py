@@ -14,7 +14,7 @@ import pytest
 import tellwhen as tw
 from support import settled
 from tellwhen.language.functions import FUNCTIONS
-from tellwhen.language.limits import COMBINATIONS, DEPTH
+from tellwhen.language.limits import COMBINATIONS_MAX, DEPTH_MAX
 from tellwhen.language.parser import parse_term
 from tellwhen.testing.engine_checks import check_matches, random_event, random_expression, random_term, to_pairs
 
@@ -120,7 +120,7 @@ def test_where_all_parts_are_there_but_no_value_is_counted():
 
 def test_many_combinations_are_undefined():
     index = tw.Index().add(1, "a < b")
-    side = int(COMBINATIONS**0.5)
+    side = int(COMBINATIONS_MAX**0.5)
     event = {"a": list(range(side)), "b": [side - 1] * side}
     assert index.match(event) == [1]
     event["b"] *= 2
@@ -128,7 +128,7 @@ def test_many_combinations_are_undefined():
     assert index.inspect.get_stats()["mismatches"] == {"a < b": 1}
 
 
-TOO_DEEP = 2 * DEPTH
+TOO_DEEP = 2 * DEPTH_MAX
 DEEP = {
     "sum": "a" + " + a" * TOO_DEEP + " > 1",
     "parentheses": "(" * TOO_DEEP + "a" + ")" * TOO_DEEP + " > 1",

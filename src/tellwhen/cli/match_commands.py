@@ -24,7 +24,7 @@ from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.subscriptions import Rejected
 from tellwhen.kernels.arrays import I64
-from tellwhen.language.literals import IS_NAME
+from tellwhen.language.literals import is_plain_name
 
 IndexPath = Annotated[Path, typer.Argument(help="The directory of an index.")]
 Events = Annotated[
@@ -322,7 +322,7 @@ def inspect(
         sizes.add_row(name, f"{stats[name]:,}")
     out.print(sizes)
     table = Table("attribute", "type")
-    plain = {name: kind for name, kind in types.items() if IS_NAME(name)}
+    plain = {name: kind for name, kind in types.items() if is_plain_name(name)}
     for name, kind in list(plain.items())[:ATTRIBUTES_SHOWN]:
         table.add_row(escape(name), kind)
     out.print(table)

@@ -15,9 +15,9 @@ from tellwhen.compile.dictionary import Dictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.language.ast import Expr
-from tellwhen.language.compute import term_of
-from tellwhen.language.literals import shown_name
-from tellwhen.language.terms import Each, Term, is_computed, needed
+from tellwhen.language.computation import get_term
+from tellwhen.language.literals import get_display_name
+from tellwhen.language.terms import Each, Term, get_required_name, is_computed
 from tellwhen.language.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
@@ -78,7 +78,7 @@ class Attribute:
     @property
     def shown(self) -> str:
         """Its name for users: of a computed one, its term."""
-        return shown_name(self.name)
+        return get_display_name(self.name)
 
     @property
     def families(self) -> set[Family]:
@@ -134,20 +134,20 @@ class Attributes:
 
     def _compute(self, attribute: Attribute) -> None:
         """Note how an attribute is computed."""
-        term = term_of(attribute.name)
+        term = get_term(attribute.name)
         if isinstance(term, Each):
             brackets = self.brackets.setdefault(term.name, [])
             brackets.append(Bracket(attribute.name, term.expression, False))
             if attribute.asks_false:
                 brackets.append(Bracket(attribute.name, term.expression, True))
         else:
-            self.computed.setdefault(needed(term), []).append(Computed(attribute.name, term))
+            self.computed.setdefault(get_required_name(term), []).append(Computed(attribute.name, term))
 
     def ask_false(self, attribute: Attribute) -> None:
         """A subscription asks whether the attribute is FALSE, or whether it is there."""
         if not attribute.asks_false:
             attribute.asks_false = True
-            term = term_of(attribute.name) if is_computed(attribute.name) else None
+            term = get_term(attribute.name) if is_computed(attribute.name) else None
             if isinstance(term, Each):
                 self.brackets[term.name].append(Bracket(attribute.name, term.expression, True))
 

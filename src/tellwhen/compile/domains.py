@@ -15,9 +15,9 @@ import struct
 import numpy as np
 
 from tellwhen.kernels.arrays import F64, HIGHEST, I64, LOWEST
-from tellwhen.language.limits import INTEGER
+from tellwhen.language.limits import INTEGER_MAX
 
-BEYOND = float(INTEGER + 1)
+BEYOND = float(INTEGER_MAX + 1)
 """The first double that is out of range: no double equals INTEGER."""
 
 EXACT_DOUBLE = 1 << 53
@@ -34,9 +34,9 @@ def int_point(value: int | float) -> int:
             return HIGHEST if value > 0 else LOWEST
         floor = math.floor(value)
         return 2 * floor + (floor != value)
-    if value > INTEGER:
+    if value > INTEGER_MAX:
         return HIGHEST
-    return LOWEST if value < -INTEGER else 2 * value
+    return LOWEST if value < -INTEGER_MAX else 2 * value
 
 
 def time_point(nanoseconds: int) -> int:
@@ -58,7 +58,7 @@ def _towards_zero(value: int) -> float:
         nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    return math.nextafter(nearest, 0.0) if abs(nearest) > abs(value) and abs(value) <= INTEGER else nearest
+    return math.nextafter(nearest, 0.0) if abs(nearest) > abs(value) and abs(value) <= INTEGER_MAX else nearest
 
 
 # columns
@@ -67,8 +67,8 @@ def _towards_zero(value: int) -> float:
 def int_points(values: I64) -> I64:
     """`int_point` of integers."""
     points = 2 * values
-    points[values > INTEGER] = HIGHEST
-    points[values < -INTEGER] = LOWEST
+    points[values > INTEGER_MAX] = HIGHEST
+    points[values < -INTEGER_MAX] = LOWEST
     return points
 
 
@@ -92,7 +92,7 @@ def doubles_towards_zero(values: I64) -> F64:
     """The nearest doubles of integers, moved towards zero as by `float_point`."""
     doubles = values.astype(np.float64)
     if values.max(initial=0) > EXACT_DOUBLE or values.min(initial=0) < -EXACT_DOUBLE:
-        inside = (values >= -INTEGER) & (values <= INTEGER)
+        inside = (values >= -INTEGER_MAX) & (values <= INTEGER_MAX)
         nearest = np.where(inside, doubles, 0.0).astype(np.int64)
         is_larger = inside & (np.abs(nearest) > np.abs(values))
         doubles[is_larger] = np.nextafter(doubles[is_larger], 0.0)
@@ -104,7 +104,7 @@ def time_points(ticks: I64, multiply: int, divide: int) -> I64:
     if divide > 1:
         micros = ticks // divide
         return 2 * micros + (micros * divide != ticks)
-    bound = INTEGER // multiply
+    bound = INTEGER_MAX // multiply
     points = 2 * multiply * ticks
     points[ticks > bound] = HIGHEST
     points[ticks < -bound] = LOWEST

@@ -17,7 +17,7 @@ import re2
 
 from tellwhen.compile.regex_literals import Required, required
 from tellwhen.containers.growing import Growing
-from tellwhen.language.regex import compiled, options
+from tellwhen.language.regex import compile_pattern, make_options
 
 SET_MEMORY = 256 << 20
 """Bytes that RE2 may use for the patterns of one attribute that require no text."""
@@ -80,14 +80,14 @@ def _fits(literals: list[str], begins: bool, ends: bool, text: str) -> bool:
 def _small(pattern: str) -> Any:
     """The compiled pattern; None if it needs more memory."""
     try:
-        return re2.compile(pattern, options(TRIED_MEMORY))
+        return re2.compile(pattern, make_options(TRIED_MEMORY))
     except re2.error:
         return None
 
 
 def _tried(pattern: str) -> Any:
     found = _small(pattern)
-    return compiled(pattern) if found is None else found
+    return compile_pattern(pattern) if found is None else found
 
 
 class Patterns:
@@ -194,7 +194,7 @@ class _Set(NamedTuple):
 
     @classmethod
     def of(cls, patterns: list[Pattern]) -> _Set:
-        fresh = re2.Set.SearchSet(options(SET_MEMORY))
+        fresh = re2.Set.SearchSet(make_options(SET_MEMORY))
         for pattern in patterns:
             fresh.Add(pattern.text)
         fresh.Add("")

@@ -16,10 +16,10 @@ from tellwhen.compile.dictionary import Moved, successor
 from tellwhen.compile.domains import complement, float_point, int_point
 from tellwhen.compile.like_shapes import Shape, like_shape, quote
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.language.ast import LIKES, Predicate
+from tellwhen.language.ast import LIKE_OPERATORS, Predicate
 from tellwhen.language.schema import Schema
-from tellwhen.language.times import microseconds
-from tellwhen.language.values import fits_float, fits_int
+from tellwhen.language.times import to_microseconds
+from tellwhen.language.values import can_be_float, can_be_int
 
 Intervals = list[tuple[int, int]]
 NOTHING = -1
@@ -68,7 +68,7 @@ class Literals:
             if negated or predicate.operator != "=" or not operand:
                 self.attributes.ask_false(attribute)
         else:
-            domain, points = self.attributes.domain(attribute, "time"), [2 * microseconds(c) for c in constants]
+            domain, points = self.attributes.domain(attribute, "time"), [2 * to_microseconds(c) for c in constants]
         return self._comparison(domain, predicate.operator, points, negated)
 
     def _comparison(self, domain: int, operator: str, points: list[int], negated: bool) -> int:
@@ -81,7 +81,7 @@ class Literals:
         prefers_float = attribute.float >= 0 or self.schema.types.get(attribute.name) == "float"
         if not prefers_float and attribute.int >= 0 and all([type(c) is int for c in constants]):
             return attribute.int, _double
-        whole, doubles = fits_int(constants), fits_float(constants)
+        whole, doubles = can_be_int(constants), can_be_float(constants)
         if whole and not (doubles and prefers_float):
             return self.attributes.domain(attribute, "int"), int_point
         assert doubles  # `build.predicate` refuses constants that fit neither
@@ -89,7 +89,7 @@ class Literals:
 
     def _string(self, attribute: Attribute, predicate: Predicate, negated: bool) -> int:
         operator, operand = predicate.operator, predicate.operand
-        if operator in LIKES:
+        if operator in LIKE_OPERATORS:
             shape, text = like_shape(*operand)
             negative = operator == "NOT LIKE"
             if shape is Shape.WILD:

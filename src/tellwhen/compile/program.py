@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tellwhen.compile.predicates import NOTHING, Literals
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
 from tellwhen.language.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.language.comparisons import lacks
+from tellwhen.language.comparisons import build_lacks
 
 
 class _Register(NamedTuple):
@@ -95,7 +95,7 @@ class _Compiler:
             parts = [Predicate(attribute, "IN", constants)]
         if (expr.operator == "HAS NONE") != positive:
             return _group(True, [self.normal(part, True) for part in parts])
-        nothing = self.normal(lacks(attribute, expr.family), True)
+        nothing = self.normal(build_lacks(attribute, expr.family), True)
         return _group(False, [nothing, *(self.normal(part, False) for part in parts)])
 
     def _pair(self, expr: Xor | Xnor) -> tuple[_Node, _Node]:

@@ -15,8 +15,8 @@ from tellwhen.compile.attributes import LABELLED_KINDS, Attributes
 from tellwhen.compile.dictionary import successor
 from tellwhen.compile.domains import complement
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Predicates
-from tellwhen.language.literals import constant_text, name_text
-from tellwhen.language.terms import is_condition, is_lacking
+from tellwhen.language.literals import format_constant, format_name
+from tellwhen.language.terms import is_condition, is_lacks_call
 
 Intervals = list[tuple[int, int]]
 
@@ -68,7 +68,7 @@ class Wording:
         return " OR ".join(self._interval(domain, *one) for one in found)
 
     def _name(self, domain: int) -> str:
-        return name_text(self._keys[domain].attribute)
+        return format_name(self._keys[domain].attribute)
 
     def _flag(self, domain: int, found: Intervals) -> str:
         name, key = self._name(domain), self._keys[domain]
@@ -79,10 +79,10 @@ class Wording:
         if key.kind == "presence":
             return f"{name} IS {'NOT ' if is_true else ''}NULL"
         if key.kind == "pattern":
-            return f"{'' if is_true else 'NOT '}{name} MATCHES {constant_text(key.pattern)}"
-        if is_condition(key.attribute) or is_lacking(key.attribute):
+            return f"{'' if is_true else 'NOT '}{name} MATCHES {format_constant(key.pattern)}"
+        if is_condition(key.attribute) or is_lacks_call(key.attribute):
             return name if is_true else f"NOT {name}"
-        return f"{name} = {constant_text(bool(is_true))}"
+        return f"{name} = {format_constant(bool(is_true))}"
 
     def _interval(self, domain: int, low: int, high: int) -> str:
         name = self._name(domain)
@@ -115,8 +115,8 @@ class Wording:
         if first is None or low == high or high == HIGHEST or successor(first) != dictionary.text_at(high + 1):
             return None
         if self._keys[domain].kind == "reversed":
-            return f"{self._name(domain)} ENDS WITH {constant_text(first[::-1])}"
-        return f"{self._name(domain)} STARTS WITH {constant_text(first)}"
+            return f"{self._name(domain)} ENDS WITH {format_constant(first[::-1])}"
+        return f"{self._name(domain)} STARTS WITH {format_constant(first)}"
 
     def _end(self, domain: int, point: int, outwards: int) -> End:
         """A point is that of a constant, or the first one inside of it."""
@@ -133,7 +133,7 @@ class Wording:
         beside_it = dictionary.text_at(point + outwards) if text is None else text
         assert beside_it is not None, f"{point} is not the end of an interval on {self._name(domain)}"
         shown = beside_it[::-1] if kind == "reversed" else beside_it
-        return End(constant_text(shown), text is not None)
+        return End(format_constant(shown), text is not None)
 
 
 def intervals(predicates: Predicates, number: int) -> Intervals:
@@ -155,4 +155,4 @@ def _time(microseconds: int) -> str:
         at = EPOCH + dt.timedelta(microseconds=microseconds)
     except OverflowError:
         return f"{microseconds} us"
-    return constant_text(at.date() if (at - EPOCH) % DAY == dt.timedelta(0) else at)
+    return format_constant(at.date() if (at - EPOCH) % DAY == dt.timedelta(0) else at)

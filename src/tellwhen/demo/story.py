@@ -18,7 +18,7 @@ from tellwhen.demo import market
 from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.subscriptions import Rejected
-from tellwhen.language.explain import Explanation
+from tellwhen.language.explanation import Explanation
 
 COLOURS = {"true": "green", "false": "red", "undefined": "yellow"}
 KINDS = {"search": ("saved search", "saved searches"), "ad": ("ad", "ads"), "fraud": ("fraud rule", "fraud rules")}

@@ -18,7 +18,7 @@ from tellwhen.kernels.arrays import I64, Snapshot
 from tellwhen.kernels.handover import pack
 from tellwhen.language.ast import Not
 from tellwhen.language.schema import Schema
-from tellwhen.language.values import members
+from tellwhen.language.values import iter_members
 
 RATIO = 4
 """Stores are joined as long as the older one has less than four times as many brackets."""
@@ -73,7 +73,7 @@ NO_SCHEMA = Schema()
 
 def objects_of(value: Any) -> list[Mapping[str, Any]]:
     """The objects among the members of a value."""
-    return [member for member in members(value) if isinstance(member, Mapping)]
+    return [member for member in iter_members(value) if isinstance(member, Mapping)]
 
 
 def answers(attributes: Attributes, name: str, lists: Sequence[list[Mapping[str, Any]]]) -> Iterator[Answer]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tellwhen.errors import EventError
 from tellwhen.kernels.arrays import I64
-from tellwhen.language.values import is_missing, members
+from tellwhen.language.values import is_missing, iter_members
 
 
 class Column(NamedTuple):
@@ -210,7 +210,7 @@ def _by_python(column: Column) -> Values:
     has = np.ones(len(rows), dtype=bool) if valid is None else valid
     for value, row, there in zip(objects(values), rows.tolist(), has.tolist(), strict=True):
         if there:
-            for member in members(value):
+            for member in iter_members(value):
                 if not is_missing(member):
                     found.append(member)
                     kept.append(row)

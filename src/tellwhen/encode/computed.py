@@ -12,12 +12,12 @@ from tellwhen.compile.attributes import Attributes, Computed
 from tellwhen.encode.brackets import answers, objects_of, truths
 from tellwhen.encode.columns import Column, Values, objects, single_values
 from tellwhen.encode.vectors import vector
-from tellwhen.language.compute import computed
+from tellwhen.language.computation import compute_value
 from tellwhen.language.functions import FUNCTIONS
-from tellwhen.language.literals import MARK
-from tellwhen.language.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.literals import COMPUTED_PREFIX
+from tellwhen.language.schema import FAMILY_BY_TYPE, Schema, parse_value
 from tellwhen.language.terms import LACKS, Call, Literal, Name, Term
-from tellwhen.language.values import Family, is_present, is_several, members, reduce
+from tellwhen.language.values import Family, is_list_like, is_present, iter_members, normalize_value
 
 
 def computable(attributes: Attributes, names: Iterable[str]) -> list[Computed]:
@@ -36,13 +36,15 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
     """A flat event with its computed attributes. To `wrong` comes what is to blame where one has all parts, but no
     value: each once."""
     # What is no name is kept, for the encoder to refuse.
-    found = {name: value for name, value in event.items() if not (isinstance(name, str) and name[:1] == MARK)}
+    found = {
+        name: value for name, value in event.items() if not (isinstance(name, str) and name[:1] == COMPUTED_PREFIX)
+    }
     blamed: dict[str, None] = {}
     for name, term in computable(attributes, found):
-        value = computed(term, found)
+        value = compute_value(term, found)
         if value is not None:
             found[name] = value
-        elif all(is_present(found.get(part)) for part in term.names()):
+        elif all(is_present(found.get(part)) for part in term.iter_names()):
             blamed |= dict.fromkeys(to_blame(term, found, attributes))
     for name in attributes.brackets.keys() & found.keys():
         objects = objects_of(found[name])
@@ -57,7 +59,10 @@ def extended(event: Mapping[str, Any], attributes: Attributes, wrong: list[str])
 def to_blame(term: Term, event: Mapping[str, Any], attributes: Attributes) -> list[str]:
     """Why has a term no value on an event that has all its parts? The parts of a wrong type, but for those that are
     counted anyway, since subscriptions compare them as well; if all are of the right type, the term itself."""
-    families = {name: {getattr(reduce(one), "family", None) for one in members(event[name])} for name in term.names()}
+    families = {
+        name: {getattr(normalize_value(one), "family", None) for one in iter_members(event[name])}
+        for name in term.iter_names()
+    }
     wrong = [
         name for name, family in taken_families(term).items() if family is not None and family not in families[name]
     ]
@@ -119,7 +124,7 @@ class ComputedTable:
         """Note what is to blame in the rows without a result that have all parts."""
         is_undefined = np.ones(self._rows, dtype=np.bool_)
         is_undefined[found.rows] = False
-        for name in term.names():
+        for name in term.iter_names():
             if not is_undefined.any():
                 return
             is_given = np.zeros(self._rows, dtype=np.bool_)
@@ -140,12 +145,12 @@ class ComputedTable:
 
 def _row_by_row(term: Term, rows: int, values: Callable[[str, Family | None], list[Any]]) -> Values:
     families = taken_families(term)
-    parts = [(name, values(name, families[name])) for name in dict.fromkeys(term.names())]
+    parts = [(name, values(name, families[name])) for name in dict.fromkeys(term.iter_names())]
     if len(parts) == 1:
         ((name, column),) = parts
         results = _by_distinct(term, name, column)
     else:
-        results = [computed(term, {name: column[row] for name, column in parts}) for row in range(rows)]
+        results = [compute_value(term, {name: column[row] for name, column in parts}) for row in range(rows)]
     found, where = [], []
     for row, result in enumerate(results):
         for value in result if type(result) is list else () if result is None else (result,):
@@ -162,10 +167,10 @@ def _by_distinct(term: Term, name: str, column: list[Any]) -> list[Any]:
         try:
             key = type(value), value, value == 0 and str(value)  # 0.0 equals -0.0
             if key not in known:
-                known[key] = computed(term, {name: value})
+                known[key] = compute_value(term, {name: value})
             results.append(known[key])
         except TypeError:  # a list
-            results.append(computed(term, {name: value}))
+            results.append(compute_value(term, {name: value}))
     return results
 
 
@@ -193,37 +198,39 @@ def _objects(values: Any) -> list[Any]:
 
 
 def _members(value: Any) -> list[Any]:
-    return list(value) if is_several(value) else [value]
+    return list(value) if is_list_like(value) else [value]
 
 
 def _reader(name: str, family: Family | None, schema: Schema, is_text: bool) -> Callable[[Any], Any] | None:
     declared = schema.types.get(name)
     if is_text:
-        known = FAMILIES[declared] if declared is not None else family
+        known = FAMILY_BY_TYPE[declared] if declared is not None else family
 
         def read(value: Any) -> Any:
             if not isinstance(value, str):
                 return value
             if known is not None:
-                return value_from_text(value, known)
-            number = value_from_text(value, "number")
+                return parse_value(value, known)
+            number = parse_value(value, "number")
             return value if number is None else number
 
         return read
-    if declared is None or FAMILIES[declared] != "time":
+    if declared is None or FAMILY_BY_TYPE[declared] != "time":
         return None
-    return lambda value: [schema.read(name, one) for one in value] if is_several(value) else schema.read(name, value)
+    return lambda value: [schema.read(name, one) for one in value] if is_list_like(value) else schema.read(name, value)
 
 
 def _taken(call: Call) -> Any:
     """The family that a function takes, if it takes one; `lacks` that for which it is asked."""
     last = call.args[-1]
-    return last.value if call.function == LACKS and isinstance(last, Literal) else FUNCTIONS[call.function].takes
+    return (
+        last.value if call.function == LACKS and isinstance(last, Literal) else FUNCTIONS[call.function].argument_family
+    )
 
 
 def taken_families(term: Term) -> dict[str, Family | None]:
     """By attribute: the family that the functions around it take, if they take one."""
-    found: dict[str, Family | None] = dict.fromkeys(term.names())
+    found: dict[str, Family | None] = dict.fromkeys(term.iter_names())
     waiting = [term]
     while waiting:
         one = waiting.pop()

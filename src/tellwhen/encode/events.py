@@ -14,7 +14,7 @@ from tellwhen.errors import EventError, abbreviate
 from tellwhen.kernels.arrays import HIGHEST, LOWEST, Events
 from tellwhen.language import limits
 from tellwhen.language.schema import Schema
-from tellwhen.language.values import Interval, Value, flatten, is_missing, is_present, members, reduce
+from tellwhen.language.values import Interval, Value, flatten, is_missing, is_present, iter_members, normalize_value
 
 ONE_FLAG = np.zeros(1, dtype=np.uint8), np.ones(1, dtype=np.uint8)
 """`Events.single_valued` of a batch of one event, by its value: a match of one event allocates less."""
@@ -77,7 +77,7 @@ class EventEncoder:
                     raise EventError(f"the name of an attribute is a string, not {abbreviate(name)}")
                 continue
             # The common cases first; all else takes the slow path.
-            if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
+            if kind is int and -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
                 # Each read once: another thread may undo a change, and drop its domains.
                 whole, real = attribute.int, attribute.float
                 if whole >= 0:
@@ -162,7 +162,7 @@ class EventEncoder:
             if (
                 domain < 0
                 or attribute.float >= 0
-                or not -limits.INTEGER <= min(values) <= max(values) <= limits.INTEGER
+                or not -limits.INTEGER_MAX <= min(values) <= max(values) <= limits.INTEGER_MAX
             ):
                 return False
             points = [2 * value for value in values]
@@ -177,13 +177,13 @@ class EventEncoder:
         if is_missing(value):
             return True
         entries: dict[int, list[tuple[int, int]]] = {}  # by domain: those of one domain must be neighbours
-        for member in members(value):
+        for member in iter_members(value):
             if is_missing(member):
                 continue
             if isinstance(member, Interval):
                 found = interval_entries(attribute, member)
             else:
-                reduced = reduce(member)
+                reduced = normalize_value(member)
                 found = [] if reduced is None else [(domain, p, p) for domain, p in entries_of(attribute, reduced)]
             if not found and not is_known(attribute, member):
                 self._mismatch(attribute)
@@ -279,7 +279,7 @@ def interval_entries(attribute: Attribute, interval: Interval) -> list[tuple[int
 
 def is_known(attribute: Attribute, member: Any) -> bool:
     """Is the attribute compared with the family of the member? (A string that matches no pattern has no entries.)"""
-    family = member.family if isinstance(member, Interval) else getattr(reduce(member), "family", None)
+    family = member.family if isinstance(member, Interval) else getattr(normalize_value(member), "family", None)
     return family in attribute.families
 
 

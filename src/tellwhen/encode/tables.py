@@ -30,9 +30,9 @@ from tellwhen.encode.computed import ComputedTable
 from tellwhen.encode.events import entries_of
 from tellwhen.encode.kernels.points import scatter
 from tellwhen.kernels.arrays import HIGHEST, I64, Events
-from tellwhen.language.schema import FAMILIES, Schema, value_from_text
+from tellwhen.language.schema import FAMILY_BY_TYPE, Schema, parse_value
 from tellwhen.language.terms import is_computed
-from tellwhen.language.values import reduce
+from tellwhen.language.values import normalize_value
 
 TICKS = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
 """By unit of time: a tick in microseconds, as a numerator and a denominator."""
@@ -137,12 +137,12 @@ class _TableEncoder:
     def _text(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
         """Text is read as declared, or as every family that the attribute is compared with."""
         declared = self._schema.types.get(attribute.name)
-        families = attribute.families if declared is None else {FAMILIES[declared]}
+        families = attribute.families if declared is None else {FAMILY_BY_TYPE[declared]}
         if families == {"number"} and (numbers := _integers(column)) is not None:
             self._integers(attribute, numbers, rows)
         elif families:
             self._coded(
-                attribute, *_distinct(column), rows, lambda text: [value_from_text(text, family) for family in families]
+                attribute, *_distinct(column), rows, lambda text: [parse_value(text, family) for family in families]
             )
 
     def _integers(self, attribute: Attribute, column: pa.Array, rows: I64) -> None:
@@ -185,7 +185,7 @@ class _TableEncoder:
         start = [0]
         wrong = np.zeros(len(distinct), dtype=np.int64)
         for i, value in enumerate(distinct):
-            known = [reduce(reading) for reading in read(value)]
+            known = [normalize_value(reading) for reading in read(value)]
             fitting = [reading for reading in known if reading is not None and reading.family in attribute.families]
             wrong[i] = not fitting
             for reading in fitting:

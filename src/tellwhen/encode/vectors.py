@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tellwhen.compile.domains import EXACT_DOUBLE
 from tellwhen.encode.columns import Column, Values
-from tellwhen.language.limits import INTEGER
-from tellwhen.language.terms import RELATIONS, Call, Literal, Name, Term
+from tellwhen.language.limits import INTEGER_MAX
+from tellwhen.language.terms import COMPARISON_FUNCTIONS, Call, Literal, Name, Term
 
 COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
@@ -46,7 +46,7 @@ def vector(term: Term, columns: Mapping[str, list[Column]], rows: int) -> Values
     if not isinstance(term, Call):
         return None
     with np.errstate(all="ignore"):
-        if term.function in RELATIONS:
+        if term.function in COMPARISON_FUNCTIONS:
             found = _compared(term, columns, rows)
         else:
             found = _computed(term, columns, rows)
@@ -100,7 +100,7 @@ def _column(columns: list[Column], rows: int) -> Vector | None:
         is_known = is_known & (numbers == numbers)
         return Vector(np.where(is_known, numbers, 0.0), is_known)
     found = Vector(np.where(is_known, numbers, 0), is_known)
-    return found if found.largest <= INTEGER else None  # beyond, it would be a double
+    return found if found.largest <= INTEGER_MAX else None  # beyond, it would be a double
 
 
 def _result(numbers: np.ndarray, is_known: NDArray[np.bool_]) -> Vector:
@@ -112,7 +112,7 @@ def _result(numbers: np.ndarray, is_known: NDArray[np.bool_]) -> Vector:
 def _plus(left: Vector, right: Vector, sign: int = 1) -> Vector | None:
     is_known = left.is_known & right.is_known
     if left.is_whole and right.is_whole:
-        if left.largest + right.largest > INTEGER:
+        if left.largest + right.largest > INTEGER_MAX:
             return None
         return Vector(np.where(is_known, left.numbers + sign * right.numbers, 0), is_known)
     return _result(left.doubles + sign * right.doubles, is_known)
@@ -127,7 +127,7 @@ def _minus(left: Vector, right: Vector | None = None) -> Vector | None:
 def _times(left: Vector, right: Vector) -> Vector | None:
     is_known = left.is_known & right.is_known
     if left.is_whole and right.is_whole:
-        if left.largest * right.largest > INTEGER:
+        if left.largest * right.largest > INTEGER_MAX:
             return None
         return Vector(np.where(is_known, left.numbers * right.numbers, 0), is_known)
     return _result(left.doubles * right.doubles, is_known)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from tellwhen.errors import FormatError, IdError
 from tellwhen.index.state import State
 from tellwhen.index.subscriptions import COLUMNS, SubscriptionRow, iter_subscriptions, read_subscription
-from tellwhen.language.read import StoredText
+from tellwhen.language.reading import StoredText
 from tellwhen.language.schema import Schema
 from tellwhen.persistence.paths import resolve_path
 

@@ -31,8 +31,8 @@ from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.inspect.inspection import Inspection
 from tellwhen.kernels.arrays import F64, I32, Events
 from tellwhen.language.ast import Expr
-from tellwhen.language.explain import Explanation
-from tellwhen.language.read import Given
+from tellwhen.language.explanation import Explanation
+from tellwhen.language.reading import ExpressionInput
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import flatten
 from tellwhen.persistence import directory
@@ -103,7 +103,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
                 f"profile must be a tellwhen.Profile, not {abbreviate(profile)}; optimize_for() takes events"
             )
         # A copy: the caller may go on adding to the profile.
-        shard = Shard.empty(engine_spec(engine, options), Schema.of(schema), copy.deepcopy(profile), texts)
+        shard = Shard.empty(engine_spec(engine, options), Schema.coerce(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
 
     def _open(self, shard: Shard, limit: MemoryLimit) -> None:
@@ -123,7 +123,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def add(
         self,
         id: Id,
-        expression: Given,
+        expression: ExpressionInput,
         *,
         score: float | None = None,
         weights: Mapping[str, float] | None = None,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tellwhen.compile.attributes import Attributes
 from tellwhen.errors import abbreviate
 from tellwhen.language.schema import Schema
-from tellwhen.language.values import Family, flatten, is_present, members, reduce
+from tellwhen.language.values import Family, flatten, is_present, iter_members, normalize_value
 
 log = logging.getLogger("tellwhen")
 
@@ -66,8 +66,8 @@ def _example(name: str, families: set[Family], events: Any, schema: Schema) -> s
     some = [events] if isinstance(events, Mapping) else events[:LOOKED_AT] if isinstance(events, list) else []
     for event in some:
         value = flatten(event).get(name) if isinstance(event, Mapping) else None
-        for member in members(value) if is_present(value) else ():
+        for member in iter_members(value) if is_present(value) else ():
             read = schema.read(name, member)
-            if is_present(member) and getattr(reduce(read), "family", None) not in families:
+            if is_present(member) and getattr(normalize_value(read), "family", None) not in families:
                 return f"{abbreviate(member)} ({type(member).__name__})"
     return None

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tellwhen.encode.names import attribute_names
-from tellwhen.language.values import is_several
+from tellwhen.language.values import is_list_like
 from tellwhen.profile import Profile
 
 MOST = 1_024
@@ -94,7 +94,7 @@ def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
             return None
         if isinstance(value, Mapping):
             return {name: copied(one, depth + 1) for name, one in value.items() if left > 0}
-        if is_several(value):
+        if is_list_like(value):
             return [copied(one, depth + 1) for one in islice(value, MEMBERS_MAX) if left > 0]
         return value
 

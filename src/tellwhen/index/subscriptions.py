@@ -15,8 +15,8 @@ from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError,
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.payloads import payload_text
 from tellwhen.language.ast import Expr
-from tellwhen.language.literals import shown_name
-from tellwhen.language.read import Given, read
+from tellwhen.language.literals import get_display_name
+from tellwhen.language.reading import ExpressionInput, read_expression
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import is_missing
 
@@ -59,7 +59,7 @@ class SubscriptionRow(NamedTuple):
     """
 
     id: Id
-    expression: Given
+    expression: ExpressionInput
     score: float | None = None
     weights: Mapping[str, float] | None = None
     payload: Mapping[str, Any] | str | None = None
@@ -151,7 +151,7 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
         elif given is None:
             raise ExpressionError("the expression is missing")
         else:
-            expression, text = read(given)
+            expression, text = read_expression(given)
         schema.check(expression)
         check_weights(expression, worth.weights)
         return ParsedSubscription(id_, expression, text, worth, json_payload)
@@ -162,7 +162,7 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
 def check_weights(expression: Expr, weights: Mapping[str, float] | None) -> None:
     """Raise ScoreError if a weight is of an attribute that the expression does not have."""
     if weights:
-        names = dict.fromkeys(shown_name(predicate.attribute) for predicate in expression.predicates())
+        names = dict.fromkeys(get_display_name(predicate.attribute) for predicate in expression.predicates())
         for name in weights:
             if name not in names:
                 similar = find_similar(name, names)

@@ -17,7 +17,7 @@ from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.encode.names import attribute_names
 from tellwhen.errors import pluralize
 from tellwhen.inspect.spelling import find_similar_name
-from tellwhen.language.compute import names_in
+from tellwhen.language.computation import iter_input_names
 from tellwhen.language.schema import Schema
 
 LINES_SHOWN = 10
@@ -97,7 +97,7 @@ def find_missing_attributes(present: Iterable[str], needed: Iterable[str]) -> tu
 
     `needed` has the names of attributes and of computed values; `present` the names of attributes of events.
     """
-    needed = dict.fromkeys(part for name in needed for part in names_in(name))
+    needed = dict.fromkeys(part for name in needed for part in iter_input_names(name))
     present = dict.fromkeys(present)
     unused = [name for name in present if name not in needed]
     missing = {

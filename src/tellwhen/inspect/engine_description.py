@@ -11,7 +11,7 @@ from tellwhen.containers.batches import select_events
 from tellwhen.errors import pluralize
 from tellwhen.index.ids import Id
 from tellwhen.index.shard import Shard
-from tellwhen.language.literals import shown_name
+from tellwhen.language.literals import get_display_name
 
 PROFILE_EVENTS_MAX = 200
 """Typical events on which the expected candidates are counted."""
@@ -190,7 +190,7 @@ def _list_parts(shard: Shard) -> list[EnginePart]:
         else:
             domain = domains[share.domain]
             pattern = "a pattern of " if domain.kind == "pattern" else ""
-            named[f"{share.how} {pattern}{shown_name(domain.attribute)}"] += share.subscriptions
+            named[f"{share.how} {pattern}{get_display_name(domain.attribute)}"] += share.subscriptions
     parts = [EnginePart(count, lookup) for lookup, count in named.most_common(ATTRIBUTES_SHOWN)]
     if len(named) > ATTRIBUTES_SHOWN:
         rest = sum(named.values()) - sum(part.subscriptions for part in parts)

@@ -17,9 +17,9 @@ from tellwhen.inspect.attribute_coverage import (
 from tellwhen.inspect.engine_description import EngineDescription, describe_engine
 from tellwhen.inspect.mentions import NO_CONSTANT, find_mentions
 from tellwhen.inspect.predicate_costs import PredicateCost, rank_predicates
-from tellwhen.language.compute import names_in, term_of
+from tellwhen.language.computation import get_term, iter_input_names
 from tellwhen.language.schema import Schema
-from tellwhen.language.terms import is_computed, is_lacking
+from tellwhen.language.terms import is_computed, is_lacks_call
 
 
 class Inspection:
@@ -126,7 +126,7 @@ class Inspection:
         families: dict[str, set[str]] = {}
         for name in state.asked():
             if is_computed(name):
-                for part, family in taken_families(term_of(name)).items():
+                for part, family in taken_families(get_term(name)).items():
                     families.setdefault(part, set()).update([family] if family else [])
             else:
                 families.setdefault(name, set()).update(state.attributes.by_name[name].families)
@@ -144,13 +144,13 @@ class Inspection:
         {'price': 'number', 'code': 'number or string', 'day': 'date'}
         """
         state = self._contents.state
-        compared = [state.attributes.by_name[name] for name in state.asked() if not is_lacking(name)]
+        compared = [state.attributes.by_name[name] for name in state.asked() if not is_lacks_call(name)]
         return {a.shown: " or ".join(sorted(a.families)) for a in compared} | self._schema.types
 
     def get_computation_inputs(self) -> set[str]:
         """Return the attributes of events from which values are computed."""
         computed = filter(is_computed, self._contents.state.asked())
-        return {part for name in computed for part in names_in(name)}
+        return {part for name in computed for part in iter_input_names(name)}
 
     def get_stats(self) -> dict[str, Any]:
         """Return counts and sizes in bytes.

@@ -16,14 +16,14 @@ from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
 from tellwhen.compile.normal_form import translated
 from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
-from tellwhen.language.ast import MEMBERSHIPS, And, Connective, Expr, Not, Or, Predicate, Truth
-from tellwhen.language.compute import term_of
-from tellwhen.language.format import predicate_text
+from tellwhen.language.ast import HAS_OPERATORS, And, Connective, Expr, Not, Or, Predicate, Truth
+from tellwhen.language.computation import get_term
+from tellwhen.language.formatting import format_predicate
 from tellwhen.language.functions import FUNCTIONS
-from tellwhen.language.literals import MARK, name_text
-from tellwhen.language.schema import Schema, value_from_text
+from tellwhen.language.literals import COMPUTED_PREFIX, format_name
+from tellwhen.language.schema import Schema, parse_value
 from tellwhen.language.terms import Call, Term, is_computed
-from tellwhen.language.values import reduce
+from tellwhen.language.values import normalize_value
 
 INTERVALS_MAX = 1_000
 """Intervals of the predicates on one attribute that are compared; more are not compared."""
@@ -70,7 +70,7 @@ def screen(expression: Expr) -> Screening:
             key += hash((attribute, operator, frozenset(operand) if operator in UNORDERED else operand))
             is_reversed = operator[-7:] == "BETWEEN" and _is_reversed(part)
             needs_compiling = needs_compiling or attribute in attributes or is_reversed
-            is_odd = attribute[:1] == MARK or (type(operand) is str and operator in ORDERS)
+            is_odd = attribute[:1] == COMPUTED_PREFIX or (type(operand) is str and operator in ORDERS)
             needs_predicate_check = needs_predicate_check or is_odd
             attributes.add(attribute)
         elif isinstance(part, Connective):
@@ -88,14 +88,14 @@ def check_predicates(expression: Expr) -> Iterator[str]:
     """Yield warnings of predicates that are never true, or compare text where another type is meant."""
     for predicate in expression.predicates():
         if is_computed(predicate.attribute):
-            yield from _check_computed(predicate, term_of(predicate.attribute))
+            yield from _check_computed(predicate, get_term(predicate.attribute))
         elif isinstance(predicate.operand, str) and predicate.operator in ORDERS:
             text = predicate.operand
-            kind = next((kind for kind in ("number", "time") if value_from_text(text, kind) is not None), None)
+            kind = next((kind for kind in ("number", "time") if parse_value(text, kind) is not None), None)
             if kind is not None:
                 example = text if kind == "number" else f"DATE '{text[:10]}'"
                 yield (
-                    f"{predicate_text(predicate)} compares strings in alphabetical order; to compare a {kind}, write "
+                    f"{format_predicate(predicate)} compares strings in alphabetical order; to compare a {kind}, write "
                     f"{example}"
                 )
 
@@ -105,10 +105,10 @@ def _check_computed(predicate: Predicate, term: Term) -> Iterator[str]:
     if not isinstance(term, Call) or not predicate.constants or predicate.operator not in SATISFIABLE_OPERATORS:
         return
     constant = predicate.constants[0]
-    family = FUNCTIONS[term.function].gives
+    family = FUNCTIONS[term.function].result_family
     if family is not None and predicate.family is not None and family != predicate.family:
         types = f"{term.text} is a {family}, and {constant!r} a {predicate.family}"
-        yield f"{predicate_text(predicate)} is never true: {types}"
+        yield f"{format_predicate(predicate)} is never true: {types}"
     elif term.function in ("lower", "upper") and predicate.operator in ("=", "IN"):
         change_case = str.lower if term.function == "lower" else str.upper
         if all(change_case(one) != one for one in predicate.constants if isinstance(one, str)):
@@ -138,7 +138,7 @@ def check_compiled(expressions: list[Expr], schema: Schema) -> list[list[str]]:
 
 def _is_reversed(predicate: Predicate) -> bool:
     """Return whether the constants of a BETWEEN are in descending order."""
-    low, high = map(reduce, predicate.operand)  # a date and a time of day do not compare
+    low, high = map(normalize_value, predicate.operand)  # a date and a time of day do not compare
     return low is not None and high is not None and low.key > high.key
 
 
@@ -158,7 +158,7 @@ def _check_null(expression: Expr) -> Iterator[str]:
 
 def _list_multivalued(expression: Expr) -> set[str]:
     """Return the attributes that HAS compares: different values of theirs may satisfy different predicates."""
-    return {predicate.attribute for predicate in expression.predicates() if predicate.operator in MEMBERSHIPS}
+    return {predicate.attribute for predicate in expression.predicates() if predicate.operator in HAS_OPERATORS}
 
 
 def _list_disjunctions(expression: Expr) -> Iterator[list[list[Predicate]]]:
@@ -195,7 +195,7 @@ class _Compiled:
             if not len(code):
                 yield "the expression is always true"
             elif (name := self._find_contradiction(code.tolist(), multivalued)) is not None:
-                yield f"no single value of {name_text(name)} makes the expression true"
+                yield f"no single value of {format_name(name)} makes the expression true"
         elif (form := translated(code, ACCEPT, MAX_CONJUNCTIONS)) is not None:
             ends = np.cumsum(form.lengths)
             conjunctions = np.split(form.predicates, ends)[:-1]  # the last part, after the last end, is empty
@@ -258,7 +258,7 @@ class _Compiled:
 
 
 def _join_predicates(branch: list[Predicate]) -> str:
-    return " AND ".join(map(predicate_text, branch))
+    return " AND ".join(map(format_predicate, branch))
 
 
 def _intersect(sets: list[list[Interval]]) -> list[Interval]:
@@ -305,9 +305,9 @@ def find_unguarded_exclusions(expression: Expr) -> Iterator[str]:
             optional |= _list_optional(part, is_negated)
             waiting += [(arg, is_negated, optional) for arg in reversed(part.args)]
         elif is_negated and type(part) is Predicate and _is_exclusion(part) and part.attribute not in optional:
-            exclusion = _shorten(f"NOT {predicate_text(part)}")
-            total = _shorten(predicate_text(Predicate(part.attribute, "HAS NONE", part.constants)))
-            yield f"{exclusion} is undefined without {name_text(part.attribute)}; {total} is true then"
+            exclusion = _shorten(f"NOT {format_predicate(part)}")
+            total = _shorten(format_predicate(Predicate(part.attribute, "HAS NONE", part.constants)))
+            yield f"{exclusion} is undefined without {format_name(part.attribute)}; {total} is true then"
 
 
 def _shorten(text: str) -> str:

@@ -21,10 +21,10 @@ from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.state import State
 from tellwhen.kernels.arrays import I32, Predicates
 from tellwhen.language.ast import Expr, Predicate
-from tellwhen.language.compute import names_in, paths_in, term_of
+from tellwhen.language.computation import get_term, iter_input_names, iter_input_paths
 from tellwhen.language.parser import parse_stored
 from tellwhen.language.terms import Call, Each, Literal, Term, is_computed
-from tellwhen.language.values import Value, reduce
+from tellwhen.language.values import Value, normalize_value
 
 NO_CONSTANT: Any = object()
 """Default of `constant`: None is a value that a caller may pass by mistake."""
@@ -69,7 +69,7 @@ def _validate_search(attribute: str | None, constant: Any) -> Value | None:
         raise ArgumentError(f"an attribute must be a string, not {abbreviate(attribute)}")
     if constant is NO_CONSTANT:
         return None
-    value = reduce(constant)
+    value = normalize_value(constant)
     if value is None:
         raise ArgumentError(f"a constant must be a Boolean, a number, a string or a time, not {abbreviate(constant)}")
     return value
@@ -114,7 +114,7 @@ def _select_predicates(
 
 def _has_name(name: str, attribute: str) -> bool:
     """Return whether a name is the attribute, is computed from it, or is the path of a member of objects in a list."""
-    return attribute in names_in(name) or attribute in paths_in(name)
+    return attribute in iter_input_names(name) or attribute in iter_input_paths(name)
 
 
 def _is_mentioned(expression: Expr, attribute: str | None, value: Value | None) -> bool:
@@ -126,14 +126,14 @@ def _is_mentioned(expression: Expr, attribute: str | None, value: Value | None) 
 
 
 def _list_constants(predicate: Predicate) -> Iterator[Value | None]:
-    yield from map(reduce, predicate.constants)
+    yield from map(normalize_value, predicate.constants)
     if is_computed(predicate.attribute):
-        yield from _list_constants_of_term(term_of(predicate.attribute))
+        yield from _list_constants_of_term(get_term(predicate.attribute))
 
 
 def _list_constants_of_term(term: Term) -> Iterator[Value | None]:
     if isinstance(term, Literal):
-        yield reduce(term.value)
+        yield normalize_value(term.value)
     elif isinstance(term, Call):
         for arg in term.args:
             yield from _list_constants_of_term(arg)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from tellwhen.errors import find_similar
 from tellwhen.language.ast import Expr
-from tellwhen.language.compute import names_in, term_of
+from tellwhen.language.computation import get_term, iter_input_names
 from tellwhen.language.terms import Call, Name, is_computed
 
 SHORT_NAME_LETTERS = 3
@@ -38,7 +38,7 @@ def _simplify(name: str) -> str:
 
 def list_event_attributes(expression: Expr) -> dict[str, None]:
     """Return the attributes of events that an expression and its computed values need, each once."""
-    return dict.fromkeys(name for one in expression.predicates() for name in names_in(one.attribute))
+    return dict.fromkeys(name for one in expression.predicates() for name in iter_input_names(one.attribute))
 
 
 def find_doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -63,6 +63,6 @@ def _list_compared_names(expression: Expr) -> Iterator[str]:
     """Yield the attributes on the right of `=` and `<>`."""
     for one in expression.predicates():
         if is_computed(one.attribute):
-            term = term_of(one.attribute)
+            term = get_term(one.attribute)
             if isinstance(term, Call) and term.function in ("=", "<>") and all(isinstance(a, Name) for a in term.args):
                 yield from (arg.name for arg in term.args[1:] if isinstance(arg, Name))

@@ -135,7 +135,7 @@ def validate(
     """
     if index is not None and not isinstance(index, Index):
         raise ArgumentError(f"index must be a tellwhen.Index, not {abbreviate(index)}")
-    types = index.schema if schema is None and index is not None else Schema.of(schema)
+    types = index.schema if schema is None and index is not None else Schema.coerce(schema)
     equivalents, usage = _EquivalentExpressions(), _NameUsage((*attributes, *types.types))
     if index is not None:
         usage.add_known(index.inspect.get_attributes())

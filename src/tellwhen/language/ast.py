@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tellwhen.errors import LimitError
 from tellwhen.language import limits
-from tellwhen.language.values import Constant, Family, family_of
+from tellwhen.language.values import Constant, Family, get_family
 
 if TYPE_CHECKING:
-    from tellwhen.language.explain import Explanation
+    from tellwhen.language.explanation import Explanation
 
 Operator = Literal[
     "=", "<>", "<", "<=", ">", ">=",
@@ -26,13 +26,13 @@ Operator = Literal[
 ]  # fmt: skip
 
 # operators by the operand they take
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-LISTS = ("IN", "NOT IN")
-RANGES = ("BETWEEN", "NOT BETWEEN")
-LIKES = ("LIKE", "NOT LIKE")
-TEXTS = ("STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES")
-PRESENCES = ("IS NULL", "IS NOT NULL")
-MEMBERSHIPS = ("HAS ANY", "HAS ALL", "HAS NONE")
+COMPARISON_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+LIST_OPERATORS = ("IN", "NOT IN")
+RANGE_OPERATORS = ("BETWEEN", "NOT BETWEEN")
+LIKE_OPERATORS = ("LIKE", "NOT LIKE")
+TEXT_OPERATORS = ("STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES")
+NULL_OPERATORS = ("IS NULL", "IS NOT NULL")
+HAS_OPERATORS = ("HAS ANY", "HAS ALL", "HAS NONE")
 
 
 class Expr:
@@ -52,15 +52,15 @@ class Expr:
 
     def evaluate(self, event: Mapping[str, Any]) -> bool | None:
         """True, False, or None for undefined: the meaning of the expression (see LANGUAGE.md)."""
-        from tellwhen.language.evaluate import evaluate
+        from tellwhen.language.evaluation import evaluate_expression
 
-        return evaluate(self, event)
+        return evaluate_expression(self, event)
 
     def explain(self, event: Mapping[str, Any]) -> Explanation:
         """The value of every node, as a tree to print."""
-        from tellwhen.language.explain import explain
+        from tellwhen.language.explanation import explain_expression
 
-        return explain(self, event)
+        return explain_expression(self, event)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form: plain dicts, lists and scalars."""
@@ -73,21 +73,21 @@ class Expr:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        from tellwhen.language.format import to_text
+        from tellwhen.language.formatting import format_expression
 
-        return to_text(self)
+        return format_expression(self)
 
     def __repr__(self) -> str:
         return f"tellwhen.parse({str(self)!r})"
 
     def __and__(self, other: object) -> Expr:
-        return And.of(self, as_expr(other))
+        return And.create(self, as_expr(other))
 
     def __or__(self, other: object) -> Expr:
-        return Or.of(self, as_expr(other))
+        return Or.create(self, as_expr(other))
 
     def __xor__(self, other: object) -> Expr:
-        return Xor.of(self, as_expr(other))
+        return Xor.create(self, as_expr(other))
 
     def __invert__(self) -> Expr:
         return Not(self)
@@ -129,7 +129,7 @@ class Predicate(Expr):
     @property
     def constants(self) -> tuple[Constant, ...]:
         """The constants that it compares with; none for IS NULL."""
-        if self.operator in LIKES:
+        if self.operator in LIKE_OPERATORS:
             return (self.operand[0],)
         if self.operand is None:
             return ()
@@ -139,7 +139,7 @@ class Predicate(Expr):
     def family(self) -> Family | None:
         """The family its constants belong to; None for IS NULL, which takes any."""
         constants = self.constants
-        return family_of(constants[0]) if constants else None
+        return get_family(constants[0]) if constants else None
 
     def predicates(self) -> Iterator[Predicate]:
         yield self
@@ -192,7 +192,7 @@ class Not(Expr):
 
     def __init__(self, arg: Expr) -> None:
         self.arg = arg
-        self.depth = _depth(1 + arg.depth)
+        self.depth = _validate_depth(1 + arg.depth)
         self.size = arg.size
 
     def predicates(self) -> Iterator[Predicate]:
@@ -216,13 +216,13 @@ class Connective(Expr):
 
     def _set(self, args: tuple[Expr, ...], depth: int, size: int) -> None:
         self.args = args
-        self.depth = _depth(depth)
+        self.depth = _validate_depth(depth)
         self.size = size
-        if self.size > limits.PREDICATES:
-            raise LimitError(f"an expression has at most {limits.PREDICATES} predicates, this one has {self.size}")
+        if self.size > limits.PREDICATES_MAX:
+            raise LimitError(f"an expression has at most {limits.PREDICATES_MAX} predicates, this one has {self.size}")
 
     @classmethod
-    def of(cls, *args: Expr) -> Expr:
+    def create(cls, *args: Expr) -> Expr:
         """The connective of these operands."""
         if not any([type(arg) is cls for arg in args]):
             return cls(args)
@@ -274,7 +274,7 @@ class Xnor(Connective):
     keyword = "XNOR"
 
 
-def _depth(depth: int) -> int:
-    if depth > limits.DEPTH:
-        raise LimitError(f"an expression is nested at most {limits.DEPTH} deep")
+def _validate_depth(depth: int) -> int:
+    if depth > limits.DEPTH_MAX:
+        raise LimitError(f"an expression is nested at most {limits.DEPTH_MAX} deep")
     return depth

@@ -7,11 +7,20 @@ from typing import Any
 
 from tellwhen.errors import ExpressionError
 from tellwhen.language.ast import Expr, Not, as_expr
-from tellwhen.language.build import has, name
-from tellwhen.language.comparisons import alike, between, call, compared, holds, in_networks, one_of, tested
-from tellwhen.language.functions import KINDS
+from tellwhen.language.comparisons import (
+    build_between,
+    build_call,
+    build_comparison,
+    build_condition,
+    build_ilike,
+    build_in,
+    build_in_networks,
+    build_term_predicate,
+)
+from tellwhen.language.functions import TYPE_BY_SQL_NAME
+from tellwhen.language.predicates import build_has, validate_name
 from tellwhen.language.terms import Each, Literal, Name, Term
-from tellwhen.language.values import constant
+from tellwhen.language.values import normalize_constant
 
 
 class Column:
@@ -53,7 +62,7 @@ class Column:
         return self._compared(">=", other)
 
     def _compared(self, operator: str, other: object) -> Expr:
-        return compared(self.term, operator, self._other(other))
+        return build_comparison(self.term, operator, self._other(other))
 
     def _other(self, given: Any) -> Term:
         """What it is compared or computed with: another column, or a constant."""
@@ -72,74 +81,74 @@ class Column:
             raise ExpressionError(f"{self.term.text}: {operator} takes a list of constants")
         given = tuple(values)
         if given and not any([isinstance(value, Column) for value in given]):
-            return tested(self.term, operator, given)  # perhaps a million constants: no term for each
-        return one_of(self.term, operator == "NOT IN", [self._other(value) for value in given])
+            return build_term_predicate(self.term, operator, given)  # perhaps a million constants: no term for each
+        return build_in(self.term, operator == "NOT IN", [self._other(value) for value in given])
 
     def between(self, low: Any, high: Any) -> Expr:
         """`BETWEEN`: at least `low` and at most `high`."""
-        return between(self.term, False, self._other(low), self._other(high))
+        return build_between(self.term, False, self._other(low), self._other(high))
 
     def not_between(self, low: Any, high: Any) -> Expr:
         """`NOT BETWEEN`: less than `low` or greater than `high`."""
-        return between(self.term, True, self._other(low), self._other(high))
+        return build_between(self.term, True, self._other(low), self._other(high))
 
     def like(self, pattern: str, escape: str | None = None) -> Expr:
         """`LIKE`: the whole string fits the pattern; `%` stands for any characters, `_` for one."""
-        return tested(self.term, "LIKE", (pattern, escape))
+        return build_term_predicate(self.term, "LIKE", (pattern, escape))
 
     def not_like(self, pattern: str, escape: str | None = None) -> Expr:
         """`NOT LIKE`: the string does not fit the pattern."""
-        return tested(self.term, "NOT LIKE", (pattern, escape))
+        return build_term_predicate(self.term, "NOT LIKE", (pattern, escape))
 
     def ilike(self, pattern: str, escape: str | None = None) -> Expr:
         """`ILIKE`: LIKE without regard to case."""
-        return alike(self.term, "LIKE", pattern, escape)
+        return build_ilike(self.term, "LIKE", pattern, escape)
 
     def in_cidr(self, *networks: str) -> Expr:
         """`IN CIDR`: the text of an address of one of the networks, such as '10.0.0.0/8'."""
-        return in_networks(self.term, False, networks)
+        return build_in_networks(self.term, False, networks)
 
     def startswith(self, prefix: str) -> Expr:
         """`STARTS WITH`."""
-        return tested(self.term, "STARTS WITH", prefix)
+        return build_term_predicate(self.term, "STARTS WITH", prefix)
 
     def endswith(self, suffix: str) -> Expr:
         """`ENDS WITH`."""
-        return tested(self.term, "ENDS WITH", suffix)
+        return build_term_predicate(self.term, "ENDS WITH", suffix)
 
     def contains(self, part: str) -> Expr:
         """`CONTAINS`."""
-        return tested(self.term, "CONTAINS", part)
+        return build_term_predicate(self.term, "CONTAINS", part)
 
     def matches(self, pattern: str) -> Expr:
         """`MATCHES`: the regular expression, in RE2's syntax, is found somewhere in the string."""
-        return tested(self.term, "MATCHES", pattern)
+        return build_term_predicate(self.term, "MATCHES", pattern)
 
     def is_null(self) -> Expr:
         """`IS NULL`: the event has no value."""
-        return tested(self.term, "IS NULL", None)
+        return build_term_predicate(self.term, "IS NULL", None)
 
     def is_not_null(self) -> Expr:
         """`IS NOT NULL`: the event has a value."""
-        return tested(self.term, "IS NOT NULL", None)
+        return build_term_predicate(self.term, "IS NOT NULL", None)
 
     # lists
 
     def has_any(self, values: Iterable[Any]) -> Expr:
         """`HAS ANY`: one of the values is among its own."""
-        return has(self._name, "ANY", values)
+        return build_has(self._name, "ANY", values)
 
     def has_all(self, values: Iterable[Any]) -> Expr:
         """`HAS ALL`: all of the values are among its own."""
-        return has(self._name, "ALL", values)
+        return build_has(self._name, "ALL", values)
 
     def has_none(self, values: Iterable[Any]) -> Expr:
         """`HAS NONE`: none of the values is among its own, of which there need not be any."""
-        return has(self._name, "NONE", values)
+        return build_has(self._name, "NONE", values)
 
     def any(self, expression: object) -> Expr:
         """`items[price > 5]`: some object in the list satisfies the expression, which is about its members."""
-        return holds(Each(self._name, as_expr(expression)))
+        return build_condition(Each(self._name, as_expr(expression)))
 
     @property
     def _name(self) -> str:
@@ -180,7 +189,7 @@ class Column:
         return self._computed("%", other, swapped=True)
 
     def __neg__(self) -> Column:
-        return Column(call("-", self.term))
+        return Column(build_call("-", self.term))
 
     def __pos__(self) -> Column:
         return self
@@ -190,27 +199,27 @@ class Column:
 
     def _computed(self, function: str, other: object, swapped: bool = False) -> Column:
         args = self.term, self._other(other)
-        return Column(call(function, *(reversed(args) if swapped else args)))
+        return Column(build_call(function, *(reversed(args) if swapped else args)))
 
     def abs(self) -> Column:
         """The number without its sign."""
-        return Column(call("abs", self.term))
+        return Column(build_call("abs", self.term))
 
     def round(self, digits: int = 0) -> Column:
         """The number, rounded to some digits behind the point; halves away from zero."""
-        return Column(call("round", self.term, *([] if digits == 0 else [self._other(digits)])))
+        return Column(build_call("round", self.term, *([] if digits == 0 else [self._other(digits)])))
 
     def lower(self) -> Column:
         """The string in lower case."""
-        return Column(call("lower", self.term))
+        return Column(build_call("lower", self.term))
 
     def upper(self) -> Column:
         """The string in upper case."""
-        return Column(call("upper", self.term))
+        return Column(build_call("upper", self.term))
 
     def length(self) -> Column:
         """How many characters, or of a list, how many members."""
-        return Column(call("length", self.term))
+        return Column(build_call("length", self.term))
 
     def concat(self, other: object) -> Column:
         """The string, and another one behind it: `||`."""
@@ -219,21 +228,25 @@ class Column:
     def substr(self, first: int, length: int | None = None) -> Column:
         """The characters from position `first` on, counted from 1, or if it is negative, from the end."""
         given = [first] if length is None else [first, length]
-        return Column(call("substr", self.term, *(self._other(one) for one in given)))
+        return Column(build_call("substr", self.term, *(self._other(one) for one in given)))
 
     def date_part(self, part: str) -> Column:
         """The year, month, day, hour and so on of a time."""
-        return Column(call("date_part", self._other(part), self.term))
+        return Column(build_call("date_part", self._other(part), self.term))
 
     def cast(self, kind: str) -> Column:
         """As another type: int, float, string, bool, date or timestamp."""
-        return Column(call("cast", self.term, self._other(KINDS.get(kind, kind) if isinstance(kind, str) else kind)))
+        return Column(
+            build_call(
+                "cast", self.term, self._other(TYPE_BY_SQL_NAME.get(kind, kind) if isinstance(kind, str) else kind)
+            )
+        )
 
     # as a condition
 
     def as_predicate(self) -> Expr:
         """It is TRUE."""
-        return holds(self.term)
+        return build_condition(self.term)
 
     def __and__(self, other: object) -> Expr:
         return self.as_predicate() & other
@@ -264,7 +277,7 @@ def col(attribute: str) -> Column:
     >>> print((tw.col("level") == "critical") & ~tw.col("muted"))
     level = 'critical' AND NOT muted = TRUE
     """
-    return Column(Name(name(attribute)))
+    return Column(Name(validate_name(attribute)))
 
 
 def coalesce(*given: object) -> Column:
@@ -274,9 +287,9 @@ def coalesce(*given: object) -> Column:
     >>> print(tw.coalesce(tw.col("nickname"), tw.col("name"), "nobody") == "Ada")
     coalesce(nickname, name, 'nobody') = 'Ada'
     """
-    return Column(call("coalesce", *(as_term(one, "coalesce") for one in given)))
+    return Column(build_call("coalesce", *(as_term(one, "coalesce") for one in given)))
 
 
 def as_term(given: Any, where: str) -> Term:
     """A column's term, or a constant."""
-    return given.term if isinstance(given, Column) else Literal(constant(given, where))
+    return given.term if isinstance(given, Column) else Literal(normalize_constant(given, where))

@@ -17,33 +17,49 @@ from typing import Any
 from tellwhen.errors import ExpressionError, LimitError, ParseError
 from tellwhen.language import limits
 from tellwhen.language.ast import (
-    COMPARISONS,
-    LIKES,
-    LISTS,
-    MEMBERSHIPS,
-    PRESENCES,
-    RANGES,
-    TEXTS,
+    COMPARISON_OPERATORS,
+    HAS_OPERATORS,
+    LIKE_OPERATORS,
+    LIST_OPERATORS,
+    NULL_OPERATORS,
+    RANGE_OPERATORS,
+    TEXT_OPERATORS,
     Connective,
     Expr,
     Not,
     Predicate,
     Truth,
 )
-from tellwhen.language.build import has, name
-from tellwhen.language.comparisons import between, call, compared, holds, one_of, tested
-from tellwhen.language.compute import term_of
+from tellwhen.language.comparisons import (
+    build_between,
+    build_call,
+    build_comparison,
+    build_condition,
+    build_in,
+    build_term_predicate,
+)
+from tellwhen.language.computation import get_term
 from tellwhen.language.parser import CONNECTIVES
-from tellwhen.language.terms import Call, Each, Literal, Name, Term, is_computed, is_relation
-from tellwhen.language.times import timestamp
-from tellwhen.language.values import Constant, constant
+from tellwhen.language.predicates import build_has, validate_name
+from tellwhen.language.terms import Call, Each, Literal, Name, Term, is_comparison, is_computed
+from tellwhen.language.times import parse_timestamp
+from tellwhen.language.values import Constant, normalize_constant
 
-OPERATORS = {op.lower(): op for op in (*COMPARISONS, *LISTS, *RANGES, *LIKES, *TEXTS, *PRESENCES, *MEMBERSHIPS)} | {
-    "!=": "<>"
-}
+OPERATOR_BY_JSON_NAME = {
+    op.lower(): op
+    for op in (
+        *COMPARISON_OPERATORS,
+        *LIST_OPERATORS,
+        *RANGE_OPERATORS,
+        *LIKE_OPERATORS,
+        *TEXT_OPERATORS,
+        *NULL_OPERATORS,
+        *HAS_OPERATORS,
+    )
+} | {"!=": "<>"}
 
 
-SCALARS = {bool, int, float, str}
+SCALAR_TYPES = {bool, int, float, str}
 
 
 def to_json(expr: Expr) -> Any:
@@ -57,34 +73,34 @@ def to_json(expr: Expr) -> Any:
     assert isinstance(expr, Predicate)
     form: dict[str, Any] = {"attribute": expr.attribute, "operator": expr.operator.lower()}
     if is_computed(expr.attribute):
-        term = term_of(expr.attribute)
+        term = get_term(expr.attribute)
         if isinstance(term, Each) and expr.operator == "=" and expr.operand is True:
-            return _term_json(term)
-        if isinstance(term, Call) and is_relation(term) and expr.operator == "=" and expr.operand is True:
-            left, right = (_term_json(arg) for arg in term.args)
+            return _term_to_json(term)
+        if isinstance(term, Call) and is_comparison(term) and expr.operator == "=" and expr.operand is True:
+            left, right = (_term_to_json(arg) for arg in term.args)
             named = left["attribute"] if set(left) == {"attribute"} else left
             return {"attribute": named, "operator": term.function, "value": right}
-        form["attribute"] = _term_json(term)
-    if expr.operator in LIKES:
+        form["attribute"] = _term_to_json(term)
+    if expr.operator in LIKE_OPERATORS:
         pattern, escape = expr.operand
         return form | {"value": pattern} | ({} if escape is None else {"escape": escape})
     if isinstance(expr.operand, tuple):
-        return form | {"value": [_scalar(value) for value in expr.operand]}
-    return form if expr.operand is None else form | {"value": _scalar(expr.operand)}
+        return form | {"value": [_scalar_to_json(value) for value in expr.operand]}
+    return form if expr.operand is None else form | {"value": _scalar_to_json(expr.operand)}
 
 
-def _term_json(term: Term) -> Any:
+def _term_to_json(term: Term) -> Any:
     if isinstance(term, Name):
         return {"attribute": term.name}
     if isinstance(term, Literal):
-        return None if term.value is None else _scalar(term.value)
+        return None if term.value is None else _scalar_to_json(term.value)
     if isinstance(term, Each):
         return {"attribute": term.name, "where": to_json(term.expression)}
     assert isinstance(term, Call)
-    return {"function": term.function, "arguments": [_term_json(arg) for arg in term.args]}
+    return {"function": term.function, "arguments": [_term_to_json(arg) for arg in term.args]}
 
 
-def _scalar(value: Constant) -> Any:
+def _scalar_to_json(value: Constant) -> Any:
     if isinstance(value, dt.datetime):
         return {"timestamp": value.isoformat(" ")}
     if isinstance(value, dt.date):
@@ -99,8 +115,10 @@ def from_json(form: Any) -> Expr:
     a < 3 AND NOT FALSE
     """
     if isinstance(form, str):
-        if len(form) > limits.TEXT:
-            raise ParseError(f"an expression has at most {limits.TEXT} characters, this one has {len(form)}")
+        if len(form) > limits.TEXT_CHARACTERS_MAX:
+            raise ParseError(
+                f"an expression has at most {limits.TEXT_CHARACTERS_MAX} characters, this one has {len(form)}"
+            )
         try:
             form = json.loads(form)
         except json.JSONDecodeError as error:
@@ -108,22 +126,22 @@ def from_json(form: Any) -> Expr:
         except (RecursionError, ValueError):
             raise ParseError(
                 f"this JSON is nested too deep, or contains a number of thousands of digits; "
-                f"expressions nest at most {limits.DEPTH} deep"
+                f"expressions nest at most {limits.DEPTH_MAX} deep"
             ) from None
     return _read(form, "$", 0)
 
 
 def _read(form: Any, path: str, depth: int) -> Expr:
-    if depth > limits.DEPTH:
-        raise LimitError(f"{path[:60]}...: an expression is nested at most {limits.DEPTH} deep")
+    if depth > limits.DEPTH_MAX:
+        raise LimitError(f"{path[:60]}...: an expression is nested at most {limits.DEPTH_MAX} deep")
     if form is None or isinstance(form, bool):
         return Truth(form)
     if not isinstance(form, dict):
         raise ExpressionError(f"{path}: an expression is an object or a boolean, not {type(form).__name__}")
     if "where" in form:
-        return holds(_each(form, path, depth))
+        return build_condition(_read_each(form, path, depth))
     if "attribute" in form:
-        return _predicate(form, path)
+        return _read_predicate(form, path)
     if len(form) != 1:
         raise ExpressionError(f"{path}: expected one of and, or, xor, xnor, not; or attribute, operator, value")
     (word, value), *_ = form.items()
@@ -134,103 +152,105 @@ def _read(form: Any, path: str, depth: int) -> Expr:
         raise ExpressionError(f"{path}: unknown operator {word!r}; there are and, or, xor, xnor and not")
     if not isinstance(value, list) or len(value) < 2:
         raise ExpressionError(f"{path}.{word}: expected a list of at least two expressions")
-    return connective.of(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
+    return connective.create(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
 
 
-def _each(form: dict[str, Any], path: str, depth: int) -> Each:
+def _read_each(form: dict[str, Any], path: str, depth: int) -> Each:
     if set(form) != {"attribute", "where"}:
         raise ExpressionError(f"{path}: beside where there is the attribute, and nothing else")
-    return Each(name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
+    return Each(validate_name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
 
 
-def _predicate(form: dict[str, Any], path: str) -> Expr:
+def _read_predicate(form: dict[str, Any], path: str) -> Expr:
     unknown = set(form) - {"attribute", "operator", "value", "escape"}
     if unknown:
         raise ExpressionError(f"{path}: unknown member {sorted(map(str, unknown))[0]!r}")
-    operator = OPERATORS.get(str(form.get("operator", "=")).lower())
+    operator = OPERATOR_BY_JSON_NAME.get(str(form.get("operator", "=")).lower())
     if operator is None:
         raise ExpressionError(
-            f"{path}.operator: unknown operator {form['operator']!r}; there are {', '.join(OPERATORS)}"
+            f"{path}.operator: unknown operator {form['operator']!r}; there are {', '.join(OPERATOR_BY_JSON_NAME)}"
         )
-    if operator in PRESENCES:
+    if operator in NULL_OPERATORS:
         if "value" in form:
             raise ExpressionError(f"{path}.value: {operator} takes no value")
         values: Any = None
     elif "value" not in form:
         raise ExpressionError(f"{path}: {operator} needs a value")
-    elif operator in LIKES:
+    elif operator in LIKE_OPERATORS:
         values = (form["value"], form.get("escape"))
-    elif isinstance(form["value"], list) and operator in LISTS and set(map(type, form["value"])) <= SCALARS:
+    elif (
+        isinstance(form["value"], list) and operator in LIST_OPERATORS and set(map(type, form["value"])) <= SCALAR_TYPES
+    ):
         values = tuple(form["value"])
     elif isinstance(form["value"], list):
-        values = [_term(value, f"{path}.value[{i}]", 0) for i, value in enumerate(form["value"])]
+        values = [_read_term(value, f"{path}.value[{i}]", 0) for i, value in enumerate(form["value"])]
     else:
-        values = _term(form["value"], f"{path}.value", 0)
-    if "escape" in form and operator not in LIKES:
+        values = _read_term(form["value"], f"{path}.value", 0)
+    if "escape" in form and operator not in LIKE_OPERATORS:
         raise ExpressionError(f"{path}.escape: only LIKE and NOT LIKE take an escape character")
     try:
-        return _related(_left(form["attribute"], f"{path}.attribute"), operator, values)
+        return _build(_read_left(form["attribute"], f"{path}.attribute"), operator, values)
     except ExpressionError as error:
         raise ExpressionError(f"{path}: {error}") from None
 
 
-def _left(form: Any, path: str) -> Term:
-    return _term(form, path, 0) if isinstance(form, dict) else Name(name(form))
+def _read_left(form: Any, path: str) -> Term:
+    return _read_term(form, path, 0) if isinstance(form, dict) else Name(validate_name(form))
 
 
-def _related(left: Term, operator: str, values: Any) -> Expr:
+def _build(left: Term, operator: str, values: Any) -> Expr:
     """The predicate of an operator and what it takes: terms, or a pattern with its escape, or nothing."""
-    if isinstance(values, tuple) and values and operator in LISTS:
-        return tested(left, operator, values)
-    if operator in LISTS or operator in RANGES or operator in MEMBERSHIPS:
+    if isinstance(values, tuple) and values and operator in LIST_OPERATORS:
+        return build_term_predicate(left, operator, values)
+    if operator in LIST_OPERATORS or operator in RANGE_OPERATORS or operator in HAS_OPERATORS:
         values = list(values) if isinstance(values, tuple) else values
         if not isinstance(values, list):
             raise ExpressionError(f"{left.text}: {operator} takes a list of constants")
-        if operator in LISTS:
-            return one_of(left, operator == "NOT IN", values)
-        if operator in RANGES:
+        if operator in LIST_OPERATORS:
+            return build_in(left, operator == "NOT IN", values)
+        if operator in RANGE_OPERATORS:
             if len(values) != 2:
                 raise ExpressionError(f"{left.text}: {operator} takes two constants, not {len(values)}")
-            return between(left, operator == "NOT BETWEEN", *values)
+            return build_between(left, operator == "NOT BETWEEN", *values)
         if not isinstance(left, Name) or not all(isinstance(value, Literal) for value in values):
             raise ExpressionError(f"{left.text}: {operator} is for an attribute and a list of constants")
-        return has(left.name, operator.removeprefix("HAS "), [value.value for value in values])
-    if operator in COMPARISONS:
+        return build_has(left.name, operator.removeprefix("HAS "), [value.value for value in values])
+    if operator in COMPARISON_OPERATORS:
         if not isinstance(values, Term):
             raise ExpressionError(f"{left.text}: {operator} takes one value, not a list")
-        return compared(left, operator, values)
+        return build_comparison(left, operator, values)
     if isinstance(values, Term):
         if not isinstance(values, Literal):
             raise ExpressionError(f"{left.text}: {operator} takes a string")
         values = values.value
-    return tested(left, operator, values)
+    return build_term_predicate(left, operator, values)
 
 
-def _term(form: Any, path: str, depth: int) -> Term:
+def _read_term(form: Any, path: str, depth: int) -> Term:
     """A constant, an attribute, or a function."""
-    if depth > limits.DEPTH:
-        raise LimitError(f"{path[:60]}...: a computation is nested at most {limits.DEPTH} deep")
+    if depth > limits.DEPTH_MAX:
+        raise LimitError(f"{path[:60]}...: a computation is nested at most {limits.DEPTH_MAX} deep")
     if isinstance(form, dict) and set(form) == {"attribute"}:
-        return Name(name(form["attribute"]))
+        return Name(validate_name(form["attribute"]))
     if isinstance(form, dict) and "where" in form:
-        return _each(form, path, depth)
+        return _read_each(form, path, depth)
     if isinstance(form, dict) and "function" in form:
         function, args = form["function"], form.get("arguments")
         if set(form) != {"function", "arguments"} or not isinstance(function, str) or not isinstance(args, list):
             raise ExpressionError(f"{path}: a function has a name and a list of arguments")
-        made = [_term(arg, f"{path}.arguments[{i}]", depth + 1) for i, arg in enumerate(args)]
-        return call(function, *made)
-    return Literal(None if form is None else constant(_constant(form, path), path))
+        made = [_read_term(arg, f"{path}.arguments[{i}]", depth + 1) for i, arg in enumerate(args)]
+        return build_call(function, *made)
+    return Literal(None if form is None else normalize_constant(_read_constant(form, path), path))
 
 
-def _constant(value: Any, path: str) -> Any:
+def _read_constant(value: Any, path: str) -> Any:
     if isinstance(value, dict):
         try:
             (kind, text), *rest = value.items()
             if not rest and kind == "date":
                 return dt.date.fromisoformat(text)
             if not rest and kind == "timestamp":
-                return timestamp(text)
+                return parse_timestamp(text)
         except (ValueError, TypeError):
             pass
         raise ExpressionError(f'{path}: expected {{"date": "2026-01-31"}} or {{"timestamp": "2026-01-31 23:59:59"}}')

@@ -10,7 +10,7 @@ import re2
 from tellwhen.errors import ExpressionError
 
 
-def options(memory: int = 8 << 20) -> Any:
+def make_options(memory: int = 8 << 20) -> Any:
     """RE2's options: no messages, no captures, and `memory` bytes for a compiled pattern."""
     chosen = re2.Options()
     chosen.log_errors = False
@@ -20,16 +20,16 @@ def options(memory: int = 8 << 20) -> Any:
 
 
 @lru_cache(maxsize=64)  # each may take all the memory that `options` allows
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """The compiled pattern; raises ExpressionError where RE2 refuses it."""
     try:
-        return re2.compile(pattern, options())
+        return re2.compile(pattern, make_options())
     except re2.error as error:
         reason = error.args[0]
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise ExpressionError(f"MATCHES takes an RE2 regular expression: {text}") from None
 
 
-def found(pattern: str, text: str) -> bool:
+def has_match(pattern: str, text: str) -> bool:
     """Does the pattern match anywhere in the text?"""
-    return compiled(pattern).search(text) is not None
+    return compile_pattern(pattern).search(text) is not None

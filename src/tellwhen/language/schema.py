@@ -10,22 +10,23 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from tellwhen.deprecation import warn_deprecated
 from tellwhen.errors import SchemaError, abbreviate, find_similar
 from tellwhen.language.ast import Expr, Predicate
-from tellwhen.language.build import name
-from tellwhen.language.compute import paths_in
-from tellwhen.language.format import predicate_text
-from tellwhen.language.times import moment
-from tellwhen.language.values import Family, is_several
+from tellwhen.language.computation import iter_input_paths
+from tellwhen.language.formatting import format_predicate
+from tellwhen.language.predicates import validate_name
+from tellwhen.language.times import parse_time
+from tellwhen.language.values import Family, is_list_like
 
-Type = Literal["bool", "int", "float", "string", "date", "timestamp"]
+TypeName = Literal["bool", "int", "float", "string", "date", "timestamp"]
 
-FAMILIES: dict[str, Family] = {
+FAMILY_BY_TYPE: dict[str, Family] = {
     "bool": "bool", "int": "number", "float": "number", "string": "string", "date": "time", "timestamp": "time",
 }  # fmt: skip
 
 
-WRITTEN = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
+CONSTANT_EXAMPLES = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
 """Constants of types that people write in other ways: 2026-01-31 is a subtraction."""
 
 
@@ -53,19 +54,29 @@ class Schema:
             raise SchemaError(f"strict is True or False, not {abbreviate(strict)}")
         self.strict = strict
         try:
-            self.types: dict[str, Type] = dict(types)  # type: ignore[arg-type]
+            self.types: dict[str, TypeName] = dict(types)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise SchemaError(f"a schema is a mapping of names to types, not {abbreviate(types)}") from None
         for attribute, type_ in self.types.items():
-            name(attribute)
-            if not isinstance(type_, str) or type_ not in FAMILIES:
-                raise SchemaError(f"{attribute}: unknown type {abbreviate(type_)}; there are {', '.join(FAMILIES)}")
-        self.reads_times = any(FAMILIES[type_] == "time" for type_ in self.types.values())
+            validate_name(attribute)
+            if not isinstance(type_, str) or type_ not in FAMILY_BY_TYPE:
+                raise SchemaError(
+                    f"{attribute}: unknown type {abbreviate(type_)}; there are {', '.join(FAMILY_BY_TYPE)}"
+                )
+        self.reads_times = any(FAMILY_BY_TYPE[type_] == "time" for type_ in self.types.values())
 
     @classmethod
-    def of(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
-        """The schema itself, or a new one of a mapping; an empty one for None."""
-        return given if isinstance(given, Schema) else cls({} if given is None else given)
+    def coerce(cls, schema: Schema | Mapping[str, Any] | None) -> Schema:
+        """Return a Schema as it is, make one of a mapping, and an empty one of None."""
+        return schema if isinstance(schema, Schema) else cls({} if schema is None else schema)
+
+    @classmethod
+    def _coerce_and_warn(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
+        """Call `Schema.coerce`. Deprecated."""
+        warn_deprecated("Schema.of()", "Schema.coerce()")
+        return cls.coerce(given)
+
+    of = _coerce_and_warn
 
     def as_json(self) -> dict[str, Any]:
         """To be saved."""
@@ -86,27 +97,27 @@ class Schema:
                     self._check_declared(predicate)
 
     def _check_declared(self, predicate: Predicate) -> None:
-        for attribute in paths_in(predicate.attribute):
-            is_object = any(name.startswith(f"{attribute}.") for name in self.types)
+        for attribute in iter_input_paths(predicate.attribute):
+            is_object = any(validate_name.startswith(f"{attribute}.") for validate_name in self.types)
             if attribute not in self.types and not is_object:
                 similar = find_similar(attribute, self.types)
                 hint = f"; did you mean {similar}?" if similar else "; add it to the schema, or do without strict"
-                raise SchemaError(f"{predicate_text(predicate)}: {attribute} is not declared{hint}")
+                raise SchemaError(f"{format_predicate(predicate)}: {attribute} is not declared{hint}")
 
     def _check(self, predicate: Predicate) -> None:
         declared = self.types.get(predicate.attribute)
         family = predicate.family
-        if declared is not None and family is not None and FAMILIES[declared] != family:
-            hint = f"; a {declared} is written {WRITTEN[declared]}" if declared in WRITTEN else ""
+        if declared is not None and family is not None and FAMILY_BY_TYPE[declared] != family:
+            hint = f"; a {declared} is written {CONSTANT_EXAMPLES[declared]}" if declared in CONSTANT_EXAMPLES else ""
             raise SchemaError(
-                f"{predicate_text(predicate)}: {predicate.attribute} is declared {declared}, "
+                f"{format_predicate(predicate)}: {predicate.attribute} is declared {declared}, "
                 f"but {predicate.constants[0]!r} is a {family}{hint}"
             )
 
     def read(self, attribute: str, value: Any) -> Any:
         """The value as declared: text becomes a time, if the attribute is declared as one and the text is one."""
-        if isinstance(value, str) and FAMILIES.get(self.types.get(attribute, "")) == "time":
-            parsed = time_from_text(value)
+        if isinstance(value, str) and FAMILY_BY_TYPE.get(self.types.get(attribute, "")) == "time":
+            parsed = parse_time_or_none(value)
             return value if parsed is None else parsed
         return value
 
@@ -114,7 +125,7 @@ class Schema:
         """A flat event, with every value as declared."""
         read = {}
         for attribute, value in event.items():
-            if is_several(value):
+            if is_list_like(value):
                 read[attribute] = [self.read(attribute, member) for member in value]
             else:
                 read[attribute] = self.read(attribute, value)
@@ -127,20 +138,20 @@ class Schema:
         return f"Schema({self.types!r}{', strict=True' if self.strict else ''})"
 
 
-def time_from_text(text: str) -> dt.datetime | None:
+def parse_time_or_none(text: str) -> dt.datetime | None:
     """An ISO date or timestamp, or None."""
     try:
-        return moment(text.strip())
+        return parse_time(text.strip())
     except ValueError:
         return None
 
 
-def value_from_text(text: str, family: Family) -> Any:
+def parse_value(text: str, family: Family) -> Any:
     """The value of a family that a text stands for, in events that consist of text only; None if it stands for none."""
     if family == "string":
         return text
     if family == "time":
-        return time_from_text(text)
+        return parse_time_or_none(text)
     stripped = text.strip()
     if family == "bool":
         return {"true": True, "false": False}.get(stripped.lower())

@@ -9,111 +9,115 @@ from __future__ import annotations
 from tellwhen.errors import ExpressionError, LimitError
 from tellwhen.language import limits
 from tellwhen.language.ast import Expr
-from tellwhen.language.comparisons import call
-from tellwhen.language.functions import ALIASES, KINDS, TYPES
-from tellwhen.language.terms import BINDING, LACKS, SUM, Call, Each, Literal, Name, Term
-from tellwhen.language.tokens import Tokens, keyword, show
+from tellwhen.language.comparisons import build_call
+from tellwhen.language.functions import CAST_TYPES, FUNCTION_ALIASES, TYPE_BY_SQL_NAME
+from tellwhen.language.terms import LACKS, SUM, TERM_OPERATORS, Call, Each, Literal, Name, Term
+from tellwhen.language.tokens import TokenReader, describe_token, find_keyword
 
 
-class TermParser(Tokens):
+class TermParser(TokenReader):
     """Reads terms."""
 
     _depth = 0
-    _is_own = False  # does the text come from here, not from a user?
+    _allows_lacks = False  # does the text come from here, not from a user?
 
-    def expression(self, closing: str = "") -> Expr:
+    def parse_expression(self, closing: str = "") -> Expr:
         """The expression up to the end, or up to what closes it."""
         raise NotImplementedError
 
-    def term(self, binding: int = SUM) -> Term:
+    def parse_term(self, precedence: int = SUM) -> Term:
         """The longest term that follows, of operators that bind at least this tight."""
         self._depth += 1
-        if self._depth > limits.DEPTH:
-            self.fail(f"a computation is nested at most {limits.DEPTH} deep")
-        left = self._signed()
-        while (own := BINDING.get(self.tokens[self.at], 0)) >= binding:
-            operator, start = self.tokens[self.at], self.at
-            self.at += 1
-            left = self._call(operator, [left, self.term(own + 1)], start)
+        if self._depth > limits.DEPTH_MAX:
+            self.fail(f"a computation is nested at most {limits.DEPTH_MAX} deep")
+        left = self._parse_signed()
+        while (own := TERM_OPERATORS.get(self.tokens[self.index], 0)) >= precedence:
+            operator, start = self.tokens[self.index], self.index
+            self.index += 1
+            left = self._build_call(operator, [left, self.parse_term(own + 1)], start)
         self._depth -= 1
         return left
 
-    def _signed(self) -> Term:
-        start, is_negative = self.at, False
-        while self.tokens[self.at] in ("-", "+"):
-            is_negative ^= self.tokens[self.at] == "-"
-            self.at += 1
-        found = self._primary()
+    def _parse_signed(self) -> Term:
+        start, is_negative = self.index, False
+        while self.tokens[self.index] in ("-", "+"):
+            is_negative ^= self.tokens[self.index] == "-"
+            self.index += 1
+        found = self._parse_primary()
         if not is_negative:
             return found
         if isinstance(found, Literal) and type(found.value) in (int, float):
             return Literal(-found.value)  # type: ignore[operator]
-        return self._call("-", [found], start)
+        return self._build_call("-", [found], start)
 
-    def _primary(self) -> Term:
-        token = self.tokens[self.at]
+    def _parse_primary(self) -> Term:
+        token = self.tokens[self.index]
         first = token[:1]
         if token == "(":
-            self.at += 1
-            found = self.term()
+            self.index += 1
+            found = self.parse_term()
             self.expect(")")
             return found
         if first == "'" or first.isdecimal() or (first == "." and len(token) > 1):
-            return Literal(self.constant())
-        word = keyword(token)
-        following = self.tokens[self.at + 1] if token else ""
-        if word in ("TRUE", "FALSE") or (word in ("DATE", "TIMESTAMP") and following[:1] == "'"):
-            return Literal(self.constant())
-        if word == "NULL":
-            self.at += 1
+            return Literal(self.read_constant())
+        keyword = find_keyword(token)
+        following = self.tokens[self.index + 1] if token else ""
+        if keyword in ("TRUE", "FALSE") or (keyword in ("DATE", "TIMESTAMP") and following[:1] == "'"):
+            return Literal(self.read_constant())
+        if keyword == "NULL":
+            self.index += 1
             return Literal(None)
-        if following == "(" and (word is None or word not in ("IN", "NOT", "AND", "OR", "XOR", "XNOR", "BETWEEN")):
-            return self._function(token, word)
-        if self.at and not token:
+        if following == "(" and (
+            keyword is None or keyword not in ("IN", "NOT", "AND", "OR", "XOR", "XNOR", "BETWEEN")
+        ):
+            return self._parse_call(token, keyword)
+        if self.index and not token:
             self.fail("expected a constant or an attribute, found the end of the text")
-        name = self.attribute(token, word)
-        self.at += 1
+        name = self.decode_name(token, keyword)
+        self.index += 1
         if following == "[":
-            return self._each(name)
+            return self._parse_each(name)
         return Name(name)
 
-    def _each(self, name: str) -> Term:
+    def _parse_each(self, name: str) -> Term:
         """The objects of a list, of which one satisfies the expression in brackets."""
-        start = self.at
-        self.at += 1
-        expression = self.expression("]")
+        start = self.index
+        self.index += 1
+        expression = self.parse_expression("]")
         try:
             return Each(name, expression)
         except LimitError as error:
-            self.at = start
+            self.index = start
             self.fail(str(error))
 
-    def _function(self, token: str, word: str | None) -> Term:
-        start = self.at
-        self.at += 2
-        if word == "CAST":
-            found = self.term()
+    def _parse_call(self, token: str, keyword: str | None) -> Term:
+        start = self.index
+        self.index += 2
+        if keyword == "CAST":
+            found = self.parse_term()
             self.expect("AS")
-            kind = KINDS.get(self.tokens[self.at].lower())
+            kind = TYPE_BY_SQL_NAME.get(self.tokens[self.index].lower())
             if kind is None:
-                self.fail(f"expected a type, found {show(self.tokens[self.at])}; there are {', '.join(TYPES)}")
-            self.at += 1
+                self.fail(
+                    f"expected a type, found {describe_token(self.tokens[self.index])}; there are {', '.join(CAST_TYPES)}"
+                )
+            self.index += 1
             self.expect(")")
-            return self._call("cast", [found, Literal(kind)], start)
+            return self._build_call("cast", [found, Literal(kind)], start)
         args = []
-        if not self.takes(")"):
-            args = [self.term()]
-            while self.takes(","):
-                args.append(self.term())
+        if not self.accept(")"):
+            args = [self.parse_term()]
+            while self.accept(","):
+                args.append(self.parse_term())
             self.expect(")", "a comma or )")
         name = token.lower()
-        return self._call(ALIASES.get(name, name), args, start)
+        return self._build_call(FUNCTION_ALIASES.get(name, name), args, start)
 
-    def _call(self, function: str, args: list[Term], start: int) -> Term:
+    def _build_call(self, function: str, args: list[Term], start: int) -> Term:
         try:
-            if self._is_own and function == LACKS:
+            if self._allows_lacks and function == LACKS:
                 return Call(function, tuple(args))
-            return call(function, *args)
+            return build_call(function, *args)
         except (ExpressionError, LimitError) as error:
-            self.at = start
+            self.index = start
             self.fail(str(error))

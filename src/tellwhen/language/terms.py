@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tellwhen.errors import LimitError
 from tellwhen.language import limits
-from tellwhen.language.literals import CONDITION, MARK, constant_text, name_text
+from tellwhen.language.literals import COMPUTED_PREFIX, CONDITION_PREFIX, format_constant, format_name
 from tellwhen.language.values import Constant
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 LACKS = "lacks"
 """The call that says that an attribute has no value of a family: what `HAS` needs, and no user can write."""
 
-RELATIONS = ("=", "<>", "<", "<=", ">", ">=")
+COMPARISON_FUNCTIONS = ("=", "<>", "<", "<=", ">", ">=")
 """Calls that compare two terms of which none is constant: with a constant it would be a plain predicate."""
 
 SUM, PRODUCT, SIGN, PRIMARY = range(1, 5)
-BINDING = {"||": SUM, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
+TERM_OPERATORS = {"||": SUM, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
 """How tight binary operators bind."""
 
 
@@ -33,14 +33,14 @@ class Term:
     """A name, a constant, or a call. Equal if their texts are."""
 
     __slots__ = ("depth", "text")
-    binding: int = PRIMARY
+    precedence: int = PRIMARY
 
     def __init__(self, text: str, depth: int) -> None:
-        if depth > limits.DEPTH:
-            raise LimitError(f"a computation is nested at most {limits.DEPTH} deep")
+        if depth > limits.DEPTH_MAX:
+            raise LimitError(f"a computation is nested at most {limits.DEPTH_MAX} deep")
         self.text, self.depth = text, depth
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         """The attributes that it needs, with repetitions."""
         return iter(())
 
@@ -60,10 +60,10 @@ class Name(Term):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        super().__init__(name_text(name), 0)
+        super().__init__(format_name(name), 0)
         self.name = name
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         yield self.name
 
 
@@ -73,11 +73,11 @@ class Literal(Term):
     __slots__ = ("value",)
 
     def __init__(self, value: Constant | None) -> None:
-        super().__init__("NULL" if value is None else constant_text(value), 0)
+        super().__init__("NULL" if value is None else format_constant(value), 0)
         self.value = value
 
     @property
-    def binding(self) -> int:  # type: ignore[override]
+    def precedence(self) -> int:  # type: ignore[override]
         """A sign binds less tight than what follows it."""
         return SIGN if self.text[0] == "-" else PRIMARY
 
@@ -85,16 +85,16 @@ class Literal(Term):
 class Call(Term):
     """A function, or an operator, of terms."""
 
-    __slots__ = ("args", "binding", "function")
+    __slots__ = ("args", "precedence", "function")
 
     def __init__(self, function: str, args: tuple[Term, ...]) -> None:
         self.function, self.args = function, args
-        self.binding = _binding(function, len(args))
-        super().__init__(_text(function, args), 1 + max([arg.depth for arg in args], default=0))
+        self.precedence = _get_precedence(function, len(args))
+        super().__init__(_format_call(function, args), 1 + max([arg.depth for arg in args], default=0))
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         for arg in self.args:
-            yield from arg.names()
+            yield from arg.iter_names()
 
 
 class Each(Term):
@@ -104,26 +104,26 @@ class Each(Term):
 
     def __init__(self, name: str, expression: Expr) -> None:
         self.name, self.expression = name, expression
-        super().__init__(f"{name_text(name)}[{expression}]", 1 + expression.depth)
+        super().__init__(f"{format_name(name)}[{expression}]", 1 + expression.depth)
 
-    def names(self) -> Iterator[str]:
+    def iter_names(self) -> Iterator[str]:
         yield self.name
 
 
-def _binding(function: str, args: int) -> int:
+def _get_precedence(function: str, args: int) -> int:
     if function == "-" and args == 1:
         return SIGN
-    return 0 if function in RELATIONS else BINDING.get(function, PRIMARY)
+    return 0 if function in COMPARISON_FUNCTIONS else TERM_OPERATORS.get(function, PRIMARY)
 
 
-def _text(function: str, args: tuple[Term, ...]) -> str:
+def _format_call(function: str, args: tuple[Term, ...]) -> str:
     texts = [arg.text for arg in args]
-    if function in BINDING:
+    if function in TERM_OPERATORS:
         if len(args) == 1:
-            return function + _within(args[0], PRIMARY)
-        own = BINDING[function]
-        return f"{_within(args[0], own)} {function} {_within(args[1], own + 1)}"
-    if function in RELATIONS:
+            return function + _parenthesize(args[0], PRIMARY)
+        own = TERM_OPERATORS[function]
+        return f"{_parenthesize(args[0], own)} {function} {_parenthesize(args[1], own + 1)}"
+    if function in COMPARISON_FUNCTIONS:
         # Bare quotes are refused on the right, where many mean a string by them.
         return f"{texts[0]} {function} " + (f"({texts[1]})" if texts[1][0] == '"' else texts[1])
     if function == "cast":
@@ -133,21 +133,21 @@ def _text(function: str, args: tuple[Term, ...]) -> str:
     return f"{function}({', '.join(texts)})"
 
 
-def _within(term: Term, binding: int) -> str:
-    return term.text if term.binding >= binding else f"({term.text})"
+def _parenthesize(term: Term, precedence: int) -> str:
+    return term.text if term.precedence >= precedence else f"({term.text})"
 
 
-def is_relation(term: Term) -> bool:
+def is_comparison(term: Term) -> bool:
     """Is it a comparison?"""
-    return isinstance(term, Call) and term.function in RELATIONS
+    return isinstance(term, Call) and term.function in COMPARISON_FUNCTIONS
 
 
-def needed(term: Term) -> str:
+def get_required_name(term: Term) -> str:
     """An attribute without which a term is undefined; an empty name if there is none."""
     if isinstance(term, Name | Each):
         return term.name
     if isinstance(term, Call) and term.function not in ("coalesce", LACKS):
-        return next((name for arg in term.args if (name := needed(arg))), "")
+        return next((name for arg in term.args if (name := get_required_name(arg))), "")
     return ""
 
 
@@ -156,21 +156,21 @@ def needed(term: Term) -> str:
 
 def is_computed(name: str) -> bool:
     """Is an attribute computed from others?"""
-    return name[:1] == MARK
+    return name[:1] == COMPUTED_PREFIX
 
 
 def is_condition(name: str) -> bool:
     """Is it a computed attribute that is true or false by itself?"""
-    return name[:2] == CONDITION
+    return name[:2] == CONDITION_PREFIX
 
 
-def is_lacking(name: str) -> bool:
+def is_lacks_call(name: str) -> bool:
     """Does it say that an attribute has no value of a family?"""
-    return is_computed(name) and name.lstrip(MARK).startswith(f"{LACKS}(")
+    return is_computed(name) and name.lstrip(COMPUTED_PREFIX).startswith(f"{LACKS}(")
 
 
-def name_of(term: Term) -> str:
+def get_attribute_name(term: Term) -> str:
     """The name of the attribute that a term is: its own if it is one."""
     if isinstance(term, Name):
         return term.name
-    return (CONDITION if isinstance(term, Each) or is_relation(term) else MARK) + term.text
+    return (CONDITION_PREFIX if isinstance(term, Each) or is_comparison(term) else COMPUTED_PREFIX) + term.text

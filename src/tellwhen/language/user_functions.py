@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 from tellwhen.errors import ExpressionError, abbreviate
 from tellwhen.language.column import Column, as_term
-from tellwhen.language.comparisons import call
-from tellwhen.language.compute import python_value
-from tellwhen.language.functions import ALIASES, BUILT_IN, FUNCTIONS, Function
-from tellwhen.language.literals import IS_NAME, RESERVED
-from tellwhen.language.values import Value, reduce
+from tellwhen.language.comparisons import build_call
+from tellwhen.language.computation import to_python
+from tellwhen.language.functions import BUILT_IN_NAMES, FUNCTION_ALIASES, FUNCTIONS, Function
+from tellwhen.language.literals import RESERVED_KEYWORDS, is_plain_name
+from tellwhen.language.values import Value, normalize_value
 
 ARGUMENTS_MAX = 100
 
 logger = logging.getLogger("tellwhen")
 
 
-class OwnFunction(NamedTuple):
+class UserFunction(NamedTuple):
     """What `function` returns: called with values it is the function itself, with columns a computed column."""
 
     name: str
@@ -28,7 +28,7 @@ class OwnFunction(NamedTuple):
 
     def __call__(self, *args: Any) -> Any:
         if any(isinstance(arg, Column) for arg in args):
-            return Column(call(self.name, *(as_term(arg, self.name) for arg in args)))
+            return Column(build_call(self.name, *(as_term(arg, self.name) for arg in args)))
         return self.run(*args)
 
 
@@ -53,28 +53,28 @@ def function(run: Callable[..., Any] | None = None, *, name: str | None = None) 
     if not callable(run):
         raise ExpressionError(f"a function is something to call, not {abbreviate(run)}")
     chosen = getattr(run, "__name__", "") if name is None else name
-    if not isinstance(chosen, str) or not IS_NAME(chosen) or "." in chosen or chosen != chosen.lower():
+    if not isinstance(chosen, str) or not is_plain_name(chosen) or "." in chosen or chosen != chosen.lower():
         raise ExpressionError(f"a function has a name in lower case, not {abbreviate(chosen)}; give it one with name=")
-    if chosen in BUILT_IN or chosen in ALIASES or chosen.upper() in (*RESERVED, "CAST"):
+    if chosen in BUILT_IN_NAMES or chosen in FUNCTION_ALIASES or chosen.upper() in (*RESERVED_KEYWORDS, "CAST"):
         raise ExpressionError(f"there is a {chosen}() in the language already; give it another name with name=")
-    if not _arguments(run)[1]:
+    if not _count_arguments(run)[1]:
         raise ExpressionError(f"{chosen} takes no arguments: what it computes would not depend on the event")
-    register({chosen: run})
-    return OwnFunction(chosen, run)
+    register_functions({chosen: run})
+    return UserFunction(chosen, run)
 
 
-def own_functions() -> dict[str, Callable[..., Any]]:
+def get_user_functions() -> dict[str, Callable[..., Any]]:
     """Those that are registered, by name."""
-    return {name: known.run.given for name, known in FUNCTIONS.items() if isinstance(known.run, _Guarded)}
+    return {name: known.run.given for name, known in FUNCTIONS.items() if isinstance(known.run, _GuardedFunction)}
 
 
-def register(functions: Mapping[str, Callable[..., Any]]) -> None:
+def register_functions(functions: Mapping[str, Callable[..., Any]]) -> None:
     """Register functions whose names are checked."""
     for name, run in functions.items():
-        FUNCTIONS[name] = Function(*_arguments(run), None, _Guarded(name, run), is_own=True)
+        FUNCTIONS[name] = Function(*_count_arguments(run), None, _GuardedFunction(name, run), is_user_defined=True)
 
 
-def _arguments(run: Callable[..., Any]) -> tuple[int, int]:
+def _count_arguments(run: Callable[..., Any]) -> tuple[int, int]:
     """How many it takes, at least and at most."""
     try:
         parameters = inspect.signature(run).parameters.values()
@@ -86,7 +86,7 @@ def _arguments(run: Callable[..., Any]) -> tuple[int, int]:
     return sum(one.default is one.empty for one in given), len(given)
 
 
-class _Guarded:
+class _GuardedFunction:
     """Calls a function with plain values; what it returns becomes a value, and what it raises is undefined."""
 
     def __init__(self, name: str, given: Callable[..., Any]) -> None:
@@ -95,7 +95,7 @@ class _Guarded:
 
     def __call__(self, *values: Value) -> Value | None:
         try:
-            return reduce(self.given(*(python_value(value) for value in values)))
+            return normalize_value(self.given(*(to_python(value) for value in values)))
         except Exception as error:
             if not self._has_failed:
                 self._has_failed = True

@@ -17,7 +17,7 @@ import numpy as np
 
 from tellwhen.errors import EventError, ExpressionError, abbreviate
 from tellwhen.language import limits
-from tellwhen.language.times import EPOCH, MICROSECOND, exact_nanoseconds, is_whole_days, nanoseconds
+from tellwhen.language.times import EPOCH, MICROSECOND, has_day_unit, split_nanoseconds, to_nanoseconds
 
 Family = Literal["bool", "number", "string", "time"]
 Constant = bool | int | float | str | dt.date | dt.datetime
@@ -48,7 +48,7 @@ class Interval:
     __slots__ = ("family", "high", "high_key", "low", "low_key")
 
     def __init__(self, low: Any, high: Any) -> None:
-        ends = [reduce(end) for end in (low, high) if end is not None]
+        ends = [normalize_value(end) for end in (low, high) if end is not None]
         if not ends:
             raise EventError("an interval has at least one end: at most one of them is None")
         families = {end.family for end in ends if end is not None}
@@ -58,8 +58,8 @@ class Interval:
             )
         self.low, self.high = low, high
         self.family: Family = families.pop()
-        self.low_key = -math.inf if low is None else _key(low)
-        self.high_key = math.inf if high is None else _key(high)
+        self.low_key = -math.inf if low is None else _get_key(low)
+        self.high_key = math.inf if high is None else _get_key(high)
         if self.low_key > self.high_key:
             raise EventError(
                 f"an interval runs from its low end to its high end, not from {abbreviate(low)} to {abbreviate(high)}"
@@ -75,8 +75,8 @@ class Interval:
         return hash((self.low, self.high))
 
 
-def _key(value: Any) -> Any:
-    reduced = reduce(value)
+def _get_key(value: Any) -> Any:
+    reduced = normalize_value(value)
     assert reduced is not None
     return reduced.key
 
@@ -92,7 +92,7 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ == "NAType"  # from pandas, which need not be installed
 
 
-def reduce(value: Any) -> Value | None:
+def normalize_value(value: Any) -> Value | None:
     """The family and the key of a value; None for a missing value, and for one of no family."""
     if is_missing(value):
         return None
@@ -102,18 +102,18 @@ def reduce(value: Any) -> Value | None:
         return Value("bool", int(value))
     if isinstance(value, int):
         value = int.__int__(value)  # an enum's member, for example, becomes a plain int
-        return Value("number", value if -limits.INTEGER <= value <= limits.INTEGER else as_double(value))
+        return Value("number", value if -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX else to_double(value))
     if isinstance(value, float):
         return Value("number", float(value))
     if isinstance(value, str):
         return Value("string", str.__str__(value)) if is_unicode(value) else None
     if isinstance(value, dt.date | np.datetime64):
         try:
-            return Value("time", nanoseconds(value))
+            return Value("time", to_nanoseconds(value))
         except (OverflowError, ValueError):  # a pandas Timestamp far beyond year 9999
             return None
     if isinstance(value, Decimal | Fraction):
-        return reduce(int(value) if _is_whole(value) else as_double(value))
+        return normalize_value(int(value) if _is_whole(value) else to_double(value))
     return None
 
 
@@ -132,7 +132,7 @@ def _is_whole(value: Decimal | Fraction) -> bool:
     return value.denominator == 1
 
 
-def as_double(value: int | Decimal | Fraction) -> float:
+def to_double(value: int | Decimal | Fraction) -> float:
     """The nearest double; beyond the largest one, infinity."""
     try:
         return float(value)
@@ -151,14 +151,14 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def is_several(value: Any) -> bool:
+def is_list_like(value: Any) -> bool:
     """Is it a list of values?"""
     return isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
-def members(value: Any) -> Iterator[Any]:
+def iter_members(value: Any) -> Iterator[Any]:
     """The single values of an attribute: the items of a list, or the value itself."""
-    if is_several(value):
+    if is_list_like(value):
         yield from value
     else:
         yield value
@@ -166,7 +166,7 @@ def members(value: Any) -> Iterator[Any]:
 
 def is_present(value: Any) -> bool:
     """Is there a value, of whatever family? The meaning of `IS NOT NULL`."""
-    return any(not is_missing(member) for member in members(value))
+    return any(not is_missing(member) for member in iter_members(value))
 
 
 def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,12 +183,12 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
                 if not isinstance(key, str):
                     raise EventError(f"the name of an attribute is a string, not {abbreviate(key)}")
                 name = prefix + key
-                if len(name) > limits.NAME:
+                if len(name) > limits.NAME_CHARACTERS_MAX:
                     continue
                 if isinstance(value, Mapping):
                     objects += 1
-                    if objects > limits.OBJECTS:
-                        raise EventError(f"an event nests at most {limits.OBJECTS} objects")
+                    if objects > limits.EVENT_OBJECTS_MAX:
+                        raise EventError(f"an event nests at most {limits.EVENT_OBJECTS_MAX} objects")
                     deeper.append((name + ".", value))
                 else:
                     flat.setdefault(name, value)
@@ -196,29 +196,29 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def constant(value: Any, attribute: str) -> Constant:
+def normalize_constant(value: Any, attribute: str) -> Constant:
     """The value as a constant of an expression; raises ExpressionError when it cannot be one."""
     if isinstance(value, dt.datetime | np.datetime64):
-        return _time(value, attribute)
+        return _normalize_time(value, attribute)
     if isinstance(value, np.generic):
         value = _from_numpy(value)
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        if not -limits.INTEGER <= value <= limits.INTEGER:
+        if not -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
             raise ExpressionError(
-                f"{attribute}: the integer {abbreviate(value)} is beyond ±{limits.INTEGER}; "
+                f"{attribute}: the integer {abbreviate(value)} is beyond ±{limits.INTEGER_MAX}; "
                 "use a float to compare it as a double"
             )
         return int(value)
     if isinstance(value, Decimal) and value.is_finite():
-        return constant(int(value) if _is_whole(value) else as_double(value), attribute)
+        return normalize_constant(int(value) if _is_whole(value) else to_double(value), attribute)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ExpressionError(f"{attribute}: {value} is not a constant; use IS NULL for missing values")
         return float(value)
     if isinstance(value, str):
-        return _string(str.__str__(value), attribute)
+        return _validate_string(str.__str__(value), attribute)
     if isinstance(value, dt.date):
         return dt.date(value.year, value.month, value.day)
     raise ExpressionError(
@@ -226,29 +226,29 @@ def constant(value: Any, attribute: str) -> Constant:
     )
 
 
-def _string(value: str, attribute: str) -> str:
-    if len(value) > limits.STRING:
-        raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING} characters")
+def _validate_string(value: str, attribute: str) -> str:
+    if len(value) > limits.STRING_CHARACTERS_MAX:
+        raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING_CHARACTERS_MAX} characters")
     if "\0" in value or not is_unicode(value):
         raise ExpressionError(f"{attribute}: a string constant contains no NUL and no lone surrogate")
     return value
 
 
-def _time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
+def _normalize_time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
     """A datetime in UTC without a zone; a date for a datetime64 of whole days."""
     if is_missing(value):
         raise ExpressionError(f"{attribute}: NaT is not a constant; use IS NULL for missing values")
     try:
-        nanos, finer = exact_nanoseconds(value)
+        nanos, finer = split_nanoseconds(value)
         found = EPOCH + nanos // 1000 * MICROSECOND
     except (OverflowError, ValueError):
         raise ExpressionError(f"{attribute}: {value} is not in the years 1 to 9999 in UTC") from None
     if nanos % 1000 or finer:
         raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} is finer")
-    return found.date() if isinstance(value, np.datetime64) and is_whole_days(value) else found
+    return found.date() if isinstance(value, np.datetime64) and has_day_unit(value) else found
 
 
-def family_of(value: Constant) -> Family:
+def get_family(value: Constant) -> Family:
     """The family of a checked constant."""
     if isinstance(value, bool):
         return "bool"
@@ -257,15 +257,15 @@ def family_of(value: Constant) -> Family:
     return "string" if isinstance(value, str) else "time"
 
 
-WHOLE_DOUBLES = 1 << 52
+FRACTIONLESS_DOUBLE_MIN = 1 << 52
 """Doubles of this magnitude or more have no fraction."""
 
 
-def fits_int(constants: tuple[Any, ...]) -> bool:
+def can_be_int(constants: tuple[Any, ...]) -> bool:
     """May these constants live on an int domain? They must be whole numbers in range."""
-    return all(abs(c) <= limits.INTEGER and (isinstance(c, int) or c.is_integer()) for c in constants)
+    return all(abs(c) <= limits.INTEGER_MAX and (isinstance(c, int) or c.is_integer()) for c in constants)
 
 
-def fits_float(constants: tuple[Any, ...]) -> bool:
+def can_be_float(constants: tuple[Any, ...]) -> bool:
     """May these constants live on a float domain? Not integers so large that another integer may have their double."""
-    return all(abs(c) < WHOLE_DOUBLES or abs(c) > limits.INTEGER for c in constants)
+    return all(abs(c) < FRACTIONLESS_DOUBLE_MIN or abs(c) > limits.INTEGER_MAX for c in constants)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.language.schema import value_from_text
+from tellwhen.language.schema import parse_value
 from tellwhen.language.values import Family
 from tellwhen.profile.values import FAMILIES, encode_value, parse_number
 
@@ -47,7 +47,7 @@ def _parse_strings(weights: dict[str, float], family: Family) -> dict[float, flo
     """Parse strings as numbers or times; return nothing unless all can be parsed."""
     points: dict[float, float] = {}
     for text, weight in weights.items():
-        parsed = encode_value(value_from_text(text[1:], family))
+        parsed = encode_value(parse_value(text[1:], family))
         if parsed is None:
             return {}
         number = parse_number(parsed)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.kernels.arrays import I64, U64
-from tellwhen.language.values import flatten, is_missing, members
+from tellwhen.language.values import flatten, is_missing, iter_members
 from tellwhen.profile.events import AttributeCounts, Event, hash_events, hash_pairs
 from tellwhen.profile.values import convert_hashes, encode_value, hash_text
 
@@ -58,7 +58,7 @@ class MappingBatch:
 
     def _add_members(self, attribute: str, value: Any) -> None:
         """Add the values of a list, or a value of no family."""
-        for member in members(value):
+        for member in iter_members(value):
             if not is_missing(member):
                 mine = self._codes.setdefault(attribute, {})
                 text = encode_value(member) or ""

@@ -15,7 +15,7 @@ from tellwhen.encode.columns import Unreadable
 from tellwhen.encode.frames import as_table_or_dicts
 from tellwhen.errors import ArgumentError, ExpressionError, FormatError, abbreviate
 from tellwhen.language.ast import Expr
-from tellwhen.language.read import Given, read
+from tellwhen.language.reading import ExpressionInput, read_expression
 from tellwhen.profile.census import Census
 from tellwhen.profile.events import Batch, EventSample
 from tellwhen.profile.histogram import HistogramBucket, build_histogram
@@ -85,7 +85,7 @@ class Profile:
     # building
 
     @classmethod
-    def from_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
+    def from_subscriptions(cls, expressions: Iterable[ExpressionInput] | Mapping[Any, ExpressionInput]) -> Profile:
         """Build a profile of expressions in one pass.
 
         Parameters
@@ -119,7 +119,7 @@ class Profile:
         return profile
 
     @classmethod
-    def of_subscriptions(cls, expressions: Iterable[Given] | Mapping[Any, Given]) -> Profile:
+    def of_subscriptions(cls, expressions: Iterable[ExpressionInput] | Mapping[Any, ExpressionInput]) -> Profile:
         """Call `Profile.from_subscriptions`. Deprecated."""
         warn_deprecated("Profile.of_subscriptions()", "Profile.from_subscriptions()")
         return cls.from_subscriptions(expressions)
@@ -160,14 +160,14 @@ class Profile:
     def _counters(self) -> dict[str, Counter[Any]]:
         return {"operators": self.operators, "sizes": self.sizes, "depths": self.depths}
 
-    def add_subscriptions(self, expressions: Iterable[Given] | Mapping[Any, Given]) -> None:
+    def add_subscriptions(self, expressions: Iterable[ExpressionInput] | Mapping[Any, ExpressionInput]) -> None:
         """Add subscriptions to the counts."""
         if isinstance(expressions, str | bytes) or not isinstance(expressions, Iterable):
             raise ExpressionError(
                 f"subscriptions must be a list or a mapping of expressions, not {abbreviate(expressions)}"
             )
         for given in expressions.values() if isinstance(expressions, Mapping) else expressions:
-            expression = given if isinstance(given, Expr) else read(given)[0]
+            expression = given if isinstance(given, Expr) else read_expression(given)[0]
             self.subscriptions += 1
             self.sizes[expression.size] += 1
             self.depths[expression.depth] += 1

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tellwhen.language.ast import LISTS, Connective, Expr, Not, Predicate, Truth
+from tellwhen.language.ast import LIST_OPERATORS, Connective, Expr, Not, Predicate, Truth
 from tellwhen.profile.sketches import DistinctSample
 from tellwhen.profile.values import encode_value, hash_text
 
@@ -91,6 +91,6 @@ def _canonicalize_predicate(predicate: Predicate) -> str:
     """Return a text that is the same for 1 and 1.0, and for IN (1, 2) and IN (2, 1)."""
     operand = predicate.operand
     texts = [str(encode_value(part)) for part in (operand if isinstance(operand, tuple) else (operand,))]
-    if predicate.operator in LISTS:
+    if predicate.operator in LIST_OPERATORS:
         texts = sorted(set(texts))
     return "\0".join([predicate.attribute, predicate.operator, *texts])

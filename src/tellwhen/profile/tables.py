@@ -79,7 +79,7 @@ class _EncodedColumn(NamedTuple):
 def _encode_columns(table: pa.Table) -> Iterator[_EncodedColumn]:
     entries = only_map(table)
     for column in columns(table) if entries is None else map_columns(entries):
-        if len(column.name) <= limits.NAME:
+        if len(column.name) <= limits.NAME_CHARACTERS_MAX:
             # Structs in a map are unions written by hand: their values are the fields that are not null.
             is_union = pt.is_struct(column.values.type)
             yield from _encode_parts(

@@ -13,10 +13,10 @@ from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Marginals, Typical, sort_by_domain
 from tellwhen.encode.events import EventEncoder, entries_of
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.language.compute import computed, term_of
-from tellwhen.language.schema import Schema, value_from_text
+from tellwhen.language.computation import compute_value, get_term
+from tellwhen.language.schema import Schema, parse_value
 from tellwhen.language.terms import Each, is_computed
-from tellwhen.language.values import flatten, members, reduce
+from tellwhen.language.values import flatten, iter_members, normalize_value
 from tellwhen.profile.profile import Profile
 
 COMPUTED_EVENTS = 256
@@ -107,8 +107,8 @@ class TypicalEvents(Typical):
             present = self._get_share(attribute.name)
             entries += (attribute.presence, 0, 1 - present), (attribute.presence, 1, present)
         for value, share in self._iterate_shares(attribute.name):
-            for reading in members(_read_as_families(attribute, value)):
-                reduced = reduce(reading)
+            for reading in iter_members(_read_as_families(attribute, value)):
+                reduced = normalize_value(reading)
                 if reduced is not None:
                     entries += [(domain, point, share) for domain, point in entries_of(attribute, reduced)]
         domain, point, shares = zip(*entries, strict=True) if entries else ((), (), ())
@@ -130,7 +130,7 @@ class TypicalEvents(Typical):
 
     def _compute_values(self, name: str) -> list[tuple[Any, float]]:
         if name not in self._computations:
-            term, sample = term_of(name), self._decoded[:COMPUTED_EVENTS]
+            term, sample = get_term(name), self._decoded[:COMPUTED_EVENTS]
             total = sum(weight for _, weight in sample)
             shares = [weight / total for _, weight in sample]
             if isinstance(term, Each):
@@ -138,7 +138,7 @@ class TypicalEvents(Typical):
                 likely = [(True, share) for (event, _), share in zip(sample, shares, strict=True) if term.name in event]
                 self._computations[name] = likely
             else:
-                values = [computed(term, flatten(event)) for event, _ in sample]
+                values = [compute_value(term, flatten(event)) for event, _ in sample]
                 self._computations[name] = [
                     (value, share) for value, share in zip(values, shares, strict=True) if value is not None
                 ]
@@ -188,8 +188,8 @@ def _read_as_families(attribute: Attribute, value: Any) -> Any:
     others = attribute.families - {"string"} if isinstance(value, str | list) else None
     if not others:
         return value
-    readings = list(members(value))
-    for member in members(value):
+    readings = list(iter_members(value))
+    for member in iter_members(value):
         if isinstance(member, str):
-            readings += [value_from_text(member, family) for family in others]
+            readings += [parse_value(member, family) for family in others]
     return readings

@@ -16,7 +16,7 @@ import numpy as np
 from tellwhen.kernels.arrays import U64
 from tellwhen.language import limits
 from tellwhen.language.times import EPOCH
-from tellwhen.language.values import Family, reduce
+from tellwhen.language.values import Family, normalize_value
 
 LENGTH_MAX = 200
 """Characters of a string in a text, at most; a hash replaces the rest of a longer string."""
@@ -29,11 +29,11 @@ def encode_value(value: Any) -> str | None:
     kind = type(value)
     if kind is str and len(value) <= LENGTH_MAX and value.isascii():  # the common cases first
         return "s" + value
-    if kind is int and -limits.INTEGER <= value <= limits.INTEGER:
+    if kind is int and -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX:
         return f"n{value}"
     if kind is float and value == value:
-        return f"n{int(value) if abs(value) < limits.INTEGER and value.is_integer() else value}"
-    reduced = reduce(value)
+        return f"n{int(value) if abs(value) < limits.INTEGER_MAX and value.is_integer() else value}"
+    reduced = normalize_value(value)
     if reduced is None:
         return None
     family, key = reduced

@@ -16,7 +16,7 @@ from tellwhen.engines.shared.calls import Packed, make_sizes, release_memory, ta
 from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 from tellwhen.engines.shared.top_k import Best, Heaps, rank_in_parts
 from tellwhen.kernels.arrays import F64, I32, Events, Snapshot
-from tellwhen.language.compute import weighed
+from tellwhen.language.computation import get_weighted_name
 from tellwhen.relaxed.arrays import TALLY_COLUMNS, RelaxedIndex, RelaxedScratch
 from tellwhen.relaxed.build import build
 from tellwhen.relaxed.kernels.match import RUN_COLUMNS, rank_relaxed
@@ -94,7 +94,7 @@ class Relaxed:
 
     def _index(self, view: View, first: int, last: int) -> _Built:
         snapshot = view.snapshot
-        attributes = [weighed(domain.attribute) for domain in view.attributes.domains[: snapshot.domains]]
+        attributes = [get_weighted_name(domain.attribute) for domain in view.attributes.domains[: snapshot.domains]]
         ranks = {name: rank for rank, name in enumerate(sorted(set(attributes)))}
         rank_of = np.array([ranks[name] for name in attributes], dtype=np.int32)
         slots = np.arange(first, last, dtype=np.int32)  # removed ones too: another reader may still see them

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tellwhen.errors import abbreviate
-from tellwhen.language.explain import Explanation
+from tellwhen.language.explanation import Explanation
 from tellwhen.report.charts import inline, is_number, svg
 
 if TYPE_CHECKING:

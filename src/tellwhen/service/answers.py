@@ -13,8 +13,8 @@ from tellwhen.index import Index
 from tellwhen.index.subscriptions import Subscription
 from tellwhen.inspect.spelling import list_event_attributes
 from tellwhen.inspect.validation import validate
-from tellwhen.language.explain import Explanation, explain
-from tellwhen.language.read import read
+from tellwhen.language.explanation import Explanation, explain_expression
+from tellwhen.language.reading import read_expression
 from tellwhen.language.values import flatten
 from tellwhen.service import models
 from tellwhen.service.errors import MalformedRequest, TooLarge, TooSlow
@@ -150,7 +150,7 @@ def checked_expression(expression: Any, limits: Limits) -> Any:
 
 def alone(index: Index, expression: Any, limits: Limits) -> Index:
     """An index of one expression. What is wrong with it is said first, without the id that it has there."""
-    expr, _ = read(checked_expression(expression, limits))
+    expr, _ = read_expression(checked_expression(expression, limits))
     index.schema.check(expr)
     return Index(schema=index.schema).add(0, expression)
 
@@ -164,7 +164,7 @@ def explained(index: Index, asked: models.Explain, limits: Limits, ends: float) 
             raise TooSlow("to explain this takes too long")
 
     expression = index[asked.id] if asked.id is not None else alone(index, asked.expression, limits)[0]
-    found = explain(expression, index.schema.read_event(flatten(asked.event)), look)
+    found = explain_expression(expression, index.schema.read_event(flatten(asked.event)), look)
     return {"value": found.value, "tree": _reason(found), "text": str(found)}
 
 

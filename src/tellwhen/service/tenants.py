@@ -114,7 +114,7 @@ class Tenants:
         engine, and one that is there must have it already. What is not given is what was given last."""
         self._folder, self._data, self._limits = folder, data_folder(folder), limits
         self._memory_limit, self._engine, self._accept_loss = memory_limit, engine, accept_loss
-        given = Schema.of(schema)
+        given = Schema.coerce(schema)
         self._schema = given if given.types or given.strict else None
         self._opened: dict[str, Tenant] = {}
         self._failed: dict[str, tuple[float, Exception]] = {}  # when, and why

@@ -121,7 +121,7 @@ def select_payloads(frame: DataFrame) -> Column:
 def choose_schema(frame: DataFrame, schema: Schema | dict[str, Any] | None) -> Schema:
     """Return `schema`; if it is None, the schema that the expressions were ingested with."""
     ingested = frame.schema["expression"].metadata.get(SCHEMA_KEY)
-    return Schema.from_json(ingested) if schema is None and ingested is not None else Schema.of(schema)
+    return Schema.from_json(ingested) if schema is None and ingested is not None else Schema.coerce(schema)
 
 
 def refuse_duplicate_names(names: list[str]) -> list[str]:

@@ -36,7 +36,7 @@ from tellwhen.encode.events import encode
 from tellwhen.encode.tables import encode_table
 from tellwhen.errors import EventError, SchemaError
 from tellwhen.kernels.arrays import Events
-from tellwhen.language.schema import FAMILIES, Schema
+from tellwhen.language.schema import FAMILY_BY_TYPE, Schema
 from tellwhen.language.values import Family, flatten
 from tellwhen.spark.columns import refuse_duplicate_names, require_columns
 
@@ -118,7 +118,7 @@ def refuse_clashes(names: Sequence[str], kinds: Sequence[DataType], types: Mappi
         family = _get_family(kind)
         if declared is None or family is None:
             continue
-        expected = FAMILIES[declared]
+        expected = FAMILY_BY_TYPE[declared]
         # Times are read from text.
         if family != expected and not (expected == "time" and family == "string"):
             raise SchemaError(

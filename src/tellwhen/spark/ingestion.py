@@ -96,7 +96,7 @@ def ingest(
     --------
     >>> subs, quarantined = tws.ingest(raw)  # doctest: +SKIP
     """
-    types = Schema.of(schema)
+    types = Schema.coerce(schema)
     if engine is not None and "expressions" in complete(engine, Store(types)).supports:
         engine = None  # it accepts any expression
     ids = validate_subscription_columns(raw, id, expression)

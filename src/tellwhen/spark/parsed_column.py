@@ -20,9 +20,9 @@ import zlib
 from typing import Any
 
 from tellwhen.errors import ExpressionError
-from tellwhen.language.ast import MEMBERSHIPS, Connective, Expr, Has, Not, Predicate, Truth
+from tellwhen.language.ast import HAS_OPERATORS, Connective, Expr, Has, Not, Predicate, Truth
 from tellwhen.language.parser import CONNECTIVES
-from tellwhen.language.read import read
+from tellwhen.language.reading import read_expression
 
 FORMAT = b"\x02"
 HEADER_BYTES = 5
@@ -55,7 +55,7 @@ def read_parsed(data: bytes | None, text: str | None) -> Expr:
     if text is None:
         raise ExpressionError("an expression is missing; ingest() quarantines such subscriptions")
     expression = decode(data, text)
-    return read(text)[0] if expression is None else expression
+    return read_expression(text)[0] if expression is None else expression
 
 
 def _compute_checksum(text: str, tree: bytes) -> bytes:
@@ -78,7 +78,7 @@ def _from_tree(tree: Any) -> Expr:
         return Truth(tree)
     if len(tree) == 3:
         attribute, operator, operand = tree
-        kind = Has if operator in MEMBERSHIPS else Predicate
+        kind = Has if operator in HAS_OPERATORS else Predicate
         return kind(attribute, operator, tuple(operand) if type(operand) is list else operand)
     keyword, rest = tree
     if keyword == "NOT":

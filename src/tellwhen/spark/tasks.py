@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from tellwhen import errors
-from tellwhen.language.user_functions import own_functions, register
+from tellwhen.language.user_functions import get_user_functions, register_functions
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -44,10 +44,10 @@ class _WorkerFunction:
 
     def __init__(self, function: Callable[[Batches], Batches]) -> None:
         self._function = function
-        self._user_functions = own_functions()  # which expressions may call
+        self._user_functions = get_user_functions()  # which expressions may call
 
     def __call__(self, batches: Batches) -> Batches:
-        register(self._user_functions)
+        register_functions(self._user_functions)
         if _WorkerFunction.tasks < TASKS_BEFORE_FREEZE:
             _WorkerFunction.tasks += 1
             gc.freeze()

@@ -28,9 +28,9 @@ from tellwhen.engines.shared import calls
 from tellwhen.index import Index
 from tellwhen.index.ids import Id
 from tellwhen.language.ast import And, Expr, Not, Or, Truth, Xnor, Xor
-from tellwhen.language.build import has, predicate
-from tellwhen.language.comparisons import call, compared
-from tellwhen.language.terms import Each, Literal, Name, Term, name_of
+from tellwhen.language.comparisons import build_call, build_comparison
+from tellwhen.language.predicates import build_has, build_predicate
+from tellwhen.language.terms import Each, Literal, Name, Term, get_attribute_name
 from tellwhen.language.values import Interval
 
 Event = dict[str, Any]
@@ -75,21 +75,21 @@ def random_term(rng: random.Random, depth: int = 2) -> Term:
     if depth == 0 or choice < 0.3:
         return Literal(_constant(rng)) if rng.random() < 0.3 else Name(rng.choice(ATTRIBUTES))
     if choice < 0.35:
-        return Each(rng.choice(ATTRIBUTES), predicate("nested", rng.choice(["=", "<>"]), 1))
+        return Each(rng.choice(ATTRIBUTES), build_predicate("nested", rng.choice(["=", "<>"]), 1))
     if choice < 0.4:
-        return call("date_part", Literal(rng.choice(["year", "day", "dow"])), random_term(rng, depth - 1))
+        return build_call("date_part", Literal(rng.choice(["year", "day", "dow"])), random_term(rng, depth - 1))
     if choice < 0.5:
         kind = Literal(rng.choice(["int", "float", "string", "bool", "date", "timestamp"]))
-        return call("cast", random_term(rng, depth - 1), kind)
+        return build_call("cast", random_term(rng, depth - 1), kind)
     function, count = rng.choice([*FUNCTIONS.items()])
-    return call(function, *(random_term(rng, depth - 1) for _ in range(count)))
+    return build_call(function, *(random_term(rng, depth - 1) for _ in range(count)))
 
 
 def _random_attribute(rng: random.Random) -> str:
     if rng.random() < 0.1:
         term = random_term(rng)
         if not isinstance(term, Literal):
-            return name_of(term)
+            return get_attribute_name(term)
     return rng.choice(ATTRIBUTES)
 
 
@@ -97,9 +97,11 @@ def _random_comparison(rng: random.Random) -> Expr:
     """Return a comparison of two terms, or of an attribute with a list."""
     attribute, family = rng.choice(ATTRIBUTES), rng.choice([*CONSTANTS])
     if rng.random() < 0.5:
-        return has(attribute, rng.choice(["ANY", "ALL", "NONE"]), _make_compatible(rng.choices(CONSTANTS[family], k=2)))
+        return build_has(
+            attribute, rng.choice(["ANY", "ALL", "NONE"]), _make_compatible(rng.choices(CONSTANTS[family], k=2))
+        )
     left, right = (random_term(rng, 1) for _ in range(2))
-    return compared(left, rng.choice(["=", "<>", "<", "<=", ">", ">="]), right)
+    return build_comparison(left, rng.choice(["=", "<>", "<", "<=", ">", ">="]), right)
 
 
 def random_predicate(rng: random.Random) -> Expr:
@@ -108,20 +110,20 @@ def random_predicate(rng: random.Random) -> Expr:
         return _random_comparison(rng)
     attribute = _random_attribute(rng)
     if rng.random() < 0.08:
-        return predicate(attribute, rng.choice(["IS NULL", "IS NOT NULL"]), None)
+        return build_predicate(attribute, rng.choice(["IS NULL", "IS NOT NULL"]), None)
     family = rng.choice(["number", "number", "string", "string", "bool", "time"])
     constants = CONSTANTS[family]
     if family == "string" and rng.random() < 0.4:
         operator = rng.choice(["LIKE", "NOT LIKE", "STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES"])
         if operator.endswith("LIKE"):
-            return predicate(attribute, operator, rng.choice(LIKES))
-        return predicate(attribute, operator, rng.choice(PATTERNS if operator == "MATCHES" else constants))
+            return build_predicate(attribute, operator, rng.choice(LIKES))
+        return build_predicate(attribute, operator, rng.choice(PATTERNS if operator == "MATCHES" else constants))
     operator = rng.choice(["=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "BETWEEN", "NOT BETWEEN"])
     if operator.endswith("IN"):
-        return predicate(attribute, operator, _make_compatible(rng.choices(constants, k=rng.randint(1, 4))))
+        return build_predicate(attribute, operator, _make_compatible(rng.choices(constants, k=rng.randint(1, 4))))
     if operator.endswith("BETWEEN"):
-        return predicate(attribute, operator, (_make_compatible(rng.choices(constants, k=2)) * 2)[:2])
-    return predicate(attribute, operator, rng.choice(constants))
+        return build_predicate(attribute, operator, (_make_compatible(rng.choices(constants, k=2)) * 2)[:2])
+    return build_predicate(attribute, operator, rng.choice(constants))
 
 
 def _make_compatible(constants: list[Any]) -> list[Any]:
@@ -135,14 +137,14 @@ def _make_compatible(constants: list[Any]) -> list[Any]:
 def random_expression(rng: random.Random, depth: int = 4) -> Expr:
     """Return a tree of at most `depth`. A third are conjunctions, the most common form in practice."""
     if depth == 4 and rng.random() < 0.35:
-        return And.of(*(random_predicate(rng) for _ in range(rng.randint(2, 6))))
+        return And.create(*(random_predicate(rng) for _ in range(rng.randint(2, 6))))
     choice = rng.random()
     if depth == 0 or choice < 0.25:
         return random_predicate(rng) if rng.random() < 0.98 else Truth(rng.choice([True, False, None]))
     if choice < 0.4:
         return Not(random_expression(rng, depth - 1))
     connective = rng.choice([And, And, Or, Or, Xor, Xnor])
-    return connective.of(*(random_expression(rng, depth - 1) for _ in range(rng.randint(2, 3))))
+    return connective.create(*(random_expression(rng, depth - 1) for _ in range(rng.randint(2, 3))))
 
 
 def random_value(rng: random.Random) -> Any:

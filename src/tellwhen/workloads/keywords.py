@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tellwhen.language.literals import name_text
+from tellwhen.language.literals import format_name
 from tellwhen.workloads.base import BLOCK, Workload
 from tellwhen.workloads.draws import Draws
 from tellwhen.workloads.words import list_common_words
@@ -73,11 +73,11 @@ class Keywords(Workload):
 
     def _format_predicate(self, word: str, low: int, wide: int) -> str:
         if self.form == "equal":
-            return f"{name_text(word)} = 1"
+            return f"{format_name(word)} = 1"
         if self.form == "between":
-            return f"{name_text(word)} BETWEEN {low} AND {low + wide}"
+            return f"{format_name(word)} BETWEEN {low} AND {low + wide}"
         head, tail = _split(word)
-        return f"{name_text(head)} = '{tail}'"
+        return f"{format_name(head)} = '{tail}'"
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
@@ -141,7 +141,7 @@ class QGrams(Workload):
 
     def generate_subscriptions(self, block: int) -> list[str]:
         made = self._draw_strings("subscriptions", block)
-        return [" AND ".join(f"{name_text(a)} = '{v}'" for a, v in grams(text).items()) for text in made]
+        return [" AND ".join(f"{format_name(a)} = '{v}'" for a, v in grams(text).items()) for text in made]
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         return [dict(grams(text)) for text in self._draw_strings("events", block)]

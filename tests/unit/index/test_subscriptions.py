@@ -101,7 +101,7 @@ def test_ids_become_plain():
 )
 def test_an_error_names_its_subscription_and_a_rejected_row_does_not_repeat_it(row, error, reason):
     with pytest.raises(error) as caught:
-        parse_subscription(row, Schema.of({"x": "float"}))
+        parse_subscription(row, Schema.coerce({"x": "float"}))
     assert type(caught.value) is error
     assert str(caught.value).startswith(f"subscription 'a': {reason}")
     rejected = Rejected.from_row(row, caught.value)
@@ -120,4 +120,4 @@ def test_a_parsed_expression_is_not_parsed_again_but_checked():
     expression = tw.parse("x > 1")
     assert parse_subscription(("a", "not an expression"), Schema(), expression).expression is expression
     with pytest.raises(tw.SchemaError, match="subscription 'a': "):
-        parse_subscription(("a", "x > 1"), Schema.of({"x": "string"}), expression)
+        parse_subscription(("a", "x > 1"), Schema.coerce({"x": "string"}), expression)

@@ -7,8 +7,8 @@ import pytest
 
 import tellwhen as tw
 from support import first_seeds
-from tellwhen.language.compute import names_in
-from tellwhen.language.values import reduce
+from tellwhen.language.computation import iter_input_names
+from tellwhen.language.values import normalize_value
 from tellwhen.testing.engine_checks import random_expression
 
 RULES = {
@@ -48,24 +48,26 @@ def test_as_the_expressions_say(seed):
         index.add(i, random_expression(rng, 3))
     index.remove_many(range(0, 150, 7))
     parsed = {id_: list(index[id_].predicates()) for id_ in index}
-    names = {name for found in parsed.values() for one in found for name in names_in(one.attribute)}
+    names = {name for found in parsed.values() for one in found for name in iter_input_names(one.attribute)}
     for name in names:
-        wanted = [i for i, found in parsed.items() if any(name in names_in(one.attribute) for one in found)]
+        wanted = [i for i, found in parsed.items() if any(name in iter_input_names(one.attribute) for one in found)]
         assert index.inspect.find_mentions(name) == wanted
     constants = {
         (type(one.constants[0]), one.constants[0]): (one.attribute, one.constants[0])
-        for found in parsed.values() for one in found if one.constants and reduce(one.constants[0]) is not None
+        for found in parsed.values() for one in found if one.constants and normalize_value(one.constants[0]) is not None
     }  # fmt: skip
     for attribute, constant in constants.values():
         if attribute.startswith("\0"):
             continue
         wanted = [
             i for i, found in parsed.items()
-            if any(attribute == one.attribute and reduce(constant) in map(reduce, one.constants) for one in found)
+            if any(attribute == one.attribute and normalize_value(constant) in map(normalize_value, one.constants) for one in found)
         ]  # fmt: skip
         found = index.inspect.find_mentions(attribute, constant=constant)
         assert set(wanted) <= set(found)
-        assert all(attribute in names_in(one.attribute) for i in found for one in parsed[i] if len(parsed[i]) == 1)
+        assert all(
+            attribute in iter_input_names(one.attribute) for i in found for one in parsed[i] if len(parsed[i]) == 1
+        )
 
 
 def test_what_cannot_be_asked():

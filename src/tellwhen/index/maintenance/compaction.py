@@ -15,7 +15,7 @@ from tellwhen.compile.live_slots import alive, is_alive
 from tellwhen.index.ids import Id
 from tellwhen.index.maintenance.upkeep import ShardUpkeep
 from tellwhen.index.shard import Shard
-from tellwhen.language.read import StoredText
+from tellwhen.language.reading import StoredText
 
 FEW = 64
 """The most changes that are replayed while the index is locked."""

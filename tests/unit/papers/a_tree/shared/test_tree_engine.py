@@ -9,7 +9,7 @@ import pytest
 import tellwhen as tw
 from tellwhen.encode.events import encode
 from tellwhen.language.ast import And, Not, Or, Xnor, Xor
-from tellwhen.language.limits import DEPTH
+from tellwhen.language.limits import DEPTH_MAX
 from tellwhen.language.parser import parse
 from tellwhen.language.schema import Schema
 from tellwhen.papers.a_tree.shared.trees import LEAVES_MAX
@@ -65,7 +65,7 @@ def random_tree(rng, depth):
         return tw.col(f"p{rng.randint(1, 6)}") == 1
     group = rng.choice([And, And, And, Or, Or, Or, Xor, Xnor, Not])
     parts = [random_tree(rng, depth - 1) for _ in range(1 if group is Not else rng.randint(2, 3))]
-    return Not(parts[0]) if group is Not else group.of(*parts)
+    return Not(parts[0]) if group is Not else group.create(*parts)
 
 
 @pytest.mark.parametrize("engine", [*ENGINES, *(f"{engine}:leaves=6" for engine in ENGINES)])
@@ -89,17 +89,17 @@ def test_expressions_over_budget_are_exact(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_deep_and_long_expressions(engine):
     stairs = tw.col("p1") == 1
-    for step in range(DEPTH - 2):
-        stairs = (And, Or)[step % 2].of(tw.col(f"q{step}") == 1, stairs)
+    for step in range(DEPTH_MAX - 2):
+        stairs = (And, Or)[step % 2].create(tw.col(f"q{step}") == 1, stairs)
     long = [tw.col(f"q{k}") == 1 for k in range(10_000)]
-    many = [Or.of(tw.col("p1") == k, tw.col("p2") == k) for k in range(1, LEAVES_MAX // 2 + 1)]
+    many = [Or.create(tw.col("p1") == k, tw.col("p2") == k) for k in range(1, LEAVES_MAX // 2 + 1)]
     known = {
         "stairs": stairs,
-        "short stairs": Or.of(And.of(tw.col("p1") == 1, Or.of(*long[:40])), *long[:200]),
-        "all": And.of(*long),
-        "any": Or.of(*long),
-        "at budget": Or.of(*(And.of(*part.args) for part in many)),
-        "xor": Xor.of(*long[:300]),
+        "short stairs": Or.create(And.create(tw.col("p1") == 1, Or.create(*long[:40])), *long[:200]),
+        "all": And.create(*long),
+        "any": Or.create(*long),
+        "at budget": Or.create(*(And.create(*part.args) for part in many)),
+        "xor": Xor.create(*long[:300]),
     }
     index = tw.Index(engine).add_many(known).rebuild()
     with index._contents.whole() as shard:
@@ -114,10 +114,11 @@ def test_all_leaves_of_a_large_tree_are_sorted():
     """More satisfied leaves than an insertion sort is for, gathered in an order that is not theirs."""
     rng = random.Random(2)
     parts = [
-        Or.of(And.of(tw.col(f"p{rng.randint(1, 6)}") == 1, tw.col(f"q{k}") == 1), tw.col("r") == k) for k in range(90)
+        Or.create(And.create(tw.col(f"p{rng.randint(1, 6)}") == 1, tw.col(f"q{k}") == 1), tw.col("r") == k)
+        for k in range(90)
     ]
     for engine in ENGINES:
-        known = {"all": And.of(*parts), "but one": And.of(*parts[1:])}
+        known = {"all": And.create(*parts), "but one": And.create(*parts[1:])}
         index = tw.Index(engine).add_many(known).rebuild()
         every = make_event(1, 2, 3, 4, 5, 6) | {f"q{k}": 1 for k in range(90)}
         check_matches(index, known, [every, every | {"q0": 2}, every | {"q0": 2, "r": 0}, every | {"q50": 2}], engine)

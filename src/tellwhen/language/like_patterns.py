@@ -8,16 +8,16 @@ from itertools import groupby
 from tellwhen.errors import ExpressionError
 
 
-class Wild(Enum):
+class Wildcard(Enum):
     """The two wildcards, as opposed to literal characters."""
 
     ANY = "%"
     ONE = "_"
 
 
-def tokens(pattern: str, escape: str | None) -> list[str | Wild]:
+def parse_pattern(pattern: str, escape: str | None) -> list[str | Wildcard]:
     """The pattern as literal characters and wildcards."""
-    found: list[str | Wild] = []
+    found: list[str | Wildcard] = []
     characters = iter(pattern)
     for character in characters:
         if character == escape:
@@ -26,18 +26,18 @@ def tokens(pattern: str, escape: str | None) -> list[str | Wild]:
                 raise ExpressionError(f"the ESCAPE character {escape!r} in {pattern!r} must precede %, _ or itself")
             found.append(literal)
         elif character == "%":
-            found.append(Wild.ANY)
+            found.append(Wildcard.ANY)
         elif character == "_":
-            found.append(Wild.ONE)
+            found.append(Wildcard.ONE)
         else:
             found.append(character)
     return found
 
 
-def matches(text: str, pattern: str, escape: str | None) -> bool:
+def is_like(text: str, pattern: str, escape: str | None) -> bool:
     """Does the whole text fit the pattern? What stands between two % may be anywhere, in this order: the first place
     will do, so that nothing is tried twice."""
-    first, *others = _parts(tokens(pattern, escape))
+    first, *others = _split_at_any(parse_pattern(pattern, escape))
     if not others:
         return len(first) == len(text) and _is_at(0, first, text)
     *middle, last = others
@@ -45,29 +45,29 @@ def matches(text: str, pattern: str, escape: str | None) -> bool:
     if at > end or not _is_at(0, first, text) or not _is_at(end, last, text):
         return False
     for part in middle:
-        at = _find(part, text, at, end)
+        at = _find_part(part, text, at, end)
         if at < 0:
             return False
         at += len(part)
     return True
 
 
-Part = list[str | Wild]
+Part = list[str | Wildcard]
 """Literal characters, and wildcards for one character."""
 
 
-def _parts(wanted: list[str | Wild]) -> list[Part]:
+def _split_at_any(wanted: list[str | Wildcard]) -> list[Part]:
     """What is before, between and behind the %."""
     parts: list[Part] = [[]]
     for token in wanted:
-        if token is Wild.ANY:
+        if token is Wildcard.ANY:
             parts.append([])
         else:
             parts[-1].append(token)
     return parts
 
 
-def _runs(part: Part) -> list[tuple[int, str]]:
+def _find_literal_runs(part: Part) -> list[tuple[int, str]]:
     """Literal texts in a part, each with its place."""
     runs = []
     for is_text, group in groupby(enumerate(part), key=lambda one: isinstance(one[1], str)):
@@ -78,12 +78,12 @@ def _runs(part: Part) -> list[tuple[int, str]]:
 
 
 def _is_at(at: int, part: Part, text: str) -> bool:
-    return all([text.startswith(run, at + place) for place, run in _runs(part)])
+    return all([text.startswith(run, at + place) for place, run in _find_literal_runs(part)])
 
 
-def _find(part: Part, text: str, at: int, end: int) -> int:
+def _find_part(part: Part, text: str, at: int, end: int) -> int:
     """Where the part is first, from `at` on and before `end`; -1 if it is nowhere."""
-    runs = _runs(part)
+    runs = _find_literal_runs(part)
     if not runs:
         return at if end - at >= len(part) else -1
     place, run = min(runs, key=lambda one: text.count(one[1], at, end))  # the rarest is looked for

@@ -11,7 +11,7 @@ from tellwhen.language.ast import Expr, as_expr
 from tellwhen.language.json import from_json
 from tellwhen.language.parser import parse, parse_stored
 
-Given = str | Expr | Mapping[str, Any]
+ExpressionInput = str | Expr | Mapping[str, Any]
 """Text, JSON (as text or parsed), or an expression."""
 
 
@@ -21,7 +21,7 @@ class StoredText(str):
     __slots__ = ()
 
 
-def read(given: Given) -> tuple[Expr, str]:
+def read_expression(given: ExpressionInput) -> tuple[Expr, str]:
     """The expression and its text: the user's own, if text was given."""
     if type(given) is StoredText:
         return parse_stored(given), str(given)
@@ -32,6 +32,6 @@ def read(given: Given) -> tuple[Expr, str]:
     except TypeError as error:
         raise ExpressionError(str(error)) from None
     text = str(expression)
-    if len(text) > limits.STORED:
-        raise LimitError(f"as text the expression has more than {limits.STORED} characters")
+    if len(text) > limits.STORED_TEXT_CHARACTERS_MAX:
+        raise LimitError(f"as text the expression has more than {limits.STORED_TEXT_CHARACTERS_MAX} characters")
     return expression, text

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tellwhen.language.ast import Connective, Expr, Not, Predicate
-from tellwhen.language.compute import term_of
-from tellwhen.language.evaluate import combined, parts_of, value_of
-from tellwhen.language.format import predicate_text, value_text
-from tellwhen.language.literals import name_text
+from tellwhen.language.computation import get_term
+from tellwhen.language.evaluation import combine_values, evaluate_flat, get_operands
+from tellwhen.language.formatting import format_predicate, format_value
+from tellwhen.language.literals import format_name
 from tellwhen.language.terms import is_computed
-from tellwhen.language.values import flatten, is_present, is_several
+from tellwhen.language.values import flatten, is_list_like, is_present
 
-WORDS = {True: "true", False: "false", None: "undefined"}
+VALUE_LABELS = {True: "true", False: "false", None: "undefined"}
 
 
 class Explanation(NamedTuple):
@@ -36,7 +36,7 @@ class Explanation(NamedTuple):
         lines = self._lines("", "")
         width = max((len(label) for _, label, note in lines if note), default=0)
         width = min(max(width, 30), 72)
-        return "\n".join(f"{WORDS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
+        return "\n".join(f"{VALUE_LABELS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
 
     @property
     def label(self) -> str:
@@ -45,7 +45,7 @@ class Explanation(NamedTuple):
         return (
             expr.keyword if isinstance(expr, Connective)
             else "NOT" if isinstance(expr, Not)
-            else predicate_text(expr) if isinstance(expr, Predicate)
+            else format_predicate(expr) if isinstance(expr, Predicate)
             else str(expr)
         )  # fmt: skip
 
@@ -57,47 +57,49 @@ class Explanation(NamedTuple):
         return lines
 
 
-def explain(expr: Expr, event: Mapping[str, Any], look: Callable[[], None] = lambda: None) -> Explanation:
+def explain_expression(expr: Expr, event: Mapping[str, Any], look: Callable[[], None] = lambda: None) -> Explanation:
     """The explanation of `expr` on `event`. `look` is called before every part: it may raise an error to give up."""
     flat = flatten(event)
     objects = {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."}
 
-    def explained(expr: Expr) -> Explanation:
+    def explain_node(expr: Expr) -> Explanation:
         look()
-        parts = tuple(map(explained, parts_of(expr)))
-        value = combined(expr, [part.value for part in parts]) if parts else value_of(expr, flat)
-        return Explanation(expr, value, parts, _note(expr, value, flat, objects))
+        parts = tuple(map(explain_node, get_operands(expr)))
+        value = combine_values(expr, [part.value for part in parts]) if parts else evaluate_flat(expr, flat)
+        return Explanation(expr, value, parts, _describe_attributes(expr, value, flat, objects))
 
-    return explained(expr)
+    return explain_node(expr)
 
 
-def _note(expr: Expr, value: bool | None, event: Mapping[str, Any], objects: set[str]) -> str:
+def _describe_attributes(expr: Expr, value: bool | None, event: Mapping[str, Any], objects: set[str]) -> str:
     """What the event has of the attributes of a predicate. `objects` are the names of what was flattened."""
     if not isinstance(expr, Predicate):
         return ""
     if is_computed(expr.attribute):
-        return ", ".join(_said(name, event, objects) for name in dict.fromkeys(term_of(expr.attribute).names()))
-    note = _said(expr.attribute, event, objects)
+        return ", ".join(
+            _describe_value(name, event, objects) for name in dict.fromkeys(get_term(expr.attribute).iter_names())
+        )
+    note = _describe_value(expr.attribute, event, objects)
     if value is None and isinstance(event.get(expr.attribute), str) and expr.family is not None:
         more = "; a schema can declare it as one" if expr.family == "time" else ""
         note += f", which is a string, and not a {expr.family}{more}"
     return note
 
 
-def _said(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
+def _describe_value(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
     """What an attribute is; where it is missing, what is there instead: an object for a list, or a list of objects."""
     value = event.get(name)
     if is_present(value):
-        return f"{name_text(name)} is {value_text(value)}"
-    if is_several(value):
-        return f"{name_text(name)} is an empty list"
+        return f"{format_name(name)} is {format_value(value)}"
+    if is_list_like(value):
+        return f"{format_name(name)} is an empty list"
     if name in objects:
-        return f"{name_text(name)} is an object, not a list of objects"
+        return f"{format_name(name)} is an object, not a list of objects"
     parts = name.split(".")
     for end in range(1, len(parts)):
         outer = ".".join(parts[:end])
         inner: Any = event.get(outer)
-        if is_several(inner) and any(isinstance(member, Mapping) for member in inner):
-            asked = f"{name_text(outer)}[{'.'.join(parts[end:])} ...]"
-            return f"{name_text(name)} is missing: {name_text(outer)} is a list of objects, ask with {asked}"
-    return f"{name_text(name)} is missing"
+        if is_list_like(inner) and any(isinstance(member, Mapping) for member in inner):
+            asked = f"{format_name(outer)}[{'.'.join(parts[end:])} ...]"
+            return f"{format_name(name)} is missing: {format_name(outer)} is a list of objects, ask with {asked}"
+    return f"{format_name(name)} is missing"

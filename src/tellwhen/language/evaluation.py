@@ -10,120 +10,120 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tellwhen.language import like, limits
+from tellwhen.language import like_patterns, limits
 from tellwhen.language import regex as patterns
 from tellwhen.language.ast import And, Connective, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
-from tellwhen.language.compute import computed, term_of
+from tellwhen.language.computation import compute_value, get_term
 from tellwhen.language.terms import is_computed
-from tellwhen.language.values import Interval, Value, flatten, is_present, members, reduce
+from tellwhen.language.values import Interval, Value, flatten, is_present, iter_members, normalize_value
 
 
-def evaluate(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+def evaluate_expression(expr: Expr, event: Mapping[str, Any]) -> bool | None:
     """The value of `expr` on `event`."""
-    return value_of(expr, flatten(event))
+    return evaluate_flat(expr, flatten(event))
 
 
-def value_of(expr: Expr, event: Mapping[str, Any]) -> bool | None:
+def evaluate_flat(expr: Expr, event: Mapping[str, Any]) -> bool | None:
     """The value of `expr` on an event that is flat already: nested objects have become dotted names."""
     if isinstance(expr, Predicate):
-        return predicate_value(expr, value_in(event, expr.attribute))
+        return evaluate_predicate(expr, get_value(event, expr.attribute))
     if isinstance(expr, Truth):
         return expr.value
-    return combined(expr, [value_of(part, event) for part in parts_of(expr)])
+    return combine_values(expr, [evaluate_flat(part, event) for part in get_operands(expr)])
 
 
-def parts_of(expr: Expr) -> tuple[Expr, ...]:
+def get_operands(expr: Expr) -> tuple[Expr, ...]:
     """What a NOT or a connective is about; nothing for other expressions."""
     return expr.args if isinstance(expr, Connective) else (expr.arg,) if isinstance(expr, Not) else ()
 
 
-def combined(expr: Expr, values: list[bool | None]) -> bool | None:
+def combine_values(expr: Expr, values: list[bool | None]) -> bool | None:
     """The value of an expression with parts, from theirs."""
     if isinstance(expr, Not):
-        return negation(values[0])
+        return evaluate_not(values[0])
     if isinstance(expr, And):
-        return conjunction(values)
+        return evaluate_and(values)
     if isinstance(expr, Or):
-        return disjunction(values)
+        return evaluate_or(values)
     assert isinstance(expr, Xor | Xnor)
-    return parity(values) if isinstance(expr, Xor) else equivalence(values)
+    return evaluate_xor(values) if isinstance(expr, Xor) else evaluate_xnor(values)
 
 
-def value_in(event: Mapping[str, Any], attribute: str) -> Any:
+def get_value(event: Mapping[str, Any], attribute: str) -> Any:
     """The value of an attribute in a flat event, computed if it is a computed one."""
-    return computed(term_of(attribute), event) if is_computed(attribute) else event.get(attribute)
+    return compute_value(get_term(attribute), event) if is_computed(attribute) else event.get(attribute)
 
 
 # Kleene's connectives
 
 
-def negation(value: bool | None) -> bool | None:
+def evaluate_not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def conjunction(values: list[bool | None]) -> bool | None:
+def evaluate_and(values: list[bool | None]) -> bool | None:
     if False in values:
         return False
     return None if None in values else True
 
 
-def disjunction(values: list[bool | None]) -> bool | None:
+def evaluate_or(values: list[bool | None]) -> bool | None:
     if True in values:
         return True
     return None if None in values else False
 
 
-def parity(values: list[bool | None]) -> bool | None:
+def evaluate_xor(values: list[bool | None]) -> bool | None:
     return None if None in values else values.count(True) % 2 == 1
 
 
-def equivalence(values: list[bool | None]) -> bool | None:
+def evaluate_xnor(values: list[bool | None]) -> bool | None:
     return None if None in values else values.count(False) % 2 == 0
 
 
 # predicates
 
 
-def predicate_value(predicate: Predicate, value: Any) -> bool | None:
+def evaluate_predicate(predicate: Predicate, value: Any) -> bool | None:
     """True when some member of the value satisfies the predicate; members of another family do not count."""
     if predicate.operator == "IS NULL":
         return not is_present(value)
     if predicate.operator == "IS NOT NULL":
         return is_present(value)
     if isinstance(predicate, Has):
-        return _has(predicate, value)
+        return _evaluate_has(predicate, value)
     comparable = []
-    for member in members(value):
+    for member in iter_members(value):
         if isinstance(member, Interval):
             if member.family == predicate.family:
-                comparable.append(satisfies_somewhere(predicate, member))
+                comparable.append(is_satisfied_in_interval(predicate, member))
             continue
-        reduced = reduce(member)
+        reduced = normalize_value(member)
         if reduced is not None and reduced.family == predicate.family:
-            comparable.append(satisfies(predicate, reduced))
+            comparable.append(is_satisfied_by_value(predicate, reduced))
     return any(comparable) if comparable else None
 
 
-def _has(predicate: Has, value: Any) -> bool:
+def _evaluate_has(predicate: Has, value: Any) -> bool:
     """Which of the constants are among the members? Never undefined."""
-    found = [equals(predicate, constant, value) for constant in predicate.constants]
+    found = [has_equal_member(predicate, constant, value) for constant in predicate.constants]
     return all(found) if predicate.operator == "HAS ALL" else any(found) == (predicate.operator == "HAS ANY")
 
 
-def equals(predicate: Has, constant: Any, value: Any) -> bool:
+def has_equal_member(predicate: Has, constant: Any, value: Any) -> bool:
     """Does some member equal the constant?"""
-    return predicate_value(Predicate(predicate.attribute, "=", constant), value) is True
+    return evaluate_predicate(Predicate(predicate.attribute, "=", constant), value) is True
 
 
-def satisfies(predicate: Predicate, value: Value) -> bool:
+def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
     """Does a single value satisfy the predicate, which is of the same family?"""
     x = value.key
     operator = predicate.operator
     if operator == "LIKE":
-        return like.matches(x, *predicate.operand)
+        return like_patterns.is_like(x, *predicate.operand)
     if operator == "NOT LIKE":
-        return not like.matches(x, *predicate.operand)
-    keys = [_key(constant) for constant in predicate.constants]
+        return not like_patterns.is_like(x, *predicate.operand)
+    keys = [_get_key(constant) for constant in predicate.constants]
     c = keys[0]
     if operator == "=":
         return bool(x == c)
@@ -152,16 +152,16 @@ def satisfies(predicate: Predicate, value: Value) -> bool:
     if operator == "CONTAINS":
         return c in x
     assert operator == "MATCHES"
-    return patterns.found(c, x)
+    return patterns.has_match(c, x)
 
 
-def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
+def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool:
     """Does some value in the interval satisfy the predicate?
 
     Between two different values there is always another, unless they are neighbouring doubles.
     """
     low, high = interval.low_key, interval.high_key
-    keys = [_key(constant) for constant in predicate.constants]
+    keys = [_get_key(constant) for constant in predicate.constants]
     c, operator = keys[0], predicate.operator
     if operator == "=":
         return bool(low <= c <= high)
@@ -178,19 +178,19 @@ def satisfies_somewhere(predicate: Predicate, interval: Interval) -> bool:
     if operator == "IN":
         return any(low <= key <= high for key in keys)
     if operator == "NOT IN":
-        return low not in keys or high not in keys or (low < high and not _neighbours(low, high))
+        return low not in keys or high not in keys or (low < high and not _is_adjacent(low, high))
     if operator == "BETWEEN":
         return bool(c <= keys[1] and low <= keys[1] and c <= high)
     assert operator == "NOT BETWEEN"
     return bool(c > keys[1] or low < c or high > keys[1])
 
 
-def _neighbours(low: Any, high: Any) -> bool:
-    doubles = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER) for e in (low, high))
+def _is_adjacent(low: Any, high: Any) -> bool:
+    doubles = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER_MAX) for e in (low, high))
     return doubles and math.nextafter(low, math.inf) == high
 
 
-def _key(constant: Any) -> Any:
-    value = reduce(constant)
+def _get_key(constant: Any) -> Any:
+    value = normalize_value(constant)
     assert value is not None
     return value.key

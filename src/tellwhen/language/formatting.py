@@ -1,0 +1,102 @@
+"""Expr -> text that parses to an equal Expr."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tellwhen.errors import abbreviate
+from tellwhen.language.ast import (
+    COMPARISON_OPERATORS,
+    HAS_OPERATORS,
+    LIKE_OPERATORS,
+    LIST_OPERATORS,
+    RANGE_OPERATORS,
+    TEXT_OPERATORS,
+    Connective,
+    Expr,
+    Not,
+    Predicate,
+    Truth,
+)
+from tellwhen.language.computation import get_term
+from tellwhen.language.literals import format_constant, format_name
+from tellwhen.language.parser import PRECEDENCE
+from tellwhen.language.terms import Call, Term, is_computed, is_condition
+from tellwhen.language.times import format_time
+from tellwhen.language.values import Interval, is_list_like, is_missing
+
+
+def format_expression(expr: Expr) -> str:
+    """The expression, with parentheses only where the precedence needs them."""
+    return _format(expr, 0)
+
+
+def _format(expr: Expr, precedence: int) -> str:
+    if isinstance(expr, Predicate):
+        return format_predicate(expr)
+    if isinstance(expr, Truth):
+        return "NULL" if expr.value is None else "TRUE" if expr.value else "FALSE"
+    if isinstance(expr, Not):
+        return "NOT " + _format(expr.arg, PRECEDENCE["NOT"])
+    assert isinstance(expr, Connective)
+    own = PRECEDENCE[expr.keyword]
+    # Operands bind tighter than the connective: XOR inside XNOR keeps its parentheses.
+    text = f" {expr.keyword} ".join(_format(arg, own + 1) for arg in expr.args)
+    return f"({text})" if own < precedence else text
+
+
+def format_predicate(predicate: Predicate) -> str:
+    """The text of a predicate."""
+    attribute, operator, operand = format_name(predicate.attribute), predicate.operator, predicate.operand
+    if is_condition(predicate.attribute) and operator == "=" and operand is True:
+        return attribute
+    if operator in RANGE_OPERATORS and is_computed(predicate.attribute):
+        network = _format_networks(get_term(predicate.attribute), operator, operand)
+        if network is not None:
+            return network
+    if operator in LIST_OPERATORS or operator in HAS_OPERATORS:
+        return f"{attribute} {operator} ({', '.join(map(format_constant, operand))})"
+    if operator in RANGE_OPERATORS:
+        return f"{attribute} {operator} {format_constant(operand[0])} AND {format_constant(operand[1])}"
+    if operator in LIKE_OPERATORS:
+        pattern, escape = operand
+        suffix = f" ESCAPE {format_constant(escape)}" if escape is not None else ""
+        return f"{attribute} {operator} {format_constant(pattern)}{suffix}"
+    if operator in COMPARISON_OPERATORS or operator in TEXT_OPERATORS:
+        return f"{attribute} {operator} {format_constant(operand)}"
+    return f"{attribute} {operator}"
+
+
+def _format_networks(term: Term, operator: str, operand: Any) -> str | None:
+    """`ip IN CIDR '10.0.0.0/8'`, which the parser makes a range of addresses."""
+    if not (isinstance(term, Call) and term.function == "address"):
+        return None
+    try:
+        first, last = (ipaddress.ip_address(bytes.fromhex(end.partition(":")[2])) for end in operand)
+        (network, *others) = ipaddress.summarize_address_range(first, last)
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return None if others else f"{term.args[0].text} {operator[: -len('BETWEEN')]}IN CIDR '{network}'"
+
+
+def format_value(value: Any, length: int = 60) -> str:
+    """The value of an attribute of an event, as a user would write it; cut short."""
+    if is_missing(value):
+        text = "missing"
+    elif is_list_like(value):
+        # A member has two characters at least, a comma and a digit: no more can be seen.
+        text = f"[{', '.join(format_value(member, length) for member in islice(value, length // 2))}]"
+    elif isinstance(value, Interval):
+        low, high = ("" if end is None else format_value(end) for end in (value.low, value.high))
+        text = f"from {low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
+    elif isinstance(value, dt.date | np.datetime64):
+        text = format_time(value)
+    else:
+        known = value.item() if isinstance(value, np.generic) else value
+        text = format_constant(known) if isinstance(known, bool) else abbreviate(known, length)
+    return text if len(text) <= length else text[: length - 3] + "..."
