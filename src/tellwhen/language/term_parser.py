@@ -98,9 +98,8 @@ class TermParser(TokenReader):
             self.expect("AS")
             kind = TYPE_BY_SQL_NAME.get(self.tokens[self.index].lower())
             if kind is None:
-                self.fail(
-                    f"expected a type, found {describe_token(self.tokens[self.index])}; there are {', '.join(CAST_TYPES)}"
-                )
+                token = describe_token(self.tokens[self.index])
+                self.fail(f"expected a type after AS, found {token}; the types are {', '.join(CAST_TYPES)}")
             self.index += 1
             self.expect(")")
             return self._build_call("cast", [found, Literal(kind)], start)

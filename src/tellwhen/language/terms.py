@@ -85,7 +85,7 @@ class Literal(Term):
 class Call(Term):
     """A function, or an operator, of terms."""
 
-    __slots__ = ("args", "precedence", "function")
+    __slots__ = ("args", "function", "precedence")
 
     def __init__(self, function: str, args: tuple[Term, ...]) -> None:
         self.function, self.args = function, args

@@ -17,7 +17,8 @@ CYCLE_YEARS, CYCLE_DAYS = 400, 146_097
 
 DAY_NANOSECONDS = 86_400 * 10**9
 UNIT_NANOSECONDS = {
-    "W": 7 * DAY_NANOSECONDS, "D": DAY_NANOSECONDS, "h": DAY_NANOSECONDS // 24, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
+    "W": 7 * DAY_NANOSECONDS, "D": DAY_NANOSECONDS, "h": DAY_NANOSECONDS // 24, "m": 60 * 10**9,
+    "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
 }  # fmt: skip
 """NumPy's units of time that are a number of nanoseconds; months and years are not."""
 

@@ -61,7 +61,10 @@ def test_as_the_expressions_say(seed):
             continue
         wanted = [
             i for i, found in parsed.items()
-            if any(attribute == one.attribute and normalize_value(constant) in map(normalize_value, one.constants) for one in found)
+            if any(
+                attribute == one.attribute and normalize_value(constant) in map(normalize_value, one.constants)
+                for one in found
+            )
         ]  # fmt: skip
         found = index.inspect.find_mentions(attribute, constant=constant)
         assert set(wanted) <= set(found)
