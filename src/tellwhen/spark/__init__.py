@@ -7,7 +7,7 @@
     version = tws.build(subs, "warehouse/index")
     matches = tws.match(events, "warehouse/index")
 
-Every stage takes and returns DataFrames. `docs/spark.md` describes the stages.
+Every step takes and returns DataFrames. `docs/spark.md` describes the steps.
 """
 
 from importlib.util import find_spec

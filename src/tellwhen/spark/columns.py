@@ -37,7 +37,7 @@ NUMBER_PATTERN = r"^\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|(?i:i
 """Regular expression of a number in text."""
 
 PARSED = "parsed"
-"""Column of parsed expressions, which `ingest` writes and later stages read."""
+"""Column of parsed expressions, which `ingest` writes and later steps read."""
 
 SCHEMA_KEY = "tellwhen.language.schema"
 """Key of the schema in the metadata of the column `expression`, which `ingest` writes and `build` reads."""

@@ -252,7 +252,7 @@ def _judge(row: _Row, schema: Schema) -> _Verdict:
     except TellwhenError as error:
         position = error.position if isinstance(error, ParseError) else None
         return _Verdict(source=text, position=position, reason=Rejected.from_row((row.id, text), error).reason)
-    # JSON becomes text here, so that all later stages read one form.
+    # JSON becomes text here, so that all later steps read one form.
     parsed = encode(subscription.expression, subscription.text) if known is None else row.parsed
     return _Verdict(subscription.text, parsed, None if subscription.text == text else text)
 

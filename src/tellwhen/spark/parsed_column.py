@@ -1,4 +1,4 @@
-"""The column `parsed`: expressions as bytes, so that later stages need not parse their text again.
+"""The column `parsed`: expressions as bytes, so that later steps need not parse their text again.
 
     |format, 1 byte|CRC-32 of text and tree, 4 bytes|tree as JSON|
 
