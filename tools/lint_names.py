@@ -24,7 +24,6 @@ PENDING = (
     "src/tellwhen/encode",
     "src/tellwhen/index",
     "src/tellwhen/language",
-    "src/tellwhen/papers/ranked",
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",

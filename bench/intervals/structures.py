@@ -23,7 +23,7 @@ from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Predicates
 from tellwhen.papers.ps_tree.arrays import ListRanges
 from tellwhen.papers.ps_tree.kernels.records import place_postings
 from tellwhen.papers.ps_tree.tree import PSTree
-from tellwhen.papers.ranked.kernels.segment_tree import hang_segments
+from tellwhen.papers.ranked.kernels.segment_tree import build_segment_tree
 
 
 class Stabbed(NamedTuple):
@@ -107,7 +107,7 @@ class SegmentTree(Intervals):
         bounded = high != HIGHEST
         begins = _distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
         end = np.searchsorted(begins, high, side="right")
-        return SegmentArrays(begins, *hang_segments(np.searchsorted(begins, low), end, len(begins)))
+        return SegmentArrays(begins, *build_segment_tree(np.searchsorted(begins, low), end, len(begins)))
 
     def _stab(self, queries: Queries) -> None:
         kernels.stab_segments(self.arrays, queries)

@@ -10,7 +10,7 @@ from docs.drawing.example_scored import ADS, AGE, K, best, example
 from tellwhen.papers.ranked import IRTree
 from tellwhen.papers.ranked.arrays import IRTreeArrays
 from tellwhen.papers.ranked.kernels.ir_pool import ROOT
-from tellwhen.papers.ranked.order import scores_of
+from tellwhen.papers.ranked.order import decode_scores
 
 TITLE = "An IR-tree: an interval tree, with an R-tree of the intervals of each node in the order of their scores"
 
@@ -59,7 +59,7 @@ def add_blocks(arrays: IRTreeArrays, block: int, walk: Walk, boxes: list[Box], a
             lines.append(str(ADS[item]))
             marked += [line] if item in walk.found else []
         else:
-            score = float(scores_of(arrays.key[at : at + 1])[0])
+            score = float(decode_scores(arrays.key[at : at + 1])[0])
             lines.append(f"{arrays.low[at]}-{arrays.high[at]}, up to {score}")
             arrows.append(Arrow(f"b{block}", f"b{item}", "", item in walk.opened))
             add_blocks(arrays, item, walk, boxes, arrows)

@@ -15,8 +15,8 @@ from tellwhen.papers.ranked.structures import (
 )
 
 STRUCTURES: dict[str, type[ScoredIntervals]] = {
-    made.name: made
-    for made in (
+    structure.name: structure
+    for structure in (
         UnscoredIntervalTree,
         UnscoredRTree,
         EndpointIntervalTree,
@@ -27,7 +27,7 @@ STRUCTURES: dict[str, type[ScoredIntervals]] = {
         SOPTRTree,
     )
 }
-"""All structures by name."""
+"""The classes of all structures, by name."""
 
 __all__ = [
     "STRUCTURES",

@@ -1,10 +1,11 @@
-"""The arrays of the scored structures, drawn. Nothing here computes.
+"""The arrays of the scored structures, drawn.
 
-Intervals are closed. Each has a *rank*, its place in the one order that all structures share: higher score first, and
-of equal scores the lower number first. Where a structure changes, and ranks would too, it has *keys* instead: an int64
-that is lower for a higher score (`order.py`).
+Intervals are closed. Each has a *rank*, its position in the order that all structures share: higher score first, and of
+equal scores the lower number first. A change of a structure would move ranks, so structures that can change have *keys*
+instead: an int64 for each score, lower for a higher score (`order.py`).
 
-The first field of all is the kind, so that one kernel can tell them apart when it has only addresses.
+The first field of every structure is its kind. A kernel that has only the addresses of a structure reads the kind from
+the first word.
 """
 
 from __future__ import annotations
@@ -18,30 +19,30 @@ ENDPOINT_TREE, UNSCORED_TREE, SCORED_TREE, SEGMENT_TREE, R_TREE, UNSCORED_R_TREE
 
 
 class EndpointTreeArrays(NamedTuple):
-    """An interval tree; every node has its intervals twice, by both ends (section 2.1.1)."""
+    """An interval tree; every node has its intervals twice, sorted by lower and by upper ends (section 2.1.1)."""
 
     kind: int
     centre: I64  # |50|20|80|       node 0 is the root
     left: I32  # |1|-1|-1|         children; -1 for none
     right: I32  # |2|-1|-1|
     start: I64  # |0|3|6|10|        intervals of node v are start[v]:start[v+1]
-    low: I64  # |10 30 45|...       ascending in each node
-    by_low: I32  # |9 0 2|...       their ranks
-    high: I64  # |100 65 55|...     descending in each node
-    by_high: I32  # |9 2 0|...      their ranks
+    low: I64  # |10 30 45|...       lower ends, ascending in each node
+    rank_by_low: I32  # |9 0 2|...  ranks of the intervals in the order of `low`
+    high: I64  # |100 65 55|...     upper ends, descending in each node
+    rank_by_high: I32  # |9 2 0|... ranks of the intervals in the order of `high`
     number: I32  # of each rank
 
 
 class ScoredTreeArrays(NamedTuple):
-    """An interval tree whose nodes have their intervals by rank, and the least and greatest end (section 2.2.2)."""
+    """An interval tree whose nodes have their intervals by rank, and the extent of their intervals (section 2.2.2)."""
 
     kind: int
     centre: I64
     left: I32
     right: I32
     start: I64  # |0|3|6|10|        intervals of node v are start[v]:start[v+1]
-    least: I64  # |10|0|65|         of the lower ends of a node
-    greatest: I64  # |100|45|100|   of the upper ends of a node
+    min_low: I64  # |10|0|65|       least lower end of a node's intervals
+    max_high: I64  # |100|45|100|   greatest upper end of a node's intervals
     low: I64
     high: I64
     rank: I32  # |0 2 9|4 5 8|...   ascending in each node
@@ -59,13 +60,16 @@ class SegmentTreeArrays(NamedTuple):
 
 
 class RTreeArrays(NamedTuple):
-    """A packed R-tree: `fan_out` neighbours of a level make one node of the next. In the order of its intervals, all
-    that contain one point have ascending ranks (section 2.2.3: by rank; section 3.2: arranged).
+    """A packed R-tree: `fan_out` neighbours of a level make one node of the level above.
 
-    low, high  | intervals ... | extents of their nodes ... | of the nodes of these ... | root |
-    level        0               1                            2
+    In the order of the leaf entries, all intervals that contain one point have ascending ranks. That order is by rank
+    (section 2.2.3), or an arrangement (section 3.2).
 
-    Changes: a number in `dead` is skipped, and the delta is merged in. Both are empty in a tree that never changes.
+        low, high  | intervals ... | extents of their nodes ... | extents of the nodes above ... | root |
+        level        0               1                            2
+
+    Changes: intervals whose number is in `dead` are skipped, and cursors merge in the delta. Both are empty in a tree
+    that never changes.
     """
 
     kind: int
@@ -84,7 +88,7 @@ class RTreeArrays(NamedTuple):
 
 
 class UnscoredRTreeArrays(NamedTuple):
-    """A packed R-tree by place: its intervals are sorted by their middles. See `RTreeArrays`."""
+    """A packed R-tree by position: its intervals are sorted by their middles. See `RTreeArrays`."""
 
     kind: int
     fan_out: int
@@ -96,32 +100,33 @@ class UnscoredRTreeArrays(NamedTuple):
 
 
 class IRTreeArrays(NamedTuple):
-    """An interval tree with an R-tree in every node (section 3.1). All three pools have room to grow.
+    """An interval tree with an R-tree in every node (section 3.1), in three pools: nodes, blocks and entries.
 
-    A node has a centre and the R-tree of the intervals that contain it; -1 is no child, and no R-tree. A block is a
-    node of an R-tree. Its entries are intervals (level 0) or blocks, in score order: those of block t are
-    first[t]:first[t] + size[t]. An entry that is a block has its extent, and the key of its first interval.
+    A node has a centre and the R-tree of the intervals that contain the centre. A block is a node of an R-tree. Its
+    entries are intervals (level 0) or blocks, in score order: those of block t are first[t]:first[t] + size[t]. The
+    entry of a block has the extent of the block, and the key of its first interval. Each pool has free places at its
+    end.
     """
 
     kind: int
     fan_out: int
     counts: I64  # see kernels/ir_pool.py
     centre: I64
-    left: I32
+    left: I32  # by node: its child; -1 for none
     right: I32
-    root: I32  # block
-    weight: I64  # intervals and nodes in the subtree: what is balanced
+    root: I32  # by node: the root block of its R-tree; -1 for no R-tree
+    weight: I64  # by node: number of intervals and nodes in its subtree, by which the tree is balanced
     first: I64  # |0|50|54|
     size: I32  # |50|3|1|
-    room: I32  # |50|4|1|      entries that fit: 1, 2, 4, ... and at last the fan-out
+    capacity: I32  # |50|4|1|  entries that fit into the block: 1, 2, 4, ... and at last the fan-out
     level: I32  # |0|0|1|
     low: I64
     high: I64
     key: I64
-    item: I32  # number of the interval, or block
+    item: I32  # by entry: the number of the interval, or the block
 
 
-class Graph(NamedTuple):
+class ConstraintGraph(NamedTuple):
     """A constraint graph: interval `rank` must come before target[start[rank]:start[rank+1]] (section 3.2.1)."""
 
     start: I64  # |0|2|2|3|
@@ -130,7 +135,7 @@ class Graph(NamedTuple):
 
 
 class BoxArrays(NamedTuple):
-    """Boxes of d dimensions by number, for random access: those of subscription s are s*d:s*d+d in each array."""
+    """Boxes of d dimensions by number, for random access: box s has the elements s*d:s*d+d of each array."""
 
     structures: I64Matrix  # row i: the packed structure of dimension i
     low: I64  # |2 0|7 1|...
@@ -138,18 +143,18 @@ class BoxArrays(NamedTuple):
     score: F64  # |.5 .7|.9 .1|...
 
 
-class Questions(NamedTuple):
-    """Events, as points of d dimensions, and the working arrays of a kernel."""
+class BoxQueries(NamedTuple):
+    """Events as points of d dimensions, and the cursors that a kernel merges for one event after the other."""
 
-    point: I64  # |4 2|7 7|...      those of event q are q*d:q*d+d
-    weight: F64  # |1. 1.|.5 2.|...  what the scores of each dimension are multiplied by
+    point: I64  # |4 2|7 7|...      the point of event q is q*d:q*d+d
+    weight: F64  # |1. 1.|.5 2.|...  factors of the scores of each dimension
     cursors: I64Matrix  # row i: the cursor of dimension i
-    head: I64  # the last number that each cursor gave; NOT_BEGUN or ENDED
+    head: I64  # the number that each cursor returned last, or NOT_BEGUN or ENDED
 
 
 class Ranked(NamedTuple):
     """The best subscriptions of each event, best first."""
 
-    start: I64  # |0|3|5|    those of event q are start[q]:start[q+1]
+    start: I64  # |0|3|5|    the results of event q are start[q]:start[q+1]
     number: I32
     score: F64

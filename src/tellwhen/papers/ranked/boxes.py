@@ -1,4 +1,4 @@
-"""Which subscriptions of several dimensions are best for an event? One scored structure per dimension, merged."""
+"""Boxes: find the best subscriptions of several dimensions, by merging the cursors of one structure per dimension."""
 
 from __future__ import annotations
 
@@ -8,25 +8,42 @@ import numpy as np
 
 from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, I64
-from tellwhen.papers.ranked.arrays import BoxArrays, Questions, Ranked
-from tellwhen.papers.ranked.intervals import FAN_OUT, ROOM_MIN, ScoredIntervals
-from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact, find_relaxed
-from tellwhen.papers.ranked.order import refuse
+from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.papers.ranked.intervals import FAN_OUT, INITIAL_RESULTS_PER_POINT, ScoredIntervals
+from tellwhen.papers.ranked.kernels.boxes import MAXIMUM, MINIMUM, SUM, find_exact_matches, find_relaxed_matches
+from tellwhen.papers.ranked.order import raise_if_any
 from tellwhen.papers.ranked.sopt_r_tree import SOPTRTree
 
 Combine = Literal["sum", "min", "max"]
-COMBINED: dict[Combine, int] = {"sum": SUM, "min": MINIMUM, "max": MAXIMUM}
+COMBINE_CODES: dict[Combine, int] = {"sum": SUM, "min": MINIMUM, "max": MAXIMUM}
+"""The kernels' code of each way to combine scores."""
 
 
 class Boxes:
-    """Subscriptions low..high in each of d dimensions, numbered as given: arrays of n x d.
+    """Subscriptions as boxes low..high of d dimensions, numbered in the order of the arrays.
 
-    Scores are one per subscription, or one per subscription and dimension. An event is a point of d dimensions.
+    An event is a point of d dimensions.
 
-    - Relaxed: a subscription matches if the event stabs it in some dimension. Its score combines those of the
-      dimensions that are stabbed, and 0 for each other one. (The paper's section 4 says "in each dimension", which is
-      exact matching; its formula and its section 1 say this.)
-    - Exact: the event stabs it in all dimensions, and it has one score.
+    - Relaxed matching: a subscription matches if the event stabs it in some dimension. The score is combined from the
+      scores of the stabbed dimensions, and 0 for each other dimension. (The paper's section 4 says "in each dimension",
+      which is exact matching; its formula and its section 1 say "some".)
+    - Exact matching: a subscription matches if the event stabs it in all dimensions, and it has one score.
+
+    Parameters
+    ----------
+    low, high
+        The ends, of shape (n, d).
+    score
+        A score for each subscription, of shape (n,), or for each subscription and dimension, of shape (n, d).
+    structure
+        The class of the structure of each dimension.
+    fan_out
+        The number of children of an R-tree node.
+
+    Raises
+    ------
+    ScoreError
+        If an array has another shape, or an interval or a score is invalid.
     """
 
     def __init__(
@@ -41,32 +58,35 @@ class Boxes:
         score = np.asarray(score, dtype=np.float64)
         if low.ndim != 2 or low.shape != high.shape or score.shape not in (low.shape, low.shape[:1]):
             raise ScoreError(
-                f"low and high have a row for each subscription, and score too, or one number: the shapes are "
-                f"{low.shape}, {high.shape} and {score.shape}"
+                f"low and high must have the shape (n, d), and score (n,) or (n, d), found {low.shape}, {high.shape} "
+                f"and {score.shape}"
             )
         if low.shape[1] == 0:
-            raise ScoreError("subscriptions have at least one dimension")
-        self.is_one_score = score.ndim == 1 or low.shape[1] == 1
+            raise ScoreError("low and high must have at least one column, found 0 dimensions")
+        self.has_one_score = score.ndim == 1 or low.shape[1] == 1
         score = np.ascontiguousarray(np.broadcast_to(score if score.ndim == 2 else score[:, None], low.shape))
-        refuse(np.asarray(~np.isfinite(score).all(axis=1)), "subscription {} has a score that is not finite")
+        raise_if_any(
+            np.asarray(~np.isfinite(score).all(axis=1)),
+            "scores must be finite, but a score of subscription {} is not",
+        )
         self.dimensions: list[ScoredIntervals] = [
             structure(low[:, i], high[:, i], score[:, i], fan_out=fan_out) for i in range(low.shape[1])
         ]
-        self._rows = low.ravel(), high.ravel(), score.ravel()
+        self._flat_boxes = low.ravel(), high.ravel(), score.ravel()
         self.pulls = 0
 
     def __len__(self) -> int:
-        return len(self._rows[0]) // len(self.dimensions)
+        return len(self._flat_boxes[0]) // len(self.dimensions)
 
     @property
     def nbytes(self) -> int:
-        """Of the structures."""
-        return sum(one.nbytes for one in self.dimensions)
+        """The bytes of the structures."""
+        return sum(structure.nbytes for structure in self.dimensions)
 
     @property
     def row_nbytes(self) -> int:
-        """Of the boxes by number, for random access."""
-        return sum(array.nbytes for array in self._rows)
+        """The bytes of the boxes by number, for random access."""
+        return sum(array.nbytes for array in self._flat_boxes)
 
     def top_k(
         self,
@@ -76,54 +96,78 @@ class Boxes:
         combine: Combine = "sum",
         weights: F64 | None = None,
     ) -> Ranked:
-        """The best k subscriptions of each event, best first, with their scores. Of equal ones, the lower number.
+        """Return the best k subscriptions of each event, with their scores; of equal scores, the lower number first.
 
-        `weights`, of the shape of the points or of one of them, are not negative, and multiply the scores of each
-        dimension; with relaxed matching only. `pulls` tells afterwards how often a cursor was asked.
+        Afterwards `pulls` is the number of `getnext` calls of all cursors.
+
+        Parameters
+        ----------
+        points
+            The events, of shape (events, d).
+        k
+            The most subscriptions to return for an event.
+        relaxed
+            Whether one stabbed dimension is enough for a match.
+        combine
+            How to combine the scores of the dimensions. Requires `relaxed`.
+        weights
+            Factors of the scores of each dimension, not negative, of the shape of `points` or of one row. Requires
+            `relaxed`.
+
+        Returns
+        -------
+        The numbers and scores of the subscriptions, event by event, best first.
+
+        Raises
+        ------
+        ScoreError
+            If an argument is invalid, or does not fit the kind of matching.
         """
-        points, weight = self._checked(points, k, relaxed, combine, weights)
+        points, weight = self._validate_query(points, k, relaxed, combine, weights)
         count, d = points.shape
         k = min(k, len(self))
-        states = [one.state for one in self.dimensions]  # keep the arrays alive
-        boxes = BoxArrays(np.stack([packed for _, packed in states]), *self._rows)
-        words = max(one.cursor_words for one in self.dimensions)
-        asked = Questions(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64))
-        room = count * min(k, ROOM_MIN) + k
-        out = Ranked(np.zeros(count + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.float64))
+        states = [structure.state for structure in self.dimensions]  # keep the arrays alive
+        boxes = BoxArrays(np.stack([packed for _, packed in states]), *self._flat_boxes)
+        words = max(structure.cursor_words for structure in self.dimensions)
+        queries = BoxQueries(points.ravel(), weight, np.empty((d, words), np.int64), np.empty(d, np.int64))
+        size = count * min(k, INITIAL_RESULTS_PER_POINT) + k
+        out = Ranked(np.zeros(count + 1, np.int64), np.empty(size, np.int32), np.empty(size, np.float64))
         done, pulls = 0, np.zeros(1, dtype=np.int64)
         while True:
             if relaxed:
-                done = find_relaxed(boxes, asked, k, COMBINED[combine], out, done, pulls)
+                done = find_relaxed_matches(boxes, queries, k, COMBINE_CODES[combine], out, done, pulls)
             else:
-                done = find_exact(boxes, asked, k, out, done, pulls)
+                done = find_exact_matches(boxes, queries, k, out, done, pulls)
             if done == count:
                 break
-            more = len(out.number) + k
+            growth = len(out.number) + k
             out = Ranked(
                 out.start,
-                np.concatenate([out.number, np.empty(more, dtype=np.int32)]),
-                np.concatenate([out.score, np.empty(more, dtype=np.float64)]),
+                np.concatenate([out.number, np.empty(growth, dtype=np.int32)]),
+                np.concatenate([out.score, np.empty(growth, dtype=np.float64)]),
             )
         self.pulls = int(pulls[0])
         end = out.start[-1]
         return Ranked(out.start, out.number[:end].copy(), out.score[:end].copy())
 
-    def _checked(self, points: I64, k: int, relaxed: bool, combine: Combine, weights: F64 | None) -> tuple[I64, F64]:
-        """Points and weights as the kernels take them."""
+    def _validate_query(
+        self, points: I64, k: int, relaxed: bool, combine: Combine, weights: F64 | None
+    ) -> tuple[I64, F64]:
+        """Return points and weights as kernels take them. Raise ScoreError for invalid arguments."""
         points = np.ascontiguousarray(points, dtype=np.int64)
         if points.ndim != 2 or points.shape[1] != len(self.dimensions):
-            raise ScoreError(f"points have a row for each event, of {len(self.dimensions)} numbers")
+            raise ScoreError(f"points must have the shape (events, {len(self.dimensions)}), found {points.shape}")
         if k < 0:
-            raise ScoreError(f"the best {k} cannot be asked for")
-        if combine not in COMBINED:
-            raise ScoreError(f"scores cannot be combined by {combine}; there are {', '.join(COMBINED)}")
+            raise ScoreError(f"k must not be negative, found {k}")
+        if combine not in COMBINE_CODES:
+            raise ScoreError(f"combine must be one of {', '.join(COMBINE_CODES)}, found {combine}")
         if not relaxed and (combine != "sum" or weights is not None):
-            raise ScoreError("with exact matching a subscription has one score: nothing is combined")
-        if not relaxed and not self.is_one_score:
-            raise ScoreError("exact matching needs one score for each subscription, not one for each dimension")
+            raise ScoreError("`combine` and `weights` require relaxed=True: exact matching has one score")
+        if not relaxed and not self.has_one_score:
+            raise ScoreError("relaxed=False requires one score for each subscription, found one for each dimension")
         if weights is None:
             return points, np.ones(points.size)
         weight = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), points.shape)).ravel()
         if not (np.isfinite(weight) & (weight >= 0)).all():
-            raise ScoreError("weights are finite and not negative: else a better score would make it worse")
+            raise ScoreError("weights must be finite and not negative")
         return points, weight

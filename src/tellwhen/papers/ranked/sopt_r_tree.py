@@ -1,7 +1,7 @@
-"""The SOPT-R-tree: an R-tree of the intervals in an order that is as good for their places as their scores allow.
+"""The SOPT-R-tree: an R-tree of the intervals in an order that keeps neighbours close, as far as scores allow.
 
-The paper's is static. Here a change is noted beside the tree: a deleted interval is marked as dead, a new one is in a
-*delta* in score order, which a cursor merges in. When there are many of either, the tree is built again:
+The paper's tree is static. Here a change is recorded beside the tree: a deleted interval is marked as dead, and a new
+one goes into a *delta* in score order, which cursors merge in. After many changes the tree is rebuilt:
 
 >>> import numpy as np
 >>> tree = SOPTRTree(np.array([1, 4]), np.array([6, 4]), np.array([0.5, 0.7]))
@@ -9,14 +9,14 @@ The paper's is static. Here a change is noted beside the tree: a deleted interva
 >>> list(tree.cursor(4))
 [2, 1, 0]
 >>> rebuild = tree.rebuild()   # in any thread:
->>> rebuild.run()              # takes long, but touches nothing that others see
+>>> rebuild.run()              # takes long, but writes only arrays of its own
 >>> tree.delete(np.array([1]), np.array([4]), np.array([4]), np.array([0.7]))
->>> rebuild.finish()           # between two changes; takes up what has changed meanwhile
+>>> rebuild.finish()           # between two changes; applies the changes since rebuild()
 True
 >>> list(tree.cursor(4))
 [2, 0]
 
-No array that a reader can see is ever written to, so readers need not wait for changes.
+An array that a reader can see is never written to, so readers need not wait for changes.
 """
 
 from __future__ import annotations
@@ -27,53 +27,56 @@ import numpy as np
 
 from tellwhen.errors import ScoreError
 from tellwhen.kernels.arrays import F64, HIGHEST, I32, I64, U8
-from tellwhen.papers.ranked.arrays import Graph, RTreeArrays
-from tellwhen.papers.ranked.kernels.arrange import arrange, constraint_graph, cut
-from tellwhen.papers.ranked.order import checked, checked_numbers, keys_of
-from tellwhen.papers.ranked.structures import ScoredRTree, packed_r_tree
+from tellwhen.papers.ranked.arrays import ConstraintGraph, RTreeArrays
+from tellwhen.papers.ranked.kernels.arrangement import arrange_ranks, build_segment_graph, number_segments
+from tellwhen.papers.ranked.order import encode_scores, validate_intervals, validate_numbers
+from tellwhen.papers.ranked.structures import ScoredRTree, pack_r_tree
 
-DELTA_MIN, DELTA_SHARE = 64, 256
-"""A rebuild is due when the delta has 64 intervals and 1/256 of the tree's: a cursor looks through it one by one."""
+DELTA_SIZE_MIN, DELTA_DIVISOR = 64, 256
+"""A rebuild is due when the delta has more than 64 intervals and 1/256 of the tree's: a cursor scans the delta."""
 
-DEAD_SHARE = 4
-"""A rebuild is due when 1/4 of the intervals are dead."""
+DEAD_DIVISOR = 4
+"""A rebuild is due when more than 1/4 of the intervals are dead."""
 
-PATIENCE = 2
-"""With so many times as many changes as are due, a change rebuilds the tree itself: nobody else seems to do it."""
+INLINE_REBUILD_FACTOR = 2
+"""Rebuild inside a change once twice the due number of changes has accumulated and no rebuild is running."""
 
 
 class Change(NamedTuple):
-    """What came or went while the tree was built again."""
+    """Intervals that were inserted or deleted while a rebuild was running."""
 
-    what: Literal["insert", "delete"]
+    operation: Literal["insert", "delete"]
     number: I32
     low: I64
     high: I64
     key: I64
 
 
-def segments_of(low: I64, high: I64) -> tuple[I64, I64, int]:
-    """(first, last, segments): where each interval begins and ends on the line cut at all ends."""
+def find_segments(low: I64, high: I64) -> tuple[I64, I64, int]:
+    """Cut the line at all ends of the intervals, and number the segments from left to right.
+
+    Returns (first, last, count): the first and the last segment of each interval, and the number of cuts.
+    """
     cuts = np.column_stack([low, high + (high != HIGHEST)]).ravel()
-    return cut(low, high, np.argsort(cuts, kind="stable").astype(np.int32), HIGHEST)
+    return number_segments(low, high, np.argsort(cuts, kind="stable").astype(np.int32), HIGHEST)
 
 
-def graph_of(low: I64, high: I64) -> Graph:
-    """The constraint graph of intervals in the order of their ranks (Algorithm 2)."""
-    return constraint_graph(*segments_of(low, high))
+def build_constraint_graph(low: I64, high: I64) -> ConstraintGraph:
+    """Build the constraint graph of intervals that are sorted by rank (Algorithm 2)."""
+    return build_segment_graph(*find_segments(low, high))
 
 
-def arranged(low: I64, high: I64) -> I32:
-    """The arrangement of intervals in the order of their ranks (Algorithm 1)."""
-    first, last, segments = segments_of(low, high)
-    return arrange(constraint_graph(first, last, segments), first)
+def arrange_intervals(low: I64, high: I64) -> I32:
+    """Return the arrangement of intervals that are sorted by rank, as ranks (Algorithm 1)."""
+    first, last, segment_count = find_segments(low, high)
+    return arrange_ranks(build_segment_graph(first, last, segment_count), first)
 
 
-def built(low: I64, high: I64, key: I64, number: I32, fan_out: int) -> RTreeArrays:
-    """A SOPT-R-tree of intervals in any order."""
+def build_sopt_r_tree(low: I64, high: I64, key: I64, number: I32, fan_out: int) -> RTreeArrays:
+    """Build a SOPT-R-tree of intervals in any order."""
     order = np.argsort(key, kind="stable") if _is_ascending(number) else np.lexsort((number, key))
-    order = order[arranged(low[order], high[order])]
-    return packed_r_tree(low[order], high[order], key[order], number[order], fan_out)
+    order = order[arrange_intervals(low[order], high[order])]
+    return pack_r_tree(low[order], high[order], key[order], number[order], fan_out)
 
 
 def _is_ascending(number: I32) -> bool:
@@ -81,141 +84,177 @@ def _is_ascending(number: I32) -> bool:
 
 
 class SOPTRTree(ScoredRTree):
-    """A packed R-tree of arranged intervals (section 3.2)."""
+    """A packed R-tree of arranged intervals, which can be changed and rebuilt (section 3.2)."""
 
     name = "sopt-r-tree"
     summary = "an R-tree of the intervals in the best order that scores allow; changes wait beside it"
-    changes = True
+    can_change = True
 
     def _build(self, low: I64, high: I64, score: F64) -> RTreeArrays:
         self._rebuild: Rebuild | None = None
-        return built(low, high, keys_of(score), np.arange(len(low), dtype=np.int32), self.fan_out)
+        return build_sopt_r_tree(low, high, encode_scores(score), np.arange(len(low), dtype=np.int32), self.fan_out)
 
     # changes
 
     def insert(self, number: I32, low: I64, high: I64, score: F64) -> None:
-        """Insert intervals with numbers that are not in use."""
-        low, high, score = checked(low, high, score)
-        self._change(Change("insert", checked_numbers(number, low), low, high, keys_of(score)))
+        """Insert intervals low..high.
+
+        Parameters
+        ----------
+        number
+            Numbers that no interval of the tree has.
+        low, high, score
+            The ends and the scores, as in the constructor.
+
+        Raises
+        ------
+        ScoreError
+            If an array is invalid.
+        """
+        low, high, score = validate_intervals(low, high, score)
+        self._change(Change("insert", validate_numbers(number, low), low, high, encode_scores(score)))
 
     def delete(self, number: I32, low: I64, high: I64, score: F64) -> None:
-        """Delete intervals, given as they were inserted."""
-        low, high, score = checked(low, high, score)
-        self._change(Change("delete", checked_numbers(number, low), low, high, keys_of(score)))
+        """Delete intervals.
+
+        Parameters
+        ----------
+        number
+            The numbers of the intervals.
+        low, high, score
+            The ends and the scores with which the intervals were inserted.
+
+        Raises
+        ------
+        ScoreError
+            If an array is invalid or the tree has no such interval.
+        """
+        low, high, score = validate_intervals(low, high, score)
+        self._change(Change("delete", validate_numbers(number, low), low, high, encode_scores(score)))
 
     def _change(self, change: Change) -> None:
         self._apply(change)
         if self._rebuild is not None:
-            self._rebuild.later.append(change)
-        elif self._is_over(PATIENCE):
+            self._rebuild.later_changes.append(change)
+        elif self._needs_rebuild(INLINE_REBUILD_FACTOR):
             rebuild = self.rebuild()
             rebuild.run()
             rebuild.finish()
 
     def _apply(self, change: Change) -> None:
-        if change.what == "insert":
+        if change.operation == "insert":
             self._insert(change)
         else:
             self._delete(change)
 
     def _insert(self, change: Change) -> None:
-        before: RTreeArrays = self.arrays
-        key = np.concatenate([before.delta_key, change.key])
-        number = np.concatenate([before.delta_number, change.number])
+        arrays: RTreeArrays = self.arrays
+        key = np.concatenate([arrays.delta_key, change.key])
+        number = np.concatenate([arrays.delta_number, change.number])
         order = np.lexsort((number, key))
         self._publish(
-            before._replace(
-                delta_low=np.concatenate([before.delta_low, change.low])[order],
-                delta_high=np.concatenate([before.delta_high, change.high])[order],
+            arrays._replace(
+                delta_low=np.concatenate([arrays.delta_low, change.low])[order],
+                delta_high=np.concatenate([arrays.delta_high, change.high])[order],
                 delta_key=key[order],
                 delta_number=number[order],
             )
         )
 
     def _delete(self, change: Change) -> None:
-        before: RTreeArrays = self.arrays
-        is_new = np.isin(change.number, before.delta_number)
-        stays = ~np.isin(before.delta_number, change.number)
+        arrays: RTreeArrays = self.arrays
+        is_new = np.isin(change.number, arrays.delta_number)
+        stays = ~np.isin(arrays.delta_number, change.number)
         self._publish(
-            before._replace(
-                dead_count=before.dead_count + int((~is_new).sum()),
-                dead=before.dead if is_new.all() else _with_dead(before, change.number[~is_new]),
-                delta_low=before.delta_low[stays],
-                delta_high=before.delta_high[stays],
-                delta_key=before.delta_key[stays],
-                delta_number=before.delta_number[stays],
+            arrays._replace(
+                dead_count=arrays.dead_count + int((~is_new).sum()),
+                dead=arrays.dead if is_new.all() else _mark_dead(arrays, change.number[~is_new]),
+                delta_low=arrays.delta_low[stays],
+                delta_high=arrays.delta_high[stays],
+                delta_key=arrays.delta_key[stays],
+                delta_number=arrays.delta_number[stays],
             )
         )
 
     # rebuilding
 
-    def _adopt(self, arrays: RTreeArrays, later: list[Change]) -> None:
-        """Use a new tree, with the changes that it does not have."""
+    def _adopt(self, arrays: RTreeArrays, later_changes: list[Change]) -> None:
+        """Publish a rebuilt tree, and apply the changes made since its rebuild began."""
         self._publish(arrays)
-        for change in later:
+        for change in later_changes:
             self._apply(change)
 
     @property
     def is_due(self) -> bool:
-        """Are there so many changes that the tree should be built again?"""
-        return self._is_over(1)
+        """Whether the tree should be rebuilt, because of many changes."""
+        return self._needs_rebuild(1)
 
-    def _is_over(self, times: int) -> bool:
+    def _needs_rebuild(self, factor: int) -> bool:
+        """Return whether the number of changes exceeds `factor` times the number that makes a rebuild due."""
         arrays: RTreeArrays = self.arrays
         size = len(arrays.number)
-        is_large = len(arrays.delta_number) > times * max(DELTA_MIN, size // DELTA_SHARE)
-        return is_large or arrays.dead_count * DEAD_SHARE > times * max(size, DELTA_MIN)
+        is_large = len(arrays.delta_number) > factor * max(DELTA_SIZE_MIN, size // DELTA_DIVISOR)
+        return is_large or arrays.dead_count * DEAD_DIVISOR > factor * max(size, DELTA_SIZE_MIN)
 
     def rebuild(self) -> Rebuild:
-        """The work of building the tree again. One that was begun before is given up."""
+        """Return a `Rebuild` of the tree as it is now. It replaces a rebuild that is not finished."""
         self._rebuild = Rebuild(self)
         return self._rebuild
 
 
 class Rebuild:
-    """Builds a tree of what was there when the work began: `run` it in any thread, `finish` it between changes."""
+    """Work that rebuilds a SOPT-R-tree with the intervals it had when the work was created.
+
+    Call `run` in any thread, then `finish` between two changes of the tree.
+    """
 
     def __init__(self, tree: SOPTRTree) -> None:
         self._tree = tree
-        self._before: RTreeArrays = tree.arrays
-        self._after: RTreeArrays | None = None
-        self.later: list[Change] = []
+        self._old_arrays: RTreeArrays = tree.arrays
+        self._new_arrays: RTreeArrays | None = None
+        self.later_changes: list[Change] = []
 
     def run(self) -> None:
-        """Build. Reads only arrays that never change."""
-        before = self._before
-        size = len(before.number)
-        stays: slice | I64 = slice(None)
-        if len(before.dead):
-            stays = np.flatnonzero(before.dead[before.number >> 3] >> (before.number & 7) & 1 == 0)
-        self._after = built(
-            np.concatenate([before.low[:size][stays], before.delta_low]),
-            np.concatenate([before.high[:size][stays], before.delta_high]),
-            np.concatenate([before.key[stays], before.delta_key]),
-            np.concatenate([before.number[stays], before.delta_number]),
-            before.fan_out,
+        """Build the new tree. Reads only arrays that never change."""
+        old = self._old_arrays
+        size = len(old.number)
+        alive: slice | I64 = slice(None)
+        if len(old.dead):
+            alive = np.flatnonzero(old.dead[old.number >> 3] >> (old.number & 7) & 1 == 0)
+        self._new_arrays = build_sopt_r_tree(
+            np.concatenate([old.low[:size][alive], old.delta_low]),
+            np.concatenate([old.high[:size][alive], old.delta_high]),
+            np.concatenate([old.key[alive], old.delta_key]),
+            np.concatenate([old.number[alive], old.delta_number]),
+            old.fan_out,
         )
 
     def finish(self) -> bool:
-        """Use the new tree, with the changes that came later. False if another rebuild was begun since."""
+        """Replace the old tree by the new one, and apply the changes made since this rebuild was created.
+
+        Returns False, without an effect, if another rebuild was created since. Raises ScoreError before `run`.
+        """
         tree = self._tree
-        if self._after is None:
-            raise ScoreError("run() the rebuild before finish()")
+        if self._new_arrays is None:
+            raise ScoreError("the rebuild has not run: call run() before finish()")
         if tree._rebuild is not self:
             return False
         tree._rebuild = None
-        tree._adopt(self._after, self.later)
+        tree._adopt(self._new_arrays, self.later_changes)
         return True
 
 
-def _with_dead(tree: RTreeArrays, number: I32) -> U8:
-    """The bits of the dead, with some more. Numbers that are not in the tree have one from the first."""
+def _mark_dead(tree: RTreeArrays, numbers: I32) -> U8:
+    """Return a copy of the tree's bits of dead numbers in which these numbers are dead too.
+
+    A number without an interval in the tree has its bit set from the start, so deleting it raises ScoreError.
+    """
     dead = np.copy(tree.dead)
     if not len(dead) and len(tree.number):
         dead = np.full((int(tree.number.max()) >> 3) + 1, 255, dtype=np.uint8)
         np.bitwise_and.at(dead, tree.number >> 3, ~(1 << (tree.number & 7)).astype(np.uint8))
-    for one in number.tolist():
-        if one >> 3 >= len(dead) or dead[one >> 3] >> (one & 7) & 1:
-            raise ScoreError(f"there is no interval {one} to delete")
-        dead[one >> 3] |= 1 << (one & 7)
+    for number in numbers.tolist():
+        if number >> 3 >= len(dead) or dead[number >> 3] >> (number & 7) & 1:
+            raise ScoreError(f"cannot delete interval {number}: the tree has no interval with this number")
+        dead[number >> 3] |= 1 << (number & 7)
     return dead

@@ -1,1 +1,1 @@
-"""KERNELS of the scored structures: a file builds or walks one of them; `cursors.py` tells them apart."""
+"""Kernels of the scored structures: one file builds or walks one structure; `cursors.py` handles all of them."""

@@ -1,7 +1,7 @@
-"""Which subscriptions of several dimensions are best? Merged from one cursor per dimension, without reading them to the
-end: the Threshold Algorithm for relaxed matching, an intersection for exact matching (section 1).
+"""Kernels that find the best subscriptions of several dimensions, by merging one cursor per dimension (section 1).
 
-Kernels fill `out` from `event` on, and return the first event whose results may not fit.
+Relaxed matching is the Threshold Algorithm; exact matching intersects the cursors. Neither reads the cursors to the
+end. Kernels fill `out` from `event` on, and return the first event whose results may not fit.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import numpy as np
 from tellwhen.kernels.best import is_better, offer, sort_heap
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.papers.ranked.arrays import BoxArrays, Questions, Ranked
-from tellwhen.papers.ranked.kernels.cursors import begin, getnext
+from tellwhen.papers.ranked.arrays import BoxArrays, BoxQueries, Ranked
+from tellwhen.papers.ranked.kernels.cursors import begin_cursor, getnext
 
 SUM, MINIMUM, MAXIMUM = range(3)
-"""How the scores of dimensions are combined."""
+"""Ways to combine the scores of dimensions."""
 
 NOT_BEGUN, ENDED = -2, -1
-"""Heads that are no numbers."""
+"""Heads that are no numbers: the cursor has returned nothing yet, or it has ended."""
 
 
 @inline
-def combined(combine, total, value, i):
-    """The combination of the first i dimensions, and of one more."""
+def combine_scores(combine, total, value, i):
+    """Combine the score `value` of dimension i with the combination of the dimensions before it."""
     if i == 0:
         return value
     if combine == SUM:
@@ -32,27 +32,30 @@ def combined(combine, total, value, i):
 
 
 @inline
-def total_of(boxes, asked, event, number, combine, dimensions):
-    """The score of a subscription; a dimension that the event does not stab adds 0."""
+def compute_total(boxes, queries, event, number, combine, dimensions):
+    """Return the combined score of a subscription. A dimension that the event does not stab has the score 0."""
     total = 0.0
     for i in range(dimensions):
-        at, x = number * dimensions + i, asked.point[event * dimensions + i]
+        at, x = number * dimensions + i, queries.point[event * dimensions + i]
         value = 0.0
         if boxes.low[at] <= x and x <= boxes.high[at]:
-            value = boxes.score[at] * asked.weight[event * dimensions + i]
-        total = combined(combine, total, value, i)
+            value = boxes.score[at] * queries.weight[event * dimensions + i]
+        total = combine_scores(combine, total, value, i)
     return total
 
 
 @inline
-def was_seen(boxes, asked, event, number, dimension, dimensions):
-    """Did another cursor give this subscription before? It did if the event stabs it there, and it is not behind the
-    head. So nobody has to remember what was seen."""
+def is_repeated(boxes, queries, event, number, dimension, dimensions):
+    """Return whether the cursor of another dimension has already returned this subscription.
+
+    It has if the event stabs the subscription in that dimension and the subscription is not behind the head. So no set
+    of returned subscriptions is needed.
+    """
     for i in range(dimensions):
-        head = asked.head[i]
+        head = queries.head[i]
         if i == dimension or head == NOT_BEGUN:
             continue
-        at, x = number * dimensions + i, asked.point[event * dimensions + i]
+        at, x = number * dimensions + i, queries.point[event * dimensions + i]
         is_stabbed = boxes.low[at] <= x and x <= boxes.high[at]
         if is_stabbed and (
             head == ENDED or not is_better(boxes.score[head * dimensions + i], head, boxes.score[at], number)
@@ -62,113 +65,120 @@ def was_seen(boxes, asked, event, number, dimension, dimensions):
 
 
 @inline
-def bound_of(boxes, asked, event, combine, dimensions):
-    """The most that a subscription can have which no cursor gave so far, and the lowest number that one with just this
-    score can have.
+def compute_threshold(boxes, queries, event, combine, dimensions):
+    """Return the threshold of the Threshold Algorithm for the current heads, and the least number at the threshold.
 
-    In each dimension it has at most the score of the head, or 0 if the event does not stab it. Where its score must be
-    that of the head, it comes behind the head, so its number is higher. In a sum or with weights this cannot be told,
-    since rounding may hide that a score is lower.
+    The threshold is the highest score that a subscription which no cursor has returned can have. In each dimension it
+    has at most the score of the head, or 0 if the event does not stab it. Where it has the score of the head, it comes
+    behind the head, so its number is higher. For a sum, and with weights, the least number is 0, since rounding may
+    hide that a score is lower.
     """
-    bound, lowest = 0.0, np.int64(0)
+    threshold, lowest_number = 0.0, np.int64(0)
     for i in range(dimensions):
-        head = asked.head[i]
-        value, behind = 0.0, np.int64(0)
+        head = queries.head[i]
+        value, least_number = 0.0, np.int64(0)
         if head >= 0:
             score = boxes.score[head * dimensions + i]
             if score > 0 or dimensions == 1:
-                weight = asked.weight[event * dimensions + i]
+                weight = queries.weight[event * dimensions + i]
                 value = score * weight
-                behind = head + 1 if weight == 1 else np.int64(0)
+                least_number = head + 1 if weight == 1 else np.int64(0)
         if i == 0:
-            bound, lowest = value, behind
+            threshold, lowest_number = value, least_number
         elif combine == SUM:
-            bound += value
-        elif value == bound:
-            lowest = max(lowest, behind) if combine == MINIMUM else min(lowest, behind)
-        elif (value < bound) == (combine == MINIMUM):
-            bound, lowest = value, behind
+            threshold += value
+        elif value == threshold:
+            lowest_number = max(lowest_number, least_number) if combine == MINIMUM else min(lowest_number, least_number)
+        elif (value < threshold) == (combine == MINIMUM):
+            threshold, lowest_number = value, least_number
     if combine == SUM and dimensions > 1:
-        lowest = np.int64(0)
-    return bound, lowest
+        lowest_number = np.int64(0)
+    return threshold, lowest_number
 
 
 @kernel
-def find_relaxed(boxes, asked, k, combine, out, event, pulls):
-    """The Threshold Algorithm: take one from each cursor in turn, look up the score of each subscription that is new,
-    and stop when no other one can be among the best k. pulls[0] counts what was taken."""
-    boxes, asked, out = borrow(boxes, BoxArrays), borrow(asked, Questions), borrow(out, Ranked)
+def find_relaxed_matches(boxes, queries, k, combine, out, event, pulls):
+    """Find the best k subscriptions of each event from `event` on, by the Threshold Algorithm.
+
+    Call each cursor in turn, look up the score of each new subscription, and stop when no unseen one can be among the
+    best k. Adds the number of cursor calls to pulls[0].
+    """
+    boxes, queries, out = borrow(boxes, BoxArrays), borrow(queries, BoxQueries), borrow(out, Ranked)
     dimensions = boxes.structures.shape[0]
-    written, taken = out.start[event], 0
+    written, pull_count = out.start[event], 0
     for q in range(event, out.start.size - 1):
         if k > out.number.size - written:
-            pulls[0] += taken
+            pulls[0] += pull_count
             return q
         size = 0
         scores, numbers = out.score[written : written + k], out.number[written : written + k]
         for i in range(dimensions):
-            asked.head[i] = NOT_BEGUN
-            begin(boxes.structures[i], asked.cursors[i], asked.point[q * dimensions + i])
-        left = dimensions if k > 0 else 0
-        while left > 0:
+            queries.head[i] = NOT_BEGUN
+            begin_cursor(boxes.structures[i], queries.cursors[i], queries.point[q * dimensions + i])
+        open_cursors = dimensions if k > 0 else 0
+        while open_cursors > 0:
             for i in range(dimensions):
-                if asked.head[i] == ENDED:
+                if queries.head[i] == ENDED:
                     continue
-                number = getnext(boxes.structures[i], asked.cursors[i])
-                taken += 1
+                number = getnext(boxes.structures[i], queries.cursors[i])
+                pull_count += 1
                 if number < 0:
-                    asked.head[i] = ENDED
-                    left -= 1
+                    queries.head[i] = ENDED
+                    open_cursors -= 1
                     continue
-                asked.head[i] = number
-                if not was_seen(boxes, asked, q, number, i, dimensions):
-                    total = total_of(boxes, asked, q, number, combine, dimensions)
+                queries.head[i] = number
+                if not is_repeated(boxes, queries, q, number, i, dimensions):
+                    total = compute_total(boxes, queries, q, number, combine, dimensions)
                     size = offer(scores, numbers, size, total, number)
             if size == k:
-                bound, lowest = bound_of(boxes, asked, q, combine, dimensions)
-                if out.score[written] > bound or (out.score[written] == bound and out.number[written] < lowest):
+                threshold, lowest_number = compute_threshold(boxes, queries, q, combine, dimensions)
+                worst_score, worst_number = out.score[written], out.number[written]
+                if worst_score > threshold or (worst_score == threshold and worst_number < lowest_number):
                     break
         sort_heap(scores, numbers, size)
         written += size
         out.start[q + 1] = written
-    pulls[0] += taken
+    pulls[0] += pull_count
     return out.start.size - 1
 
 
 @kernel
-def find_exact(boxes, asked, k, out, event, pulls):
-    """The intersection of all cursors. They give their numbers in the same order, so a number that is behind the one
-    that is looked for rules that one out. pulls[0] counts what was taken."""
-    boxes, asked, out = borrow(boxes, BoxArrays), borrow(asked, Questions), borrow(out, Ranked)
+def find_exact_matches(boxes, queries, k, out, event, pulls):
+    """Find the best k subscriptions of each event from `event` on that all cursors return.
+
+    All cursors return their numbers in one order, so a number behind the target rules the target out. Adds the number
+    of cursor calls to pulls[0].
+    """
+    boxes, queries, out = borrow(boxes, BoxArrays), borrow(queries, BoxQueries), borrow(out, Ranked)
     dimensions = boxes.structures.shape[0]
-    written, taken = out.start[event], 0
+    written, pull_count = out.start[event], 0
     for q in range(event, out.start.size - 1):
         if k > out.number.size - written:
-            pulls[0] += taken
+            pulls[0] += pull_count
             return q
         for i in range(dimensions):
-            begin(boxes.structures[i], asked.cursors[i], asked.point[q * dimensions + i])
-        sought, agreed, size, i = np.int64(-1), 0, 0, 0
+            begin_cursor(boxes.structures[i], queries.cursors[i], queries.point[q * dimensions + i])
+        target, agreement, size, i = np.int64(-1), 0, 0, 0
         while size < k:
-            number = getnext(boxes.structures[i], asked.cursors[i])
-            taken += 1
+            number = getnext(boxes.structures[i], queries.cursors[i])
+            pull_count += 1
             if number < 0:
                 break
-            if sought < 0 or is_better(
-                boxes.score[sought * dimensions], sought, boxes.score[number * dimensions], number
+            if target < 0 or is_better(
+                boxes.score[target * dimensions], target, boxes.score[number * dimensions], number
             ):
-                sought, agreed = number, 1
-            elif number == sought:
-                agreed += 1
+                target, agreement = number, 1
+            elif number == target:
+                agreement += 1
             else:
-                continue  # still before the one that is sought: the same cursor goes on
-            if agreed == dimensions:
-                out.number[written + size] = sought
-                out.score[written + size] = boxes.score[sought * dimensions]
+                continue  # still before the target: the same cursor goes on
+            if agreement == dimensions:
+                out.number[written + size] = target
+                out.score[written + size] = boxes.score[target * dimensions]
                 size += 1
-                sought, agreed = np.int64(-1), 0
+                target, agreement = np.int64(-1), 0
             i = i + 1 if i + 1 < dimensions else 0
         written += size
         out.start[q + 1] = written
-    pulls[0] += taken
+    pulls[0] += pull_count
     return out.start.size - 1

@@ -1,4 +1,4 @@
-"""How is an interval tree built, and stabbed? In score order, three ways (sections 2.1.1 and 2.2.2)."""
+"""Kernels that build an interval tree, and stab it in score order in three ways (sections 2.1.1 and 2.2.2)."""
 
 from __future__ import annotations
 
@@ -6,34 +6,35 @@ import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above, first_below
-from tellwhen.papers.ranked.kernels.heap import push, replenish
-from tellwhen.papers.ranked.kernels.inside import next_stabbed
+from tellwhen.papers.ranked.kernels.containment import find_next_stabbed
+from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
 from tellwhen.papers.ranked.kernels.layout import BODY, FOUND, HEADS, LISTS, PATH_MAX, POINT
 
 
 @kernel
-def hang(low, high, ends):
-    """Hang intervals on the nodes of a tree: the median end of those that are left is the centre of a node, which keeps
-    what contains it.
+def build_interval_tree(low, high, ends):
+    """Put intervals on the nodes of an interval tree.
 
-    Intervals are in the order that nodes keep. `ends` has 2i for the lower end of interval i, 2i + 1 for the upper one,
-    in the order of their points. Returns the nodes (centre, left, right, start) and the intervals node by node.
+    The centre of a node is the median end of the intervals in its subtree. The node keeps the intervals that contain
+    the centre, in the order in which the intervals are given. `ends` has 2i for the lower end of interval i, 2i + 1 for
+    the upper one, sorted by their points; it is overwritten. Returns the nodes (centre, left, right, start) and the
+    intervals node by node.
     """
     count = low.size
     centre = np.empty(count, dtype=np.int64)
     left = np.full(count, -1, dtype=np.int32)
     right = np.full(count, -1, dtype=np.int32)
     start = np.zeros(count + 1, dtype=np.int64)
-    hung = np.empty(count, dtype=np.int32)
-    # Of a part begin:end of the intervals, the ends are 2 * begin:2 * end: both are divided in place, keeping order.
-    mine = np.arange(count).astype(np.int32)
-    aside = np.empty(2 * count, dtype=np.int32)
-    todo = np.empty((2 * PATH_MAX, 3), dtype=np.int64)  # |begin|end|link|: link is 2 * parent, + 1 for the right child
-    todo[0, 0], todo[0, 1], todo[0, 2] = 0, count, -1
-    waiting, nodes, placed = 1 if count else 0, 0, 0
-    while waiting:
-        waiting -= 1
-        begin, end, link = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2]
+    members = np.empty(count, dtype=np.int32)
+    # The intervals begin:end of a subtree have the ends 2 * begin:2 * end: both are partitioned in place, in order.
+    remaining = np.arange(count).astype(np.int32)
+    right_part = np.empty(2 * count, dtype=np.int32)
+    stack = np.empty((2 * PATH_MAX, 3), dtype=np.int64)  # |begin|end|link|: link is 2 * parent, + 1 for the right child
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, count, -1
+    depth, nodes, placed = 1 if count else 0, 0, 0
+    while depth:
+        depth -= 1
+        begin, end, link = stack[depth, 0], stack[depth, 1], stack[depth, 2]
         middle = ends[begin + end]
         at = high[middle >> 1] if middle & 1 else low[middle >> 1]
         node = nodes
@@ -46,17 +47,17 @@ def hang(low, high, ends):
                 left[link >> 1] = node
         first, last = begin, 0
         for k in range(begin, end):
-            i = mine[k]
+            i = remaining[k]
             if high[i] < at:
-                mine[first] = i
+                remaining[first] = i
                 first += 1
             elif low[i] > at:
-                aside[last] = i
+                right_part[last] = i
                 last += 1
             else:
-                hung[placed] = i
+                members[placed] = i
                 placed += 1
-        mine[first : first + last] = aside[:last]
+        remaining[first : first + last] = right_part[:last]
         start[node + 1] = placed
         into, last_end = 2 * begin, 0
         for k in range(2 * begin, 2 * end):
@@ -65,35 +66,35 @@ def hang(low, high, ends):
                 ends[into] = ends[k]
                 into += 1
             elif low[i] > at:
-                aside[last_end] = ends[k]
+                right_part[last_end] = ends[k]
                 last_end += 1
-        ends[into : into + last_end] = aside[:last_end]
-        # The larger part waits below the smaller one, so few wait. Either may be empty.
+        ends[into : into + last_end] = right_part[:last_end]
+        # The smaller part is pushed last and done first, so the stack stays short. Either part may be empty.
         for side in range(2):
             is_right = side == (1 if last > first - begin else 0)
             a, b = (first, first + last) if is_right else (begin, first)
             if b > a:
-                todo[waiting, 0], todo[waiting, 1], todo[waiting, 2] = a, b, 2 * node + is_right
-                waiting += 1
-    return centre[:nodes], left[:nodes], right[:nodes], start[: nodes + 1], hung
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = a, b, 2 * node + is_right
+                depth += 1
+    return centre[:nodes], left[:nodes], right[:nodes], start[: nodes + 1], members
 
 
-# by rank: the scored interval tree
+# nodes sorted by rank: the scored interval tree
 
 
 @inline
-def begin_scored_tree(tree, cursor, point):
-    """The path to the point; the best interval of each node on it becomes a head."""
+def begin_scored_tree_cursor(tree, cursor, point):
+    """Begin a cursor: find the path to the point, and make the best interval of each node on it a head."""
     cursor[POINT] = point
     heads, node = 0, 0 if tree.centre.size else -1
     while node >= 0:
-        if tree.least[node] <= point and point <= tree.greatest[node]:
+        if tree.min_low[node] <= point and point <= tree.max_high[node]:
             end = tree.start[node + 1]
-            at = next_stabbed(tree.low, tree.high, tree.start[node], end, point)
+            at = find_next_stabbed(tree.low, tree.high, tree.start[node], end, point)
             if at < end:
                 cursor[LISTS + 2 * heads] = at + 1
                 cursor[LISTS + 2 * heads + 1] = end
-                heads = push(cursor, BODY, heads, tree.rank[at], 0, heads)
+                heads = push_head(cursor, BODY, heads, tree.rank[at], 0, heads)
         if point < tree.centre[node]:
             node = tree.left[node]
         elif point > tree.centre[node]:
@@ -104,32 +105,34 @@ def begin_scored_tree(tree, cursor, point):
 
 
 @inline
-def advance_scored_tree(tree, cursor, source):
-    """The rank of the next interval of a node, or -1."""
+def advance_scored_list(tree, cursor, source):
+    """Return the rank of the next stabbed interval of the node whose list is `source`, or -1."""
     end = cursor[LISTS + 2 * source + 1]
-    at = next_stabbed(tree.low, tree.high, cursor[LISTS + 2 * source], end, cursor[POINT])
+    at = find_next_stabbed(tree.low, tree.high, cursor[LISTS + 2 * source], end, cursor[POINT])
     cursor[LISTS + 2 * source] = at + 1
     return np.int64(tree.rank[at]) if at < end else np.int64(-1)
 
 
 @inline
-def next_in_scored_tree(tree, cursor):
-    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
+def getnext_in_scored_tree(tree, cursor):
+    """Return the number of the best head, and replace it by the next interval of its node; -1 at the end."""
     heads = cursor[HEADS]
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish(cursor, BODY, heads, advance_scored_tree(tree, cursor, source), source)
+    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_scored_list(tree, cursor, source), source)
     return np.int64(tree.number[rank])
 
 
-# by ends: find all
+# nodes sorted by ends: collect all stabbed intervals first
 
 
 @inline
-def find_all(tree, cursor, point):
-    """Write the ranks of all that the point stabs, and of each node that has some the part of them (next, end). Returns
-    how many nodes have some."""
+def collect_stabbed_lists(tree, cursor, point):
+    """Write the ranks of all stabbed intervals into the cursor, as one list for each node with stabbed intervals.
+
+    Writes the (next, end) of each list too. Returns the number of lists.
+    """
     cursor[POINT] = point
     lists, found, node = 0, FOUND, 0 if tree.centre.size else -1
     while node >= 0:
@@ -137,11 +140,11 @@ def find_all(tree, cursor, point):
         cursor[LISTS + 2 * lists] = found
         if point < tree.centre[node]:
             end = first_above(tree.low, begin, end, point)
-            ranks = tree.by_low
+            ranks = tree.rank_by_low
             node = tree.left[node]
         else:
             end = first_below(tree.high, begin, end, point)
-            ranks = tree.by_high
+            ranks = tree.rank_by_high
             node = tree.right[node] if point > tree.centre[node] else -1
         for k in range(begin, end):
             cursor[found] = ranks[k]
@@ -152,8 +155,8 @@ def find_all(tree, cursor, point):
 
 
 @inline
-def sift_down(words, at, begin, end):
-    """Let a rank sink in the heap of the ranks begin:end."""
+def sift_rank_down(words, at, begin, end):
+    """Sift a rank down in the heap of the ranks begin:end."""
     rank = words[at]
     while True:
         child = begin + 2 * (at - begin) + 1
@@ -169,60 +172,60 @@ def sift_down(words, at, begin, end):
 
 
 @inline
-def begin_endpoint_tree(tree, cursor, point):
-    """All that the point stabs, in a heap for each node; their best ranks are the heads."""
-    heads = find_all(tree, cursor, point)
+def begin_endpoint_tree_cursor(tree, cursor, point):
+    """Begin a cursor: put all stabbed intervals into a heap for each node, and make the best of each heap a head."""
+    heads = collect_stabbed_lists(tree, cursor, point)
     for source in range(heads):
         begin, end = cursor[LISTS + 2 * source], cursor[LISTS + 2 * source + 1]
         at = begin + ((end - begin) >> 1) - 1
         while at >= begin:
-            sift_down(cursor, at, begin, end)
+            sift_rank_down(cursor, at, begin, end)
             at -= 1
-        push(cursor, BODY, source, cursor[begin], 0, source)
+        push_head(cursor, BODY, source, cursor[begin], 0, source)
     cursor[HEADS] = heads
 
 
 @inline
-def advance_endpoint_tree(cursor, source):
-    """Take the best rank from the heap of a node; returns the next best, or -1."""
+def advance_endpoint_heap(cursor, source):
+    """Remove the best rank from the heap `source`; return the next best rank, or -1."""
     begin, end = cursor[LISTS + 2 * source], cursor[LISTS + 2 * source + 1] - 1
     cursor[LISTS + 2 * source + 1] = end
     if begin == end:
         return np.int64(-1)
     cursor[begin] = cursor[end]
-    sift_down(cursor, begin, begin, end)
+    sift_rank_down(cursor, begin, begin, end)
     return cursor[begin]
 
 
 @inline
-def next_in_endpoint_tree(tree, cursor):
-    """The number of the best head, which the next one of its heap replaces; -1 at the end."""
+def getnext_in_endpoint_tree(tree, cursor):
+    """Return the number of the best head, and replace it by the next interval of its heap; -1 at the end."""
     heads = cursor[HEADS]
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish(cursor, BODY, heads, advance_endpoint_tree(cursor, source), source)
+    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_endpoint_heap(cursor, source), source)
     return np.int64(tree.number[rank])
 
 
 @inline
-def begin_unscored_tree(tree, cursor, point):
-    """All that the point stabs, sorted: one list."""
-    lists = find_all(tree, cursor, point)
-    begin_sorted(cursor, cursor[LISTS + 2 * lists - 1] if lists else FOUND)
+def begin_unscored_tree_cursor(tree, cursor, point):
+    """Begin a cursor: sort all stabbed intervals into one list."""
+    lists = collect_stabbed_lists(tree, cursor, point)
+    sort_stabbed_ranks(cursor, cursor[LISTS + 2 * lists - 1] if lists else FOUND)
 
 
 @inline
-def begin_sorted(cursor, end):
-    """Sort the ranks that were found: they are the only list."""
+def sort_stabbed_ranks(cursor, end):
+    """Sort the ranks that were collected up to `end`, and make them the only list of the cursor."""
     cursor[FOUND:end].sort()
     cursor[LISTS] = FOUND
     cursor[LISTS + 1] = end
 
 
 @inline
-def next_sorted(tree, cursor):
-    """The number of the next one that was found, or -1."""
+def getnext_in_sorted_ranks(tree, cursor):
+    """Return the number of the next collected interval, or -1 at the end."""
     at = cursor[LISTS]
     if at == cursor[LISTS + 1]:
         return np.int64(-1)

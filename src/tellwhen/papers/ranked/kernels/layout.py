@@ -1,12 +1,12 @@
-"""What do the words of a cursor mean? One int64 array per cursor, drawn here for every kind of structure.
+"""Meaning of the words of a cursor: one int64 array per cursor, drawn for every kind of structure.
 
     all        | POINT | HEADS | LEVEL | DELTA | BODY ...
     paths      BODY:  | heads of the lists on the path | next, end of each list |
-    found      BODY:  | the same                       |                        | ranks found ... |
+    unscored   BODY:  | the same                       |                        | ranks of stabbed intervals ... |
     R-tree     BODY:  | next, end of each level | nodes visited, by level | STABBED |
     IR-tree    BODY:  | heads | depth of each stack | PENDING | stacks: next, end, bits, level of blocks ... |
 
-A kernel leaves the words that its kind does not use.
+A kernel does not write the words that its kind does not use.
 """
 
 from __future__ import annotations
@@ -14,31 +14,37 @@ from __future__ import annotations
 from tellwhen.papers.ranked.kernels.heap import HEAD
 
 POINT, HEADS, LEVEL, DELTA, BODY = range(5)
-"""The point that stabs; heads in the heap, or the head of an R-tree (`r_tree.py`); the level at which an R-tree goes
-on; the next of its delta; where the rest begins."""
+"""Words of every cursor.
+
+POINT: the point that stabs. HEADS: the number of heads in the heap; of an R-tree, its head (`r_tree.py`). LEVEL: the
+level at which the walk of an R-tree goes on. DELTA: the next interval of the R-tree's delta. BODY: begin of the rest.
+"""
 
 PATH_MAX = 128
-"""Nodes on a path from the root. Static trees have at most 34. An IR-tree keeps below this: a child has at most 3/4 of
-the weight and 8 more (`ir_change.py`), so 2^32 shrink to 36 in 65 steps, and 36 nodes are a path of 36."""
+"""Most nodes on a path from the root.
+
+Static trees have at most 34. An IR-tree stays below the limit: a child has at most 3/4 of the weight and 8 more
+(`ir_change.py`), so a weight of 2^32 shrinks to 36 in 65 steps, and 36 nodes are a path of at most 36.
+"""
 
 LEVELS_MAX = 34
-"""Levels of an R-tree of 2^31 intervals, with fan-out 2, and two more that a change may add before it is rebuilt."""
+"""Levels of an R-tree of 2^31 intervals with fan-out 2, and two that changes may add before it is rebuilt."""
 
 LISTS = BODY + HEAD * PATH_MAX
-"""Where (next, end) of the lists begin, and in an IR-tree the depths of the stacks."""
+"""First word of the (next, end) of the lists; of an IR-tree, of the depths of the stacks."""
 
 FOUND = LISTS + 2 * PATH_MAX
-"""Where the ranks that were found begin."""
+"""First word of the ranks of stabbed intervals."""
 
 VISITED = BODY + 2 * LEVELS_MAX
-"""Where the numbers of visited nodes begin."""
+"""First word of the numbers of visited nodes, by level."""
 
 STABBED = VISITED + LEVELS_MAX
-"""The intervals of an R-tree's leaf that contain the point and are still to come: a word of bits."""
+"""Word of the bits of the intervals in the current leaf that contain the point and are not returned yet."""
 
 R_TREE_WORDS = STABBED + 1
 PENDING = LISTS + PATH_MAX
-"""The block that is the head of each R-tree; -1 if an interval is."""
+"""First word of the blocks that are heads, by R-tree; -1 if the head of the R-tree is an interval."""
 
 STACKS = PENDING + PATH_MAX
 FRAME = 4

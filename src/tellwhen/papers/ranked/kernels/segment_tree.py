@@ -1,4 +1,4 @@
-"""How is a segment tree stabbed in score order? Every interval on the path contains the point (section 2.2.1)."""
+"""Kernels that build a segment tree and stab it in score order: it stabs every interval on its path (section 2.2.1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.search import first_above
 from tellwhen.kernels.stabbing import convert_to_offsets, find_tree_nodes
-from tellwhen.papers.ranked.kernels.heap import push, replenish
+from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
 from tellwhen.papers.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
 
 
 @kernel
-def hang_segments(first, last, leaves):
-    """Put the interval of each rank on the fewest nodes that make up leaves first:last: count, then place."""
+def build_segment_tree(first, last, leaves):
+    """Put the interval of each rank on the fewest nodes that make up the leaves first:last.
+
+    Returns (start, ranks): the ranks of node v are ranks[start[v]:start[v+1]], ascending.
+    """
     start = np.zeros(2 * leaves + 2, dtype=np.int64)
     ranks = np.empty(0, dtype=np.int32)
     nodes = np.empty(128, dtype=np.int64)
@@ -24,14 +27,14 @@ def hang_segments(first, last, leaves):
                     ranks[start[nodes[k] + 1]] = rank
                 start[nodes[k] + 1] += 1
         if not placing:
-            # Shifted by one: placing then moves the begin of each list to its end.
+            # Offsets are shifted by one element: placing then moves the begin of each list to its end.
             ranks = np.empty(convert_to_offsets(start), dtype=np.int32)
     return start[:-1], ranks
 
 
 @inline
-def begin_segment_tree(tree, cursor, point):
-    """The path from the leaf of the point to the root; the best interval of each node becomes a head."""
+def begin_segment_tree_cursor(tree, cursor, point):
+    """Begin a cursor: make the best interval of each node from the leaf of the point up to the root a head."""
     cursor[POINT] = point
     heads = 0
     leaves = tree.begins.size
@@ -41,14 +44,14 @@ def begin_segment_tree(tree, cursor, point):
         if at < end:
             cursor[LISTS + 2 * heads] = at + 1
             cursor[LISTS + 2 * heads + 1] = end
-            heads = push(cursor, BODY, heads, tree.rank[at], 0, heads)
+            heads = push_head(cursor, BODY, heads, tree.rank[at], 0, heads)
         node >>= 1
     cursor[HEADS] = heads
 
 
 @inline
-def advance_segment_tree(tree, cursor, source):
-    """The rank of the next interval of a node, or -1."""
+def advance_segment_list(tree, cursor, source):
+    """Return the rank of the next interval of the node whose list is `source`, or -1."""
     at = cursor[LISTS + 2 * source]
     if at == cursor[LISTS + 2 * source + 1]:
         return np.int64(-1)
@@ -57,11 +60,11 @@ def advance_segment_tree(tree, cursor, source):
 
 
 @inline
-def next_in_segment_tree(tree, cursor):
-    """The number of the best head, which the next interval of its node replaces; -1 at the end."""
+def getnext_in_segment_tree(tree, cursor):
+    """Return the number of the best head, and replace it by the next interval of its node; -1 at the end."""
     heads = cursor[HEADS]
     if heads == 0:
         return np.int64(-1)
     rank, source = cursor[BODY], cursor[BODY + 2]
-    cursor[HEADS] = replenish(cursor, BODY, heads, advance_segment_tree(tree, cursor, source), source)
+    cursor[HEADS] = replenish_heap(cursor, BODY, heads, advance_segment_list(tree, cursor, source), source)
     return np.int64(tree.number[rank])

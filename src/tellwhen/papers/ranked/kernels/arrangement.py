@@ -1,7 +1,7 @@
-"""In which order should an R-tree have its intervals? A SOPT-R-tree's arrangement (section 3.2).
+"""Kernels that compute the arrangement of a SOPT-R-tree (section 3.2).
 
-Intervals are given by rank, as segments first:last of a line: between neighbouring ends nothing changes, so the line is
-cut there. A closed interval a..b reaches up to the cut before b + 1, so two that touch in one point share a segment.
+Intervals are given by rank, as segments first:last of a line that is cut at all ends. A closed interval a..b reaches up
+to the cut before b + 1, so two intervals that touch in one point share a segment.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import numpy as np
 
 from tellwhen.kernels.bits import find_lowest_bit
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.papers.ranked.arrays import Graph
+from tellwhen.papers.ranked.arrays import ConstraintGraph
 
 BITS = 64
-"""Children of a node in the set of begins."""
+"""Children of a node in the set of members: bits of a word."""
 
 
 @kernel
-def cut(low, high, ends, highest):
-    """The segments of each interval, and how many there are. `ends` has 2i for low[i] and 2i + 1 for high[i], sorted by
-    where they cut: low[i] cuts before itself, high[i] behind itself, and `highest` not at all."""
+def number_segments(low, high, ends, highest):
+    """Return (first, last, count): the first segment and the end segment of each interval, and the number of cuts.
+
+    `ends` has 2i for low[i] and 2i + 1 for high[i], sorted by where they cut: low[i] before itself, high[i] behind
+    itself. A high end equal to `highest` does not cut.
+    """
     first, last = np.empty(low.size, dtype=np.int64), np.empty(low.size, dtype=np.int64)
     segments, before = 0, np.int64(0)
     for k in range(ends.size):
@@ -42,12 +45,12 @@ def cut(low, high, ends, highest):
     return first, last, segments
 
 
-# a set of segments that finds the next member: a tree of words, each telling which of 64 children have some
+# a set of segments, as a tree of words: a bit of a word is set if that child of the node has members
 
 
 @inline
-def level_offsets(size):
-    """Where the words of each level begin; the last one is the number of words."""
+def compute_level_offsets(size):
+    """Return the first word of each level of a set of `size` segments; the last element is the number of words."""
     offset = np.zeros(8, dtype=np.int64)
     levels = 0
     while True:
@@ -60,8 +63,7 @@ def level_offsets(size):
 
 
 @inline
-def include(words, offset, member):
-    """Add a member."""
+def add_member(words, offset, member):
     for level in range(offset.size - 1):
         at = offset[level] + (member >> 6)
         before = words[at]
@@ -72,8 +74,7 @@ def include(words, offset, member):
 
 
 @inline
-def exclude(words, offset, member):
-    """Remove a member."""
+def remove_member(words, offset, member):
     for level in range(offset.size - 1):
         at = offset[level] + (member >> 6)
         words[at] &= ~(np.uint64(1) << np.uint64(member & 63))
@@ -83,8 +84,8 @@ def exclude(words, offset, member):
 
 
 @inline
-def next_member(words, offset, member):
-    """The least member that is not below this one. There must be one."""
+def find_next_member(words, offset, member):
+    """Return the least member that is not below `member`. The set must have such a member."""
     level = 0
     word = words[member >> 6] >> np.uint64(member & 63)
     while word == 0:
@@ -99,53 +100,56 @@ def next_member(words, offset, member):
 
 
 @kernel
-def constraint_graph(first, last, segments):
-    """Algorithm 2: which interval must come before which? Walks through the ranks, and keeps the visible blocks: what
-    one sees of the intervals so far, looking from below. An edge comes from each block that the next interval touches.
+def build_segment_graph(first, last, segment_count):
+    """Build the constraint graph of intervals that are given by their segments (Algorithm 2).
 
-    A block is found by its begin. Begins are kept mirrored, in a set that finds the next one; `following` links them
-    from left to right. The block of the sentinel, which contains everything, has the owner -1 and makes no edges.
+    The kernel goes through the ranks and keeps the visible blocks: what one sees of the intervals so far, looking from
+    below. The next interval gets an edge from the owner of each block that it touches.
+
+    A block is found by its begin. Begins are kept mirrored, in a set that finds the next member; `block_end` links
+    blocks from left to right. The block of the sentinel, which contains everything, has the owner -1 and makes no
+    edges.
     """
     count = first.size
     source = np.empty(3 * count, dtype=np.int32)
     source_start = np.zeros(count + 1, dtype=np.int64)
     start = np.zeros(count + 2, dtype=np.int64)
-    offset = level_offsets(max(segments, 1))
+    offset = compute_level_offsets(max(segment_count, 1))
     words = np.zeros(offset[-1], dtype=np.uint64)
-    owner = np.full(segments + 1, -1, dtype=np.int32)
-    following = np.full(segments + 1, segments, dtype=np.int64)
-    # The last interval that each one has an edge to: with two visible blocks, an edge is still counted once.
-    known = np.full(count, -1, dtype=np.int32)
-    mirror = segments - 1
-    include(words, offset, mirror)
+    owner = np.full(segment_count + 1, -1, dtype=np.int32)
+    block_end = np.full(segment_count + 1, segment_count, dtype=np.int64)
+    # By interval the target of its last edge: an interval with two touched blocks still gets one edge.
+    last_target = np.full(count, -1, dtype=np.int32)
+    mirror = segment_count - 1
+    add_member(words, offset, mirror)
     edges = 0
     for rank in range(count):
         begin, end = first[rank], last[rank]
-        block = mirror - next_member(words, offset, mirror - begin)
+        block = mirror - find_next_member(words, offset, mirror - begin)
         before = block
-        tail = owner[block]
+        block_owner = owner[block]
         while block < end:
-            tail = owner[block]
-            if tail >= 0 and known[tail] != rank:
-                known[tail] = rank
-                source[edges] = tail
-                start[tail + 2] += 1
+            block_owner = owner[block]
+            if block_owner >= 0 and last_target[block_owner] != rank:
+                last_target[block_owner] = rank
+                source[edges] = block_owner
+                start[block_owner + 2] += 1
                 edges += 1
-            block_end = following[block]
+            next_block = block_end[block]
             if block > begin:
-                exclude(words, offset, mirror - block)
-            block = block_end
-        # What is left of the last block begins at `end`.
+                remove_member(words, offset, mirror - block)
+            block = next_block
+        # The rest of the last block begins at `end`.
         if block > end:
-            include(words, offset, mirror - end)
-            owner[end] = tail
-            following[end] = block
+            add_member(words, offset, mirror - end)
+            owner[end] = block_owner
+            block_end[end] = block
             block = end
         if before < begin:
-            following[before] = begin
-            include(words, offset, mirror - begin)
+            block_end[before] = begin
+            add_member(words, offset, mirror - begin)
         owner[begin] = rank
-        following[begin] = block
+        block_end[begin] = block
         source_start[rank + 1] = edges
     target = np.empty(edges, dtype=np.int32)
     in_degree = np.empty(count, dtype=np.int32)
@@ -157,15 +161,15 @@ def constraint_graph(first, last, segments):
             at = start[source[k] + 1]
             target[at] = rank
             start[source[k] + 1] = at + 1
-    return Graph(start[:-1], target, in_degree)
+    return ConstraintGraph(start[:-1], target, in_degree)
 
 
 # Algorithm 1
 
 
 @inline
-def add(heap, size, item):
-    """Add an item to a heap whose least is first; returns the new size."""
+def push_item(heap, size, item):
+    """Push an item onto a heap whose least item is first; return the new size."""
     child = size
     while child > 0:
         parent = (child - 1) >> 1
@@ -178,8 +182,8 @@ def add(heap, size, item):
 
 
 @inline
-def take(heap, size):
-    """Remove the least item, heap[0]; returns the new size."""
+def pop_item(heap, size):
+    """Remove the least item, heap[0]; return the new size."""
     size -= 1
     item = heap[size]
     hole = 0
@@ -198,23 +202,26 @@ def take(heap, size):
 
 
 @kernel
-def arrange(graph, first):
-    """Algorithm 1: of the intervals with nothing left before them, always take the one that begins first; of those that
-    begin together, the best. Returns ranks."""
+def arrange_ranks(graph, first):
+    """Return the ranks in the order of the arrangement (Algorithm 1).
+
+    Of the intervals without an edge from a remaining interval, always take the one that begins first; of those that
+    begin together, the best.
+    """
     arranged = np.empty(first.size, dtype=np.int32)
     heap = np.empty(first.size, dtype=np.int64)
     in_degree = graph.in_degree.copy()
     size = 0
     for rank in range(first.size):
         if in_degree[rank] == 0:
-            size = add(heap, size, first[rank] << 31 | rank)
+            size = push_item(heap, size, first[rank] << 31 | rank)
     for k in range(first.size):
         rank = heap[0] & 0x7FFFFFFF
-        size = take(heap, size)
+        size = pop_item(heap, size)
         arranged[k] = rank
         for e in range(graph.start[rank], graph.start[rank + 1]):
             after = graph.target[e]
             in_degree[after] -= 1
             if in_degree[after] == 0:
-                size = add(heap, size, first[after] << 31 | after)
+                size = push_item(heap, size, first[after] << 31 | after)
     return arranged

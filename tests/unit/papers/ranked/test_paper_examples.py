@@ -22,7 +22,7 @@ from tellwhen.papers.ranked import (
 )
 from tellwhen.papers.ranked.kernels.ir_pool import BLOCKS, NODES
 from tellwhen.papers.ranked.kernels.layout import LEVELS_MAX, VISITED
-from tellwhen.papers.ranked.sopt_r_tree import arranged, graph_of
+from tellwhen.papers.ranked.sopt_r_tree import arrange_intervals, build_constraint_graph
 
 FIGURE = [(30, 55), (65, 100), (45, 55), (65, 90), (10, 30), (0, 30), (75, 100), (55, 90), (10, 45), (0, 100)]
 LOW = np.array([10 * a for a, _ in FIGURE])
@@ -55,16 +55,16 @@ def visited(tree, point, k):
 def test_example_1_the_interval_tree(kind):
     """The centres 50, 20 and 80 lie between two ends; here a centre is an end, with the same intervals at it."""
     tree = kind(LOW, HIGH, SCORE).arrays
-    ranks = tree.by_low if kind is EndpointIntervalTree else tree.rank
+    ranks = tree.rank_by_low if kind is EndpointIntervalTree else tree.rank
     nodes = [named(ranks[a:b]) for a, b in zip(tree.start[:-1], tree.start[1:], strict=True)]
     assert nodes[0] == {1, 3, 10}
     assert nodes[tree.left[0]] == {5, 6, 9}
     assert nodes[tree.right[0]] == {2, 4, 7, 8}
     assert len(nodes) == 3
     if kind is EndpointIntervalTree:
-        assert [int(rank) + 1 for rank in tree.by_low[:3]] == [10, 1, 3]
+        assert [int(rank) + 1 for rank in tree.rank_by_low[:3]] == [10, 1, 3]
         # The text lists them by ascending right ends, {1, 3, 10}; here they descend. 1 and 3 end together.
-        assert int(tree.by_high[0]) + 1 == 10
+        assert int(tree.rank_by_high[0]) + 1 == 10
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_theorem_3_1_space_of_an_ir_tree():
         arrays = IRTree(*given, fan_out=fan_out).arrays
         entries = int(arrays.size[: arrays.counts[BLOCKS]].sum())
         nodes = int(arrays.counts[NODES])
-        assert entries <= 1.5 * (len(conventional.by_low) + len(conventional.by_high))
+        assert entries <= 1.5 * (len(conventional.rank_by_low) + len(conventional.rank_by_high))
         assert entries <= 20_000 * (1 + 1 / (fan_out - 1)) + 16 * nodes
     assert IRTree(*given).nbytes <= 2 * ScoredIntervalTree(*given).nbytes
 
@@ -181,7 +181,7 @@ def naive_arrangement(low, edges):
 
 @pytest.mark.slow
 def test_example_4_the_constraint_graph():
-    found = {(a + 1, b + 1) for a, b in edges(graph_of(LOW, HIGH))}
+    found = {(a + 1, b + 1) for a, b in edges(build_constraint_graph(LOW, HIGH))}
     assert {(1, 3), (1, 9), (3, 10)} <= found
     assert (1, 10) not in found  # covered by the path 1, 3, 10
     assert {b for a, b in found if a == 1} == {3, 9}
@@ -191,18 +191,18 @@ def test_example_5_visible_blocks():
     """A line across everything touches all visible blocks of 1 to 7, so it has edges from the intervals that they are
     associated with. "(-inf, 30]" in the list of blocks without one is a misprint of (-inf, 0]."""
     low, high = np.append(LOW[:7], LOWEST), np.append(HIGH[:7], HIGHEST)
-    assert {a + 1 for a, b in edges(graph_of(low, high)) if b == 7} == {6, 1, 3, 4, 7}
+    assert {a + 1 for a, b in edges(build_constraint_graph(low, high)) if b == 7} == {6, 1, 3, 4, 7}
     # Block by block.
     for begin, end, owner in [(0, 30, 6), (30, 45, 1), (45, 55, 3), (65, 75, 4), (75, 100, 7)]:
-        graph = graph_of(np.append(LOW[:7], 10 * begin), np.append(HIGH[:7], 10 * end - 1))
+        graph = build_constraint_graph(np.append(LOW[:7], 10 * begin), np.append(HIGH[:7], 10 * end - 1))
         assert [a + 1 for a, b in edges(graph) if b == 7] == [owner]
     for begin, end in [(-20, -1), (550, 649), (1000, 1020)]:
-        graph = graph_of(np.append(LOW[:7], begin), np.append(HIGH[:7], end))
+        graph = build_constraint_graph(np.append(LOW[:7], begin), np.append(HIGH[:7], end))
         assert [a for a, b in edges(graph) if b == 7] == []
 
 
 def test_figure_5_the_arrangement():
-    order = arranged(LOW, HIGH)
+    order = arrange_intervals(LOW, HIGH)
     assert order.tolist() == naive_arrangement(LOW, naive_edges(LOW, HIGH))
     tree = SOPTRTree(LOW, HIGH, SCORE, fan_out=4)
     assert tree.arrays.number.tolist() == order.tolist()
@@ -213,38 +213,38 @@ def test_figure_5_the_arrangement():
 @pytest.mark.parametrize("seed", range(60))
 def test_lemma_3_3_edges_are_those_of_the_definition(seed):
     low, high = random_intervals(seed)
-    graph = graph_of(low, high)
+    graph = build_constraint_graph(low, high)
     found = edges(graph)
     assert len(found) == len(set(found)) <= 3 * len(low)
     assert set(found) == naive_edges(low, high)
     assert np.bincount(graph.target, minlength=len(low)).tolist() == graph.in_degree.tolist()
-    assert arranged(low, high).tolist() == naive_arrangement(low, set(found))
+    assert arrange_intervals(low, high).tolist() == naive_arrangement(low, set(found))
 
 
 def test_intervals_that_touch_in_one_point_have_an_edge():
-    assert edges(graph_of(np.array([0, 5]), np.array([5, 9]))) == [(0, 1)]
-    assert edges(graph_of(np.array([5, 0]), np.array([9, 5]))) == [(0, 1)]
-    assert edges(graph_of(np.array([0, 6]), np.array([5, 9]))) == []
+    assert edges(build_constraint_graph(np.array([0, 5]), np.array([5, 9]))) == [(0, 1)]
+    assert edges(build_constraint_graph(np.array([5, 0]), np.array([9, 5]))) == [(0, 1)]
+    assert edges(build_constraint_graph(np.array([0, 6]), np.array([5, 9]))) == []
 
 
 def test_two_visible_blocks_of_one_interval_are_one_edge():
     """1 is seen on both sides of 2; 3 touches both sides."""
-    assert edges(graph_of(np.array([0, 4, 0]), np.array([9, 5, 9]))) == [(0, 1), (0, 2), (1, 2)]
+    assert edges(build_constraint_graph(np.array([0, 4, 0]), np.array([9, 5, 9]))) == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_lemma_3_4_at_most_3n_edges_of_many():
     rng = np.random.default_rng(1)
     for width in (1, 1000, 1 << 20, 1 << 40):
         low = rng.integers(0, 1 << 40, 30_000)
-        graph = graph_of(low, low + rng.integers(0, width, 30_000))
+        graph = build_constraint_graph(low, low + rng.integers(0, width, 30_000))
         assert len(graph.target) <= 3 * 30_000
 
 
 @pytest.mark.slow
 def test_lemma_3_2_any_arrangement_that_respects_the_graph_is_right():
     """Not only Algorithm 1's: a random topological order too."""
-    from tellwhen.papers.ranked.order import keys_of
-    from tellwhen.papers.ranked.structures import packed_r_tree
+    from tellwhen.papers.ranked.order import encode_scores
+    from tellwhen.papers.ranked.structures import pack_r_tree
 
     for seed in range(10):
         low, high = random_intervals(seed, 30)
@@ -255,7 +255,7 @@ def test_lemma_3_2_any_arrangement_that_respects_the_graph_is_right():
             left.remove(order[-1])
         order = np.array(order, dtype=np.int32)
         tree = ScoredRTree(low, high, -np.arange(30.0), fan_out=3)
-        tree._publish(packed_r_tree(low[order], high[order], keys_of(-order.astype(float)), order, 3))
+        tree._publish(pack_r_tree(low[order], high[order], encode_scores(-order.astype(float)), order, 3))
         for point in range(-1, 42):
             assert list(tree.cursor(point)) == [n for n in range(30) if low[n] <= point <= high[n]]
 
