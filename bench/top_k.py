@@ -28,7 +28,7 @@ from bench.loading import stored
 from bench.measure import interleaved
 from tellwhen.compile.scores import Worth
 from tellwhen.containers.text_blocks import NoTexts
-from tellwhen.engines import complete
+from tellwhen.engines import create_with_fallback
 from tellwhen.index import Index
 from tellwhen.index.ids import Ids
 from tellwhen.index.maintenance.memory_limit import MemoryLimit
@@ -74,7 +74,7 @@ def indexed(work: Workload, count: int, scores: np.ndarray | None = None) -> tw.
         store.scores.extend(0, [Worth(score) for score in scores.tolist()])
     ids = Ids()
     ids.extend(range(count))
-    engine = complete("auto", store)
+    engine = create_with_fallback("auto", store)
     engine.insert(slots)
     engine.run_upkeep()
     index = Index.__new__(Index)

@@ -7,7 +7,7 @@ from docs.drawing.example import EVENT, event_box, example
 from docs.drawing.records import posted, space_box
 from docs.drawing.words import Spaces, Words, structure
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex
-from tellwhen.papers.ps_tree.pstbloom.kernels import signature_bit
+from tellwhen.papers.ps_tree.pstbloom.kernels import compute_signature_bit
 from tellwhen.papers.ps_tree.verify import Record, read_records
 
 TITLE = "PSTBloom: predicate spaces with signatures, and the posting lists of access predicates"
@@ -49,7 +49,7 @@ def is_signed(bloom: PSTBloomIndex, at: int, space: int) -> bool:
     begin, end = bloom.signature_start[space : space + 2].tolist()
     if begin == end:
         return False
-    bit = int(signature_bit(at, end - begin))
+    bit = int(compute_signature_bit(at, end - begin))
     return bool(int(bloom.signatures[begin + bit // 64]) >> bit % 64 & 1)
 
 

@@ -15,8 +15,8 @@ import pytest
 import tellwhen as tw
 from support import settled, verify
 from tellwhen.engines.auto import bands
+from tellwhen.engines.shared.kernels.top_k import offer_matches, sort_heaps
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
-from tellwhen.kernels.best import offer_matches, sort_heaps
 from tellwhen.testing.engine_checks import random_event, random_expression
 
 pytestmark = pytest.mark.late

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numba.core import event
 
 from tellwhen.compile.store import Store
-from tellwhen.engines import engines_supporting
+from tellwhen.engines import list_engines_supporting
 from tellwhen.engines.cover.build import build_index
 from tellwhen.engines.cover.reader import make_readers
 from tellwhen.engines.shared.calls import Packed
@@ -67,7 +67,7 @@ def _exercise(engine: str) -> None:
         _compile_batches()
     # Every engine takes the normal form of few groups of alternatives. That of many groups is too large, so engines of
     # normal forms reject it and engines of expressions use their kernels for trees.
-    few, many = 3, 9 if engine.partition(":")[0] in engines_supporting("expressions") else 3
+    few, many = 3, 9 if engine.partition(":")[0] in list_engines_supporting("expressions") else 3
     index = Index(engine)
     _match_all_forms(index.add_many(_generate_subscriptions(0, 5, few)))
     _match_all_forms(index.add_many(_generate_subscriptions(5, SUBSCRIPTIONS_PER_FORM, many)))

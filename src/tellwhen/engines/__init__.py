@@ -4,25 +4,25 @@ from tellwhen.engines.base import Engine, Option
 from tellwhen.engines.registry import (
     EngineInfo,
     create,
-    engine_spec,
-    engines_supporting,
     find_engine,
+    format_spec,
     import_engines,
     list_engines,
+    list_engines_supporting,
 )
-from tellwhen.engines.shared.fallback import complete, explain_refusal
+from tellwhen.engines.shared.fallback import create_with_fallback, explain_refusal
 
 __all__ = [
     "Engine",
     "EngineInfo",
     "Option",
-    "complete",
     "create",
-    "engine_spec",
-    "engines_supporting",
+    "create_with_fallback",
     "explain_refusal",
     "find_engine",
+    "format_spec",
     "list_engines",
+    "list_engines_supporting",
 ]
 
 import_engines(__name__)

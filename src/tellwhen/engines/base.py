@@ -36,10 +36,10 @@ class Source(Protocol):
         """Return the predicates and subscriptions as they are now."""
 
     def typical(self) -> Typical:
-        """Return the events to expect. They decide what is tested first, and never what matches."""
+        """Return typical events. They decide in which order engines test, and never what matches."""
 
     def is_presence(self) -> NDArray[np.bool_]:
-        """Return by domain whether its points say only that an attribute is there, or not."""
+        """Return for each domain whether it is a presence domain, which tells only if an event has the attribute."""
 
     @property
     def scores(self) -> Scores:
@@ -106,7 +106,7 @@ class Share(NamedTuple):
     subscriptions: int
     how: str
     domain: int = -1
-    """The domain that completes the sentence in `how`, or -1."""
+    """The domain whose name is appended to the text in `how`, or -1."""
 
 
 class MatchCounts:
@@ -127,7 +127,7 @@ class Upkeep(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Do the long part, in any thread. It reads only what never changes."""
+        """Do the long part of the work, in any thread. Reads only arrays that never change."""
 
     @abstractmethod
     def finish(self) -> bool:
@@ -175,7 +175,7 @@ class Engine(ABC):
 
     @property
     def named(self) -> Engine:
-        """The engine that `spec` names, where another engine stands beside it; else this engine."""
+        """The engine that `spec` names, if this engine adds a second engine to it; else this engine."""
         return self
 
     @abstractmethod
@@ -248,7 +248,7 @@ class Engine(ABC):
         """Return sizes and counts. `bytes` is what the engine needs besides the store."""
 
     def list_shares(self) -> list[Share]:
-        """Return in which ways subscriptions are found, and how many in each way."""
+        """Return each way in which subscriptions are found, with the number of subscriptions."""
         return [Share(len(self), "are indexed")]
 
     def bands(self) -> list[tuple[int, float]]:

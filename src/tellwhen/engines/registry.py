@@ -55,7 +55,7 @@ def find_engine(name: str) -> type[Engine] | None:
     return REGISTRY.get(name) or load_engines().get(name)
 
 
-def engines_supporting(capability: Capability) -> list[str]:
+def list_engines_supporting(capability: Capability) -> list[str]:
     """Return the names of the engines that have a capability."""
     return sorted(name for name, engine in load_engines().items() if capability in engine.supports)
 
@@ -80,8 +80,8 @@ def list_engines() -> list[EngineInfo]:
     ]
 
 
-def engine_spec(name: str, options: Mapping[str, Any]) -> str:
-    """Join an engine and its options to a spec: `betree` and {"max_cap": 5} make `betree:max_cap=5`."""
+def format_spec(name: str, options: Mapping[str, Any]) -> str:
+    """Return an engine with its options as a spec: `betree` and {"max_cap": 5} make `betree:max_cap=5`."""
     for option, value in options.items():
         if not isinstance(value, int | np.integer) or (isinstance(value, bool) and option != "strict"):
             raise EngineError(f"{name}: {option} must be a whole number, not {abbreviate(value)}")

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tellwhen.encode.events import EventEncoder
-from tellwhen.engines import engine_spec
+from tellwhen.engines import format_spec
 from tellwhen.engines.base import Reader, Tier
 from tellwhen.engines.shared.top_k import Best, find_best, validate_k, validate_weight_factors
 from tellwhen.errors import ArgumentError, IdError, ScoreError, StateError, UnknownId, abbreviate
@@ -103,7 +103,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
                 f"profile must be a tellwhen.Profile, not {abbreviate(profile)}; optimize_for() takes events"
             )
         # A copy: the caller may go on adding to the profile.
-        shard = Shard.empty(engine_spec(engine, options), Schema.coerce(schema), copy.deepcopy(profile), texts)
+        shard = Shard.empty(format_spec(engine, options), Schema.coerce(schema), copy.deepcopy(profile), texts)
         self._open(shard, MemoryLimit(memory_limit))
 
     def _open(self, shard: Shard, limit: MemoryLimit) -> None:

@@ -19,7 +19,7 @@ from tellwhen.compile.extract import asked_names
 from tellwhen.compile.scores import checked_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.text_blocks import CompressedTexts, NoTexts
-from tellwhen.engines import complete, engines_supporting, explain_refusal
+from tellwhen.engines import create_with_fallback, explain_refusal, list_engines_supporting
 from tellwhen.engines.base import INDEX_AT_ONCE, Engine, Undo
 from tellwhen.errors import BudgetError, DuplicateId, ScoreError, TellwhenError
 from tellwhen.index.ids import Id, Ids, validate_id
@@ -72,7 +72,7 @@ class Shard:
     def empty(cls, engine: str, schema: Schema, profile: Profile | None = None, has_texts: bool = True) -> Shard:
         store = Store(schema)
         texts = CompressedTexts() if has_texts else NoTexts()
-        return cls(store, complete(engine, store), Ids(), texts, profile or Profile())
+        return cls(store, create_with_fallback(engine, store), Ids(), texts, profile or Profile())
 
     @property
     def engine(self) -> Engine:
@@ -126,14 +126,14 @@ class Shard:
         if len(refused):
             raise BudgetError(
                 f"subscription {self.ids[int(refused[0])]!r} is {explain_refusal(self.engine.name)}; "
-                f"engines that take any expression: {', '.join(engines_supporting('expressions'))}"
+                f"engines that take any expression: {', '.join(list_engines_supporting('expressions'))}"
             )
 
     def _is_taken(self, expression: Expr) -> bool:
         """Does the engine take an expression? Asked of an engine of its own, since nothing is stored yet."""
         store = Store(self.store.schema)
         slots, _ = store.append(store.compile([expression]))
-        return bool(complete(self.engine.spec, store).can_index(slots)[0])
+        return bool(create_with_fallback(self.engine.spec, store).can_index(slots)[0])
 
     def _store_block(
         self,
@@ -293,7 +293,7 @@ class Shard:
             if mark.undo_engine is not None:
                 mark.undo_engine()
             else:
-                self.engines = complete(self.engine.spec, self.store)
+                self.engines = create_with_fallback(self.engine.spec, self.store)
                 self.engines.insert(self.store.alive())
             self._is_engine_touched = False
 
@@ -321,7 +321,7 @@ class Shard:
 
         def copy() -> Shard:
             after = store.compacted(snapshot, alive, attributes)
-            engine = complete(spec, after)
+            engine = create_with_fallback(spec, after)
             made = Shard(after, engine, ids.kept(alive), texts.select(alive), profile, payloads.kept(alive))
             engine.insert(after.alive())
             # Now rather than at the first question, which may come from a thread that only looks.

@@ -1,11 +1,11 @@
-"""Top k of the matches: one heap per event, with the worst of its matches at the root.
+"""Heap of the k best matches of an event, with the worst of them at the root.
 
 One total order ranks matches: the higher score first and, of equal scores, the lower slot.
 """
 
 from __future__ import annotations
 
-from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.jit import inline
 
 
 @inline
@@ -57,24 +57,6 @@ def offer(scores, slots, count, score, slot):
     return count
 
 
-@kernel
-def offer_matches(start, slot, row, score, elsewhere, best_score, best_slot, count):
-    """Offer the matches of every event e to the heap of row[e].
-
-    A slot behind the end of `score` has the score 0. A slot with a bit in `elsewhere` is skipped, because another tier
-    offers it.
-    """
-    for e in range(row.size):
-        r = row[e]
-        scores, slots, kept = best_score[r], best_slot[r], count[r]
-        for i in range(start[e], start[e + 1]):
-            s = slot[i]
-            if s >> 3 < elsewhere.size and elsewhere[s >> 3] >> (s & 7) & 1:
-                continue
-            kept = offer(scores, slots, kept, score[s] if s < score.size else 0.0, s)
-        count[r] = kept
-
-
 @inline
 def sort_heap(scores, slots, count):
     """Sort a heap, the best match first, by moving the worst to the end again and again."""
@@ -82,10 +64,3 @@ def sort_heap(scores, slots, count):
         scores[0], scores[end] = scores[end], scores[0]
         slots[0], slots[end] = slots[end], slots[0]
         sift_down(scores, slots, 0, end)
-
-
-@kernel
-def sort_heaps(best_score, best_slot, count):
-    """Sort the heap of every event, the best match first."""
-    for r in range(count.size):
-        sort_heap(best_score[r], best_slot[r], count[r])

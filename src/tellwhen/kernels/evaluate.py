@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from tellwhen.kernels.arrays import (
-    ACCEPT,
-    CLEAR,
-    CONJUNCTION,
-    I32,
-    NEVER,
-    SET,
-    U8,
-    U64,
-    Events,
-    Matches,
-    Snapshot,
-    keeps,
-)
-from tellwhen.kernels.handover import borrow, unpack
-from tellwhen.kernels.jit import inline, kernel
+from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, SET
+from tellwhen.kernels.jit import inline
 from tellwhen.kernels.search import first_at_least
 from tellwhen.kernels.truth import clear_true, is_true, set_true
 
@@ -152,51 +136,3 @@ def is_satisfied(slot, snapshot, events, event, first_entry, truth, registers):
         else:
             clear_true(truth, p)
     return kind == CONJUNCTION or run_program(subscriptions.code, start, truth, registers)
-
-
-class RefineIndex(NamedTuple):
-    """Matches of an index that need an exact test, and the slots that the index does not have yet."""
-
-    found: Matches  # `start` is empty if there is no index
-    pending: I32
-
-
-@keeps("first_entry")
-class RefineScratch(NamedTuple):
-    """Working arrays of `refine`."""
-
-    first_entry: I32  # zero between events
-    truth: U64
-    registers: U8
-
-
-@kernel
-def refine(index, snapshot, scratch, events, out, event):
-    """Test exactly what an index found for events that are not single-valued, and all pending slots.
-
-    Fills `out` from `event` on. Returns the first event whose matches did not fit.
-    """
-    index, snapshot = unpack(index, RefineIndex), unpack(snapshot, Snapshot)
-    scratch, events, out = unpack(scratch, RefineScratch), borrow(events, Events), borrow(out, Matches)
-    found, pending, first_entry = index.found, index.pending, scratch.first_entry
-    died, version = snapshot.subscriptions.died, snapshot.version
-    written = out.start[event]
-    for e in range(event, events.single_valued.size):
-        begin, end = 0, 0
-        if found.start.size > 0:
-            begin, end = found.start[e], found.start[e + 1]
-        if end - begin + pending.size > out.slot.size - written:
-            return e
-        open_event(events, e, first_entry)
-        count = end - begin
-        for k in range(count + pending.size):
-            slot = found.slot[begin + k] if k < count else pending[k - count]
-            out.slot[written] = slot
-            is_known = k < count and events.single_valued[e] != 0
-            written += is_known or (
-                died[slot] > version
-                and is_satisfied(slot, snapshot, events, e, first_entry, scratch.truth, scratch.registers)
-            )
-        close_event(events, e, first_entry)
-        out.start[e + 1] = written
-    return events.single_valued.size

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from tellwhen.compile.store import COMPILE_BATCH, Store
-from tellwhen.engines import complete, create, explain_refusal
+from tellwhen.engines import create, create_with_fallback, explain_refusal
 from tellwhen.errors import ParseError, TellwhenError, abbreviate
 from tellwhen.index.ids import validate_id
 from tellwhen.index.subscriptions import Rejected, parse_subscription
@@ -97,7 +97,7 @@ def ingest(
     >>> subs, quarantined = tws.ingest(raw)  # doctest: +SKIP
     """
     types = Schema.coerce(schema)
-    if engine is not None and "expressions" in complete(engine, Store(types)).supports:
+    if engine is not None and "expressions" in create_with_fallback(engine, Store(types)).supports:
         engine = None  # it accepts any expression
     ids = validate_subscription_columns(raw, id, expression)
     score = SCORE if score is None and SCORE in raw.columns else score

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from tellwhen.compile.store import Store
 from tellwhen.containers.array_names import flatten
-from tellwhen.engines import complete
+from tellwhen.engines import create_with_fallback
 from tellwhen.engines.shared import calls
 from tellwhen.index import Index
 from tellwhen.index.ids import Id
@@ -237,7 +237,7 @@ def find_supported(engine: str, expressions: Iterable[Expr]) -> list[bool]:
     """Return, by expression, whether the engine can index it; the others are over its budget."""
     store = Store()
     slots, _ = store.append(store.compile(expressions))
-    return complete(engine, store).can_index(slots).tolist()
+    return create_with_fallback(engine, store).can_index(slots).tolist()
 
 
 def check_engine(engine: str, seed: int = 0, rounds: int = 20) -> None:

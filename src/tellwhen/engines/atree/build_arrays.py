@@ -20,7 +20,7 @@ class InnerNodes(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """Working arrays of `find_reached_nodes`."""
+    """Working arrays of `mark_found_nodes`."""
 
     is_found: Flags  # by inner node: do links lead to it?
     is_leaf_found: Flags  # by predicate: must it be found by stabbing?
@@ -28,15 +28,15 @@ class Reach(NamedTuple):
     leaf_asks: F64  # by predicate: how often an event asks it, expected; zero before
 
 
-class Found(NamedTuple):
-    """The nodes that an event finds from below; all others are only asked."""
+class FoundNodes(NamedTuple):
+    """The nodes that links lead to from below, and the predicates that are stabbed; all others are only asked."""
 
     is_found: Flags  # by inner node
     is_stabbed: Flags  # by predicate
 
 
 class Propagation(NamedTuple):
-    """The results that nodes pass on to their parents."""
+    """The paths by which the results of nodes reach their parents."""
 
     on_demand: int  # only the access child leads to an AND; else all children do
     keeps_all: int  # false results too, so that every child is looked up

@@ -19,7 +19,7 @@ from tellwhen.engines.atree.arrays import (
     Forest,
     Growth,
 )
-from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS, chain_all, plant, uproot
+from tellwhen.engines.atree.kernels.plant import EQUAL_PARTS, chain_all_nodes, plant_expressions, uproot_expressions
 from tellwhen.engines.atree.kernels.reuse import CANDIDATES_MAX
 from tellwhen.engines.shared.calls import Packed
 from tellwhen.kernels.arrays import I32, Snapshot
@@ -64,7 +64,7 @@ class ForestBuilder:
         done = 0
         while True:
             self._make_room(2 * longest + 2)
-            done = plant(
+            done = plant_expressions(
                 self.packed.addresses,
                 growth.addresses,
                 packed.addresses,
@@ -79,7 +79,7 @@ class ForestBuilder:
 
     def remove(self, roots: I32) -> None:
         """Remove one use of each of these nodes."""
-        while not uproot(self.packed.addresses, roots):
+        while not uproot_expressions(self.packed.addresses, roots):
             self._set(edges=_extend(self.forest.edges, 2 * len(self.forest.edges)))
             roots = roots[:0]
 
@@ -114,7 +114,7 @@ class ForestBuilder:
             heads = 1 << (nodes - 1).bit_length()
             self._set(equal=np.full(heads, NONE, dtype=np.int32), pair=np.full(heads, NONE, dtype=np.int32))
             if self.sharing >= EQUAL_PARTS:
-                chain_all(self.packed.addresses)
+                chain_all_nodes(self.packed.addresses)
 
 
 def _grow_length(now: int, needed: int) -> int:

@@ -19,15 +19,15 @@ from tellwhen.engines.atree.arrays import (
     SLOTS,
     ATreeIndex,
 )
-from tellwhen.engines.atree.build_arrays import Found, InnerNodes, Propagation, Reach, Records
+from tellwhen.engines.atree.build_arrays import FoundNodes, InnerNodes, Propagation, Reach, Records
 from tellwhen.engines.atree.forest import ForestBuilder
 from tellwhen.engines.atree.kernels.layout import (
     COST_RATIO,
-    OFTEN,
-    choose_access,
+    FREQUENT_CHANCE,
+    choose_access_children,
     compute_chances,
     count_links,
-    find_reached_nodes,
+    mark_found_nodes,
     sort_others,
     write_links,
     write_slots,
@@ -56,7 +56,7 @@ def lay_out_index(
     inner = _number_inner_nodes(forest, nodes, chances, switches)
     is_node = roots >= 0
     source = np.where(kind == LEAF, nodes[:, ATOMS], predicates + inner.number)[roots[is_node]]
-    found = _find_reached(forest, inner, source, chances, switches)
+    found = _find_found_nodes(forest, inner, source, chances, switches)
     records = _write_records(forest, inner, source, slots[is_node], chances, found, switches)
     is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
     is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
@@ -65,7 +65,7 @@ def lay_out_index(
     leaves = nodes[kind == LEAF, ATOMS]
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
     if not switches.zero_suppression:
-        by_domain_start, by_domain = _group(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
+        by_domain_start, by_domain = _group_by_owner(snapshot.predicates.domain[leaves], leaves, snapshot.domains)
     levels, sizes = nodes[inner.order, LEVEL], records.sizes[:predicates]
     return ATreeIndex(
         build_predicate_stabbing(
@@ -91,23 +91,25 @@ def _number_inner_nodes(forest: ForestBuilder, nodes: I32Matrix, leaf_chance: F6
     numbered = InnerNodes(order, number, np.empty(len(order)), np.empty(len(order), dtype=np.int32))
     draw = np.random.default_rng(0).random(len(order) if switches.random_access else 0)
     compute_chances(forest.packed.addresses, pack(numbered), leaf_chance)
-    choose_access(forest.packed.addresses, pack(numbered), leaf_chance, draw)
+    choose_access_children(forest.packed.addresses, pack(numbered), leaf_chance, draw)
     return numbered
 
 
-def _find_reached(forest: ForestBuilder, inner: InnerNodes, source: I64, leaf_chance: F64, switches: Switches) -> Found:
+def _find_found_nodes(
+    forest: ForestBuilder, inner: InnerNodes, source: I64, leaf_chance: F64, switches: Switches
+) -> FoundNodes:
     """Decide which nodes are found by links and by stabbing, and which are only asked."""
     nodes, predicates = len(inner.order), len(leaf_chance)
     if not (switches.zero_suppression and switches.on_demand):
-        return Found(np.ones(nodes, dtype=np.bool_), np.ones(predicates, dtype=np.bool_))
+        return FoundNodes(np.ones(nodes, dtype=np.bool_), np.ones(predicates, dtype=np.bool_))
     reach = Reach(
         np.zeros(nodes, dtype=np.bool_), np.zeros(predicates, dtype=np.bool_), np.zeros(nodes), np.zeros(predicates)
     )
     reach.is_found[source[source >= predicates] - predicates] = True
     reach.is_leaf_found[source[source < predicates]] = True
-    find_reached_nodes(forest.packed.addresses, pack(inner), leaf_chance, pack(reach))
-    is_rare = leaf_chance <= np.maximum(OFTEN, COST_RATIO * reach.leaf_asks)
-    return Found(reach.is_found, reach.is_leaf_found | is_rare)
+    mark_found_nodes(forest.packed.addresses, pack(inner), leaf_chance, pack(reach))
+    is_rare = leaf_chance <= np.maximum(FREQUENT_CHANCE, COST_RATIO * reach.leaf_asks)
+    return FoundNodes(reach.is_found, reach.is_leaf_found | is_rare)
 
 
 def _write_records(
@@ -116,7 +118,7 @@ def _write_records(
     source: I64,
     slots: I32,
     leaf_chance: F64,
-    found: Found,
+    found: FoundNodes,
     switches: Switches,
 ) -> Records:
     """Write the records of all predicates and inner nodes; slots[k] belongs to record source[k]."""
@@ -140,7 +142,7 @@ def _pack_bits(flags: Flags) -> U64:
     return np.packbits(padded, bitorder="little").view(np.uint64)
 
 
-def _group(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:
+def _group_by_owner(owner: I32, value: I32, owners: int) -> tuple[I64, I32]:
     """Return the values of every owner, as lists."""
     start = np.zeros(owners + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=owners), out=start[1:])

@@ -52,7 +52,7 @@ def check_forest(builder: ForestBuilder, slots: I32, roots: I32, snapshot: Snaps
     assert not forest.waiting.any(), "a node still waits for its level"
     assert len(roots) == len(slots)
     uses = Counter(roots[roots >= 0].tolist())
-    atoms = {n: _atoms(forest, n) for n in alive}
+    atoms = {n: _list_atoms(forest, n) for n in alive}
     for n in alive:
         if nodes[n, KIND] != LEAF:
             uses.update(atoms[n])
@@ -60,11 +60,11 @@ def check_forest(builder: ForestBuilder, slots: I32, roots: I32, snapshot: Snaps
     seen: set[tuple[int, ...]] = set()
     for n in alive:
         assert nodes[n, USES] == uses[n] > 0, f"node {n} has {nodes[n, USES]} uses, expected {uses[n]}"
-        children, parents = _children(forest, n), _parents(forest, n)
+        children, parents = _list_children(forest, n), _list_parents(forest, n)
         edges += len(children)
         assert len(parents) == nodes[n, PARENT_COUNT]
         assert len(set(parents)) == len(parents)
-        assert all(n in _children(forest, parent) for parent in parents)
+        assert all(n in _list_children(forest, parent) for parent in parents)
         if nodes[n, KIND] == LEAF:
             assert not children
             assert nodes[n, LEVEL] == 1
@@ -81,7 +81,7 @@ def check_forest(builder: ForestBuilder, slots: I32, roots: I32, snapshot: Snaps
             seen.add(identity)
         covered: set[int] = set()
         for child in children:
-            assert n in _parents(forest, child)
+            assert n in _list_parents(forest, child)
             covered |= {child} if child in atoms[n] else set(atoms[child])
             assert child in atoms[n] or nodes[child, KIND] == nodes[n, KIND]
         assert covered == set(atoms[n]), f"the children of node {n} have other atoms than it has"
@@ -90,12 +90,12 @@ def check_forest(builder: ForestBuilder, slots: I32, roots: I32, snapshot: Snaps
     assert set(np.flatnonzero(forest.leaf != NONE).tolist()) == in_use
 
 
-def _atoms(forest: Forest, n: int) -> list[int]:
+def _list_atoms(forest: Forest, n: int) -> list[int]:
     first = int(forest.nodes[n, ATOMS])
     return [int(atom) for atom in forest.atoms[first : first + forest.nodes[n, ATOM_COUNT]]]
 
 
-def _children(forest: Forest, n: int) -> list[int]:
+def _list_children(forest: Forest, n: int) -> list[int]:
     found, edge = [], int(forest.nodes[n, FIRST_CHILD])
     while edge != NONE:
         found.append(int(forest.edges[edge, CHILD]))
@@ -103,7 +103,7 @@ def _children(forest: Forest, n: int) -> list[int]:
     return found
 
 
-def _parents(forest: Forest, n: int) -> list[int]:
+def _list_parents(forest: Forest, n: int) -> list[int]:
     found, edge = [], int(forest.nodes[n, FIRST_PARENT])
     while edge != NONE:
         found.append(int(forest.edges[edge, PARENT]))

@@ -101,7 +101,7 @@ class Bounds:
         return order
 
     def update_scores(self, slots: I32, scores: F64, known: Scores) -> None:
-        """Take over new scores of some slots; `known` are the scores of all slots."""
+        """Take over new scores of some slots; `known` has the scores of all slots."""
         highest = scores.max(initial=-np.inf)
         for place, bound in enumerate(self.score.tolist()):
             if highest >= bound:
@@ -145,7 +145,7 @@ class Bounds:
         return met > REBUILD_RATIO * best
 
     def _find_better(self, place: int, slots: I32, scores: F64) -> I64:
-        """Return the indices of the slots that are in a segment and have a better rank than its bound."""
+        """Return the indices of the slots that are in a segment and have a better rank than the segment's bound."""
         score, slot, known = self.score[place], self.slot[place], self._segments[place].slots
         mine = ((scores > score) | ((scores == score) & (slots < slot))).nonzero()[0]
         at = known.searchsorted(slots[mine])

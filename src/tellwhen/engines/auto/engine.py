@@ -110,7 +110,7 @@ class Auto(Engine):
 
     def rebuild(self) -> None:
         self._counted = MatchCounts()  # the new index may be for other events
-        if self._segments or self._pending.count > self._pending_max():
+        if self._segments or self._pending.count > self._choose_pending_max():
             self._merge_now(len(self._segments))
         self.run_upkeep()
 
@@ -141,7 +141,7 @@ class Auto(Engine):
     def upkeep(self) -> Upkeep | None:
         count = self._count_due()
         if count is not None:
-            self._merge = self._new_merge(count)
+            self._merge = self._create_merge(count)
             return self._merge
         segment = self._find_undecided()
         return None if segment is None else IndexChoice(self, segment, self.option["layout"] == ATREE)
@@ -163,7 +163,7 @@ class Auto(Engine):
             return len(self._segments)
         if self._bounds.is_disordered and time.monotonic() > self._rests_until:
             return len(self._segments)
-        if self._pending.count > self._pending_max():
+        if self._pending.count > self._choose_pending_max():
             return self._count_to_merge()
         return None
 
@@ -173,12 +173,12 @@ class Auto(Engine):
             self._segments, count_groups_to_merge(count_slots_by_group(self._segments), self._pending.count)
         )
 
-    def _pending_max(self) -> int:
+    def _choose_pending_max(self) -> int:
         if self.option["pending"]:
             return self.option["pending"]
         return PENDING_MAX if self._segments or is_compiled(match_cover) else UNCOMPILED_PENDING_MAX
 
-    def _new_merge(self, count: int) -> Merge:
+    def _create_merge(self, count: int) -> Merge:
         snapshot = self.source.snapshot()
         marginals = self.source.typical().marginals_if_known(snapshot.domains)
         inputs = self._segments[len(self._segments) - count :]
@@ -186,7 +186,7 @@ class Auto(Engine):
         return Merge(self, count, self._pending.count, slots, snapshot, marginals)
 
     def _merge_now(self, count: int) -> None:
-        self._merge = self._new_merge(count)
+        self._merge = self._create_merge(count)
         self._merge.run()
         self._merge.finish()
 

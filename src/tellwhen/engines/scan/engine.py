@@ -49,7 +49,7 @@ class Scan(Engine):
         start = snapshot.subscriptions.start
         chosen = (snapshot.subscriptions.kind[slots] == CONJUNCTION) & (start[slots + 1] > start[slots])
         self._conjunctions.extend(slots[chosen])
-        self._head.extend(_choose_heads(snapshot, slots[chosen]))
+        self._head.extend(_choose_head_predicates(snapshot, slots[chosen]))
         self._others.extend(slots[~chosen])
         if len(snapshot.predicates.domain) - self._stabbed > max(PENDING_MIN, self._stabbed // 8):
             self._index_predicates()
@@ -98,8 +98,8 @@ class Scan(Engine):
         }
 
 
-def _choose_heads(snapshot: Snapshot, slots: I32) -> I32:
-    """Return for each conjunction its predicate with the fewest points; any predicate if none is a set of points."""
+def _choose_head_predicates(snapshot: Snapshot, slots: I32) -> I32:
+    """Return for each conjunction the predicate that is tested first: that with the fewest points, or any."""
     if not len(slots):
         return slots
     _, _, start, low, high = snapshot.predicates

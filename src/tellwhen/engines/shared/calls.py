@@ -16,8 +16,8 @@ import numpy as np
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.batches import split_events
 from tellwhen.engines.base import MatchCounts, Reader
+from tellwhen.engines.shared.kernels.refine import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.arrays import I32, I64, Events, Matches, Snapshot
-from tellwhen.kernels.evaluate import RefineIndex, RefineScratch, refine
 from tellwhen.kernels.handover import array_like, pack
 
 MATCHES_MIN = 1_024

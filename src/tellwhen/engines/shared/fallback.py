@@ -18,8 +18,8 @@ from tellwhen.engines.shared.calls import Union
 from tellwhen.kernels.arrays import F64, I32
 
 
-def complete(spec: str, source: Source) -> Engine:
-    """Create an engine that indexes any expression: an engine with a budget gets the default engine beside it.
+def create_with_fallback(spec: str, source: Source) -> Engine:
+    """Create an engine that indexes any expression, with the default engine beside an engine that has a budget.
 
     With the option `strict` the engine is alone, and refuses expressions over its budget.
     """

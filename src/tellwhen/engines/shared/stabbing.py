@@ -9,6 +9,7 @@ import numpy as np
 
 from tellwhen.compile.dictionary import Moved
 from tellwhen.engines.shared.calls import make_sizes
+from tellwhen.engines.shared.kernels.stabbing import place_members
 from tellwhen.engines.shared.kernels.true_predicates import Satisfied
 from tellwhen.kernels import stabbing as kernels
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, U8, Predicates, Runs, Snapshot, Stabbing
@@ -65,7 +66,7 @@ def build_stabbing(
 
     flat = key_start.reshape(-1)
     lists = count + 2 * len(found)
-    placed = kernels.place_members(owner_start, owner_code, predicates, shape, first_key, last_key, flat, lists)
+    placed = place_members(owner_start, owner_code, predicates, shape, first_key, last_key, flat, lists)
     return Stabbing(flat, np.concatenate(keys), *placed)
 
 

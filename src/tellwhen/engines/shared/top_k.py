@@ -14,9 +14,9 @@ import numpy as np
 from tellwhen.compile.scores import checked_weights
 from tellwhen.containers.batches import select_events, slice_events
 from tellwhen.engines.base import Tier
+from tellwhen.engines.shared.kernels.top_k import offer_matches, sort_heaps
 from tellwhen.errors import ArgumentError, ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32, I64, Events
-from tellwhen.kernels.best import offer_matches, sort_heaps
 
 HEAPED_MAX = 1 << 22
 """Elements of all heaps together, at most; more events are ranked in several parts."""
@@ -81,7 +81,7 @@ def _rank_events(tiers: Sequence[Tier], events: Events, k: int, scores: F64) -> 
     heaps, total = Heaps.make_empty(events, k), len(events.single_valued)
     rows = np.arange(total)
     for tier in tiers:
-        rows = rows[_is_open(tier, heaps.found[rows], heaps.score[rows, 0], heaps.slot[rows, 0], k)]
+        rows = rows[_can_improve(tier, heaps.found[rows], heaps.score[rows, 0], heaps.slot[rows, 0], k)]
         if not len(rows):
             break
         matches = tier.reader.match(events if len(rows) == total else select_events(events, rows))
@@ -105,8 +105,8 @@ def _rank_event(tiers: Sequence[Tier], event: Events, k: int, scores: F64) -> Be
     return heaps.sort()
 
 
-def _is_open(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:
-    """Return by event whether a tier may have a better match than the worst one in the heap."""
+def _can_improve(tier: Tier, found: I64, score: F64, slot: I32, k: int) -> np.ndarray:
+    """Return by event whether a tier may have a better match than the worst match in the heap of the event."""
     is_worse = (score < tier.score) | ((score == tier.score) & (slot > tier.slot))
     return (found < k) | is_worse
 

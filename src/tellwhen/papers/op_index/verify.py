@@ -22,7 +22,7 @@ from tellwhen.papers.op_index.arrays import (
     OpIndexScratch,
     PredicateLists,
 )
-from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
+from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
 
 Posting = tuple[int, ...]
 """Operator, domain and operand. A posting of a clause also has the end of the operand, and the number of the clause."""
@@ -115,7 +115,7 @@ def _check_list(lists: PredicateLists, n: int, domains: int, begin: int) -> int:
             low, high = lists.operands.start[operator * domains + domain : operator * domains + domain + 2]
             assert low <= rank < high, f"rank {rank} in list {n} is of another operator or domain"
             assert find_segment(get_domain_share(domain, domains), len(segments) - 1) == number
-            assert signature & signature_bit(operator, domain, rank), f"a signature of list {n} lacks a posting"
+            assert signature & compute_signature_bit(operator, domain, rank), f"a signature of list {n} lacks a posting"
         at = last
     ranks = lists.ranks[begin:at].tolist()
     assert ranks == sorted(ranks), f"list {n} is not sorted"

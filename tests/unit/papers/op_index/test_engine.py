@@ -12,7 +12,7 @@ from tellwhen.containers.batches import Typical, take_first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.papers.op_index.arrays import AT_LEAST, AT_MOST, EQUAL
-from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
+from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
 from tellwhen.workloads import ABEGen, BEGen
 
 pytestmark = pytest.mark.late
@@ -100,7 +100,7 @@ def test_example_3(segments):
         inside = slice(lists.segments[segment, 0], lists.segments[segment + 1, 0])
         ranks = lists.ranks[inside].tolist()
         assert [lists.operands.domain[rank] for rank in ranks].count(names.index(name)) == 8
-        bits = {signature_bit(EQUAL, int(lists.operands.domain[rank]), rank) for rank in ranks}
+        bits = {compute_signature_bit(EQUAL, int(lists.operands.domain[rank]), rank) for rank in ranks}
         assert lists.segments[segment, 1] == sum(bits)
         assert index.match({name: 3, "Z": 1}) == [f"{name}3"]
         assert index.match({name: 9, "Z": 1}) == []

@@ -21,14 +21,17 @@ from tellwhen.engines.atree.arrays import (
     TARGET,
     Forest,
 )
-from tellwhen.engines.atree.build_arrays import Found, InnerNodes, Propagation, Reach, Records
+from tellwhen.engines.atree.build_arrays import FoundNodes, InnerNodes, Propagation, Reach, Records
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.truth import set_true
 
-OFTEN, COST_RATIO = 0.6, 8.0
-"""A predicate that more than 60 % of the events satisfy, mostly a complement, is tested only where a node asks for it,
-if nodes ask for it less than an eighth as often. Every other predicate is found by stabbing."""
+FREQUENT_CHANCE, COST_RATIO = 0.6, 8.0
+"""Limits for a predicate that is tested only where a node asks for it, instead of being found by stabbing.
+
+More than 60 % of the events must satisfy it, which is mostly a complement, and nodes must ask for it less than an
+eighth as often.
+"""
 
 
 @inline
@@ -54,8 +57,8 @@ def compute_chances(forest, inner, leaf_chance):
 
 
 @kernel
-def choose_access(forest, inner, leaf_chance, draw):
-    """Choose the child that leads to each AND: the least probable one or, where `draw` is not empty, a random one."""
+def choose_access_children(forest, inner, leaf_chance, draw):
+    """Choose the access child of each AND: the least probable child or, where `draw` is not empty, a random one."""
     forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
     nodes, edges, order, access = forest.nodes, forest.edges, inner.order, inner.access
     for i in range(order.size):
@@ -78,8 +81,8 @@ def choose_access(forest, inner, leaf_chance, draw):
 
 
 @kernel
-def find_reached_nodes(forest, inner, leaf_chance, reach):
-    """Mark the nodes that must be found, from the highest level down, and estimate how often the others are asked.
+def mark_found_nodes(forest, inner, leaf_chance, reach):
+    """Mark the nodes that links must lead to, from the highest level down; estimate how often others are asked.
 
     Before, `reach` marks the nodes that are subscriptions. An AND that is found marks its access child, and an OR that
     is found all of its children. The other children are only asked.
@@ -108,7 +111,7 @@ def find_reached_nodes(forest, inner, leaf_chance, reach):
 
 @inline
 def choose_guard(i, forest, inner, leaf_chance, found, propagation):
-    """Return the least probable predicate among the children of a found AND but its access child, or NONE."""
+    """Return the least probable predicate among the children of a found AND but its access child; NONE without any."""
     nodes, edges, n = forest.nodes, forest.edges, inner.order[i]
     least, guard = np.inf, np.int64(NONE)
     is_guarded = propagation.on_demand and not propagation.keeps_all
@@ -156,7 +159,7 @@ def is_other(i, child, guard, has_link, forest, inner, found, propagation):
 def count_links(forest, inner, leaf_chance, found, propagation, sizes):
     """Count the others and the links of all records."""
     forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
-    found, propagation = unpack(found, Found), unpack(propagation, Propagation)
+    found, propagation = unpack(found, FoundNodes), unpack(propagation, Propagation)
     nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
     for i in range(inner.order.size):
         guard = choose_guard(i, forest, inner, leaf_chance, found, propagation)
@@ -182,7 +185,7 @@ def put_link(source, target, guard, records):
 
 @inline
 def encode_other(child, forest, inner, found, predicates):
-    """Return the word that names a child among the others of a node (`kernels/match.py`)."""
+    """Return the word that stands for a child among the others of a node (`kernels/match.py`)."""
     if forest.nodes[child, KIND] == LEAF:
         p = np.int64(forest.nodes[child, ATOMS])
         return p if found.is_stabbed[p] else p + predicates
@@ -201,7 +204,7 @@ def put_word(words, record, column, offset, word):
 def write_links(forest, inner, leaf_chance, found, propagation, records):
     """Write the links and others of all records, which are zero before."""
     forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
-    found, propagation = unpack(found, Found), unpack(propagation, Propagation)
+    found, propagation = unpack(found, FoundNodes), unpack(propagation, Propagation)
     records = unpack(records, Records)
     nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
     for i in range(inner.order.size):

@@ -41,9 +41,9 @@ from tellwhen.kernels.prefetch import prefetch
 from tellwhen.kernels.truth import clear_true_predicates, is_true, set_true
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
-"""Results. The signature of an event, plus the result, is the signature of a node whose result is known."""
+"""Results of a node. The result is added to the signature of the event, so results of earlier events do not count."""
 
-AHEAD = 8
+PREFETCH_NODES = 8
 """Prefetch distance for records, in nodes; that for `record_start` is twice as far."""
 
 
@@ -69,7 +69,7 @@ def emit_record(record, index, snapshot, out, written):
 
 @inline
 def read_value(other, index, snapshot, events, end, scratch, clock):
-    """Return the value of one of a node's others; UNKNOWN for an asked node that the event has not evaluated yet."""
+    """Return the value of one of a node's others; UNKNOWN for an asked node that is not evaluated for the event yet."""
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
     if other >= predicates:
@@ -86,7 +86,7 @@ def read_value(other, index, snapshot, events, end, scratch, clock):
 
 
 @inline
-def evaluate_asked(node, index, snapshot, events, end, scratch, clock):
+def evaluate_asked_node(node, index, snapshot, events, end, scratch, clock):
     """Evaluate a node that is only asked, with an explicit stack; return whether the node is true."""
     words, stack, next_other = index.words, scratch.asked, scratch.next_other
     inner = index.is_or.size
@@ -115,8 +115,8 @@ def evaluate_asked(node, index, snapshot, events, end, scratch, clock):
 
 
 @inline
-def are_true(record, index, snapshot, events, end, scratch, clock):
-    """Return whether all others of a node are true."""
+def has_only_true_others(record, index, snapshot, events, end, scratch, clock):
+    """Return whether all others of a node, the children that do not lead to it, are true."""
     words, inner = index.words, index.is_or.size
     first = record + RECORD
     for k in range(first, first + words[record + OTHERS]):
@@ -124,14 +124,14 @@ def are_true(record, index, snapshot, events, end, scratch, clock):
         result = read_value(other, index, snapshot, events, end, scratch, clock)
         if result == FALSE:
             return False
-        if result == UNKNOWN and not evaluate_asked(~other - inner, index, snapshot, events, end, scratch, clock):
+        if result == UNKNOWN and not evaluate_asked_node(~other - inner, index, snapshot, events, end, scratch, clock):
             return False
     return True
 
 
 @inline
-def take_level(first, end, scratch):
-    """List the queued nodes among first:end, ascending, and empty their queue; return how many."""
+def pop_level(first, end, scratch):
+    """List the queued nodes among first:end, ascending, and remove them from the queue; return the number of nodes."""
     groups, marks, queue = scratch.groups, scratch.marks, scratch.queue
     count = np.int64(0)
     one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
@@ -157,7 +157,7 @@ def take_level(first, end, scratch):
 
 
 @inline
-def list_leading(leads, satisfied, count, leading):
+def list_leading_predicates(leads, satisfied, count, leading):
     """List the satisfied predicates whose record has slots or links; return how many."""
     many = 0
     for k in range(np.uint64(count)):
@@ -181,24 +181,24 @@ def match_tree(index, snapshot, scratch, events, out, event):
         count = find_satisfied(index.stabbing, snapshot.predicates, events, e, scratch.found)
         open_event(events, e, scratch.found.first_entry)
         written = emit_slots(0, index.always.size, index.always, snapshot, out, out.start[e])
-        many = list_leading(index.leads, satisfied, count, leading)
+        many = list_leading_predicates(index.leads, satisfied, count, leading)
         for k in range(many):
-            if k + 2 * AHEAD < many:
-                prefetch(record_start, np.int64(leading[k + 2 * AHEAD]))
-                prefetch(words, record_start[leading[k + AHEAD]])
+            if k + 2 * PREFETCH_NODES < many:
+                prefetch(record_start, np.int64(leading[k + 2 * PREFETCH_NODES]))
+                prefetch(words, record_start[leading[k + PREFETCH_NODES]])
             if written >= 0:
                 record = record_start[leading[k]]
                 written = emit_record(record, index, snapshot, out, written)
                 propagate(record, index, scratch)
         for level in range(index.level_start.size - 1):
-            queued = take_level(index.level_start[level], index.level_start[level + 1], scratch)
+            queued = pop_level(index.level_start[level], index.level_start[level + 1], scratch)
             for k in range(queued):
-                if k + 2 * AHEAD < queued:
-                    prefetch(record_start, predicates + np.int64(queue[k + 2 * AHEAD]))
-                    prefetch(words, record_start[predicates + queue[k + AHEAD]])
+                if k + 2 * PREFETCH_NODES < queued:
+                    prefetch(record_start, predicates + np.int64(queue[k + 2 * PREFETCH_NODES]))
+                    prefetch(words, record_start[predicates + queue[k + PREFETCH_NODES]])
                 record = record_start[predicates + queue[k]]
                 scratch.effort[0] += words[record + SLOTS]
-                if written >= 0 and are_true(record, index, snapshot, events, stop, scratch, clock):
+                if written >= 0 and has_only_true_others(record, index, snapshot, events, stop, scratch, clock):
                     if is_true(index.is_read, queue[k]):
                         signature[queue[k]] = clock + TRUE
                     written = emit_record(record, index, snapshot, out, written)

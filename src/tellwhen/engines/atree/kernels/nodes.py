@@ -62,7 +62,7 @@ def hash_pair(kind, last, before):
 
 
 @inline
-def find_equal(forest, kind, members, count):
+def find_equal_node(forest, kind, members, count):
     """Return the node with this operator and these atoms, or NONE. Atoms are compared, not only hashes."""
     hashed = hash_atoms(kind, members, 0, count)
     n = np.int64(forest.equal[hashed & (forest.equal.size - 1)])
@@ -82,7 +82,10 @@ def find_equal(forest, kind, members, count):
 
 @inline
 def take_row(counters, free, end, used, rows, next_free):
-    """Take a free row, or a new one behind the last; `free`, `end` and `used` name counters, `next_free` a column."""
+    """Take a free row of `rows`, or a new one behind the last row; return its number.
+
+    `free`, `end` and `used` are indexes into `counters`; `next_free` is the column that links free rows.
+    """
     row = counters[free]
     if row != NONE:
         counters[free] = rows[row, next_free]
@@ -94,8 +97,8 @@ def take_row(counters, free, end, used, rows, next_free):
 
 
 @inline
-def make_node(forest, kind):
-    """Make a node without atoms, edges and uses."""
+def allocate_node(forest, kind):
+    """Allocate a node without atoms, edges and uses."""
     nodes = forest.nodes
     n = take_row(forest.counters, FREE_NODE, NODE_END, NODES, nodes, NEXT_EQUAL)
     nodes[n, KIND], nodes[n, USES], nodes[n, LEVEL] = kind, 0, 1
@@ -106,19 +109,19 @@ def make_node(forest, kind):
 
 
 @inline
-def get_leaf(forest, predicate):
-    """Return the l-node of a predicate; make it if necessary."""
+def get_or_create_leaf(forest, predicate):
+    """Return the l-node of a predicate. Create the node if the forest has none."""
     n = np.int64(forest.leaf[predicate])
     if n == NONE:
-        n = make_node(forest, LEAF)
+        n = allocate_node(forest, LEAF)
         forest.nodes[n, ATOMS] = predicate
         forest.leaf[predicate] = n
     return n
 
 
 @inline
-def chain(forest, n):
-    """Put a node into its two chains."""
+def add_to_chains(forest, n):
+    """Put a node into its two hash chains: that of its atoms, and that of its two last atoms."""
     nodes, atoms = forest.nodes, forest.atoms
     last = nodes[n, ATOMS] + nodes[n, ATOM_COUNT] - 1
     at = nodes[n, HASH] & (forest.equal.size - 1)
@@ -202,10 +205,10 @@ def drop_edge(forest, edge, before):
 
 
 @kernel
-def create(forest, kind, members, count, children, child_count, is_shared):
-    """Create a node with these atoms and children. A shared node is found by its atoms from now on."""
+def create_node(forest, kind, members, count, children, child_count, is_shared):
+    """Create an AND or OR node with these atoms and children. Lookups by atoms find it if `is_shared` is true."""
     nodes, counters = forest.nodes, forest.counters
-    n = make_node(forest, kind)
+    n = allocate_node(forest, kind)
     first = counters[ATOM_END]
     for i in range(count):
         forest.atoms[first + i] = members[i]
@@ -219,7 +222,7 @@ def create(forest, kind, members, count, children, child_count, is_shared):
         level = max(level, np.int64(nodes[children[i], LEVEL]))
     nodes[n, LEVEL] = level + 1
     if is_shared:
-        chain(forest, n)
+        add_to_chains(forest, n)
     return n
 
 
@@ -240,7 +243,7 @@ def free_node(forest, n):
 
 
 @kernel
-def correct_levels(forest, n):
+def update_levels(forest, n):
     """Correct the level of a node, and of all nodes above it."""
     nodes, edges, queue, waiting = forest.nodes, forest.edges, forest.queue, forest.waiting
     queue[0], waiting[n] = n, 1

@@ -27,13 +27,13 @@ from tellwhen.engines.atree.arrays import (
 )
 from tellwhen.engines.atree.kernels.nodes import (
     add_edge,
-    chain,
-    correct_levels,
-    create,
+    add_to_chains,
+    create_node,
     drop_edge,
-    find_equal,
+    find_equal_node,
     free_node,
-    get_leaf,
+    get_or_create_leaf,
+    update_levels,
 )
 from tellwhen.engines.atree.kernels.reuse import reorganize, self_adjust
 from tellwhen.kernels.arrays import CONJUNCTION, NEVER, Subscriptions
@@ -41,11 +41,10 @@ from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
 
 APART, EQUAL_PARTS, REORGANIZED, ADJUSTED = range(4)
-"""Levels of sharing, each including the one before it: predicates; equal parts; parts of ANDs and ORs that exist
-already; and parts that are added later."""
+"""Levels of sharing, each including the level before it: predicates; equal parts; existing parts; later parts."""
 
 ALWAYS, IMPOSSIBLE = -2, -3
-"""In place of the node of a subscription that is always true, or never."""
+"""Stand for the node of a subscription that is always true, and of one that is never true."""
 
 SORTED_BY_INSERTION = 32
 """Up to 32 atoms are sorted by insertion."""
@@ -72,11 +71,11 @@ def sort_members(members, count):
 
 
 @inline
-def get_node(forest, kind, growth, count, sharing):
-    """Return the node of an operator and the ascending atoms growth.members[:count]; make it if necessary."""
+def get_or_create_node(forest, kind, growth, count, sharing):
+    """Return the node of an operator and the ascending atoms growth.members[:count]. Create it if there is none."""
     members, children = growth.members, growth.children
     if sharing >= EQUAL_PARTS:
-        n = find_equal(forest, kind, members, count)
+        n = find_equal_node(forest, kind, members, count)
         if n != NONE:
             return n
     if sharing >= REORGANIZED:
@@ -85,21 +84,21 @@ def get_node(forest, kind, growth, count, sharing):
         made = count
         for i in range(count):
             children[i] = members[i]
-    n = create(forest, kind, members, count, children, made, sharing >= EQUAL_PARTS)
+    n = create_node(forest, kind, members, count, children, made, sharing >= EQUAL_PARTS)
     if sharing >= ADJUSTED:
         self_adjust(forest, n, growth)
     return n
 
 
 @kernel
-def join(forest, kind, growth, count, sharing, is_binary):
+def join_atoms(forest, kind, growth, count, sharing, is_binary):
     """Join the atoms growth.members[:count] by an operator; return the node. P AND P is P."""
     members = growth.members
     count = sort_members(members, count)
     if count == 1:
         return np.int64(members[0])
     if not is_binary:
-        return get_node(forest, kind, growth, count, sharing)
+        return get_or_create_node(forest, kind, growth, count, sharing)
     rest = growth.children  # two at a time, from the first on
     for i in range(count):
         rest[i] = members[i]
@@ -107,16 +106,16 @@ def join(forest, kind, growth, count, sharing, is_binary):
     for i in range(1, count):
         if rest[i] != n:
             members[0], members[1] = min(n, np.int64(rest[i])), max(n, np.int64(rest[i]))
-            n = get_pair(forest, kind, members, sharing)
+            n = get_or_create_pair(forest, kind, members, sharing)
     return n
 
 
 @inline
-def get_pair(forest, kind, members, sharing):
-    """Return the node of an operator and two atoms; make it if necessary."""
-    n = find_equal(forest, kind, members, 2) if sharing >= EQUAL_PARTS else np.int64(NONE)
+def get_or_create_pair(forest, kind, members, sharing):
+    """Return the node of an operator and two atoms. Create the node if the forest has none."""
+    n = find_equal_node(forest, kind, members, 2) if sharing >= EQUAL_PARTS else np.int64(NONE)
     if n == NONE:
-        n = create(forest, kind, members, 2, members, 2, sharing >= EQUAL_PARTS)
+        n = create_node(forest, kind, members, 2, members, 2, sharing >= EQUAL_PARTS)
     return n
 
 
@@ -130,13 +129,13 @@ def plant_tree(forest, subscriptions, slot, growth, sharing, is_binary):
         kind, first = np.int64(nodes[row, program.KIND]), np.int64(nodes[row, program.CHILD])
         count = np.int64(nodes[row, program.CHILDREN])
         if kind == LEAF:
-            node[row] = get_leaf(forest, first)
+            node[row] = get_or_create_leaf(forest, first)
         elif kind == REGISTER_LEAF:
             node[row] = node[roots[first]]
         else:
             for i in range(count):
                 members[i] = node[first + i]
-            node[row] = join(forest, kind, growth, count, sharing, is_binary)
+            node[row] = join_atoms(forest, kind, growth, count, sharing, is_binary)
     return np.int64(node[0])
 
 
@@ -152,8 +151,11 @@ def has_room(forest, tests):
 
 
 @kernel
-def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots):
-    """Add the expressions of slots[first:], with roots[k] as the node of slots[k]; return the first k without room."""
+def plant_expressions(forest, growth, subscriptions, slots, first, sharing, is_binary, roots):
+    """Add the expressions of slots[first:], and write the node of slots[k] to roots[k].
+
+    Returns the first k for which there is no room.
+    """
     forest, growth = unpack(forest, Forest), unpack(growth, Growth)
     subscriptions = unpack(subscriptions, Subscriptions)
     for k in range(first, slots.size):
@@ -166,8 +168,8 @@ def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots
             roots[k] = IMPOSSIBLE
         elif kind == CONJUNCTION:
             for i in range(tests):
-                growth.members[i] = get_leaf(forest, np.int64(subscriptions.code[begin + i]))
-            roots[k] = join(forest, AND_NODE, growth, tests, sharing, is_binary) if tests > 0 else ALWAYS
+                growth.members[i] = get_or_create_leaf(forest, np.int64(subscriptions.code[begin + i]))
+            roots[k] = join_atoms(forest, AND_NODE, growth, tests, sharing, is_binary) if tests > 0 else ALWAYS
         else:
             roots[k] = plant_tree(forest, subscriptions, slot, growth, sharing, is_binary)
         if roots[k] >= 0:
@@ -176,8 +178,8 @@ def plant(forest, growth, subscriptions, slots, first, sharing, is_binary, roots
 
 
 @inline
-def release(forest, n):
-    """Take away one use of a node; a node without uses is dead."""
+def release_use(forest, n):
+    """Subtract one use of a node. A node without uses is dead."""
     forest.nodes[n, USES] -= 1
     if forest.nodes[n, USES] == 0:
         forest.dead[forest.counters[DEAD]] = n
@@ -185,7 +187,7 @@ def release(forest, n):
 
 
 @inline
-def adopt(forest, n, parent):
+def adopt_children(forest, n, parent):
     """Make the children of node n children of `parent` in place of n."""
     nodes, edges = forest.nodes, forest.edges
     before, edge = np.int64(NONE), np.int64(nodes[parent, FIRST_CHILD])
@@ -201,26 +203,26 @@ def adopt(forest, n, parent):
         if edge == NONE:
             add_edge(forest, child, parent)
         inner = np.int64(edges[inner, NEXT_CHILD])
-    correct_levels(forest, parent)
+    update_levels(forest, parent)
 
 
 @kernel
-def remove(forest, n):
-    """Remove a dead node, whose parents adopt its children. No node has it as an atom any more."""
+def remove_node(forest, n):
+    """Remove a dead node, and make its parents the parents of its children. No node has it as an atom."""
     nodes, edges = forest.nodes, forest.edges
     while nodes[n, FIRST_PARENT] != NONE:
-        adopt(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
+        adopt_children(forest, n, np.int64(edges[nodes[n, FIRST_PARENT], PARENT]))
     while nodes[n, FIRST_CHILD] != NONE:
         drop_edge(forest, np.int64(nodes[n, FIRST_CHILD]), NONE)
     if nodes[n, KIND] != LEAF:
         for i in range(nodes[n, ATOMS], nodes[n, ATOMS] + nodes[n, ATOM_COUNT]):
-            release(forest, np.int64(forest.atoms[i]))
+            release_use(forest, np.int64(forest.atoms[i]))
     free_node(forest, n)
 
 
 @kernel
-def uproot(forest, roots):
-    """Take away one use of each root, and remove the nodes that nothing uses any more.
+def uproot_expressions(forest, roots):
+    """Subtract one use of each root, and remove the nodes that no other node or subscription uses.
 
     Return False if there is no room for new edges; then call again, without roots.
     """
@@ -228,7 +230,7 @@ def uproot(forest, roots):
     counters, nodes = forest.counters, forest.nodes
     for root in roots:
         if root >= 0:
-            release(forest, np.int64(root))
+            release_use(forest, np.int64(root))
     while counters[DEAD] > 0:
         n = np.int64(forest.dead[counters[DEAD] - 1])
         children = np.int64(0)
@@ -239,14 +241,14 @@ def uproot(forest, roots):
         if counters[EDGE_END] + nodes[n, PARENT_COUNT] * children > forest.edges.shape[0]:
             return False
         counters[DEAD] -= 1
-        remove(forest, n)
+        remove_node(forest, n)
     return True
 
 
 @kernel
-def chain_all(forest):
-    """Put all inner nodes into their chains, which are empty."""
+def chain_all_nodes(forest):
+    """Put all AND and OR nodes into their hash chains, which are empty before."""
     forest = unpack(forest, Forest)
     for n in range(forest.counters[NODE_END]):
         if forest.nodes[n, KIND] >= 0 and forest.nodes[n, KIND] != LEAF:
-            chain(forest, n)
+            add_to_chains(forest, n)

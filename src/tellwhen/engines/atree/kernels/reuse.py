@@ -23,7 +23,7 @@ from tellwhen.engines.atree.arrays import (
     PARENT,
     PARENT_COUNT,
 )
-from tellwhen.engines.atree.kernels.nodes import add_edge, correct_levels, drop_edge, hash_pair
+from tellwhen.engines.atree.kernels.nodes import add_edge, drop_edge, hash_pair, update_levels
 from tellwhen.kernels.jit import inline, kernel
 
 PAIR_DISTANCE = 24
@@ -144,7 +144,7 @@ def is_part(forest, child, parent, n):
 
 
 @kernel
-def reuse(forest, n, parent):
+def reuse_node(forest, n, parent):
     """Make node n a child of `parent` in place of all children that are part of n, if these are at least two."""
     nodes, edges = forest.nodes, forest.edges
     replaced = 0
@@ -165,7 +165,7 @@ def reuse(forest, n, parent):
             before = edge
         edge = after
     add_edge(forest, n, parent)
-    correct_levels(forest, parent)
+    update_levels(forest, parent)
 
 
 @kernel
@@ -195,4 +195,4 @@ def self_adjust(forest, n, growth):
                     depth += 1
                 many = np.int64(nodes[parent, ATOM_COUNT])
                 if many > count and is_within(forest.atoms, first, count, forest.atoms, nodes[parent, ATOMS], many):
-                    reuse(forest, n, parent)
+                    reuse_node(forest, n, parent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.engines.atree.arrays import OTHERS, RECORD, SIGNATURES, SLOTS, ATreeIndex, ATreeScratch
-from tellwhen.engines.atree.kernels.match import FALSE, TRUE, emit_record, propagate, take_level
+from tellwhen.engines.atree.kernels.match import FALSE, TRUE, emit_record, pop_level, propagate
 from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit_slots
@@ -32,7 +32,7 @@ def read_value(child, domain, scratch, clock):
 
 
 @inline
-def evaluate(record, decisive, index, domain, scratch, clock):
+def evaluate_node(record, decisive, index, domain, scratch, clock):
     """Evaluate a node by Table 2: a false child decides an AND, a true child an OR, and else an undefined child."""
     result = np.int64(1 - decisive)
     for k in range(record + RECORD, record + RECORD + index.words[record + OTHERS]):
@@ -68,10 +68,10 @@ def match_three_valued(index, snapshot, scratch, events, out, event):
                         written = emit_record(record, index, snapshot, out, written)
                     propagate(record, index, scratch)
         for level in range(index.level_start.size - 1):
-            for k in range(take_level(index.level_start[level], index.level_start[level + 1], scratch)):
+            for k in range(pop_level(index.level_start[level], index.level_start[level + 1], scratch)):
                 record = record_start[predicates + queue[k]]
                 scratch.effort[0] += index.words[record + SLOTS]
-                value = evaluate(record, np.int64(index.is_or[queue[k]]), index, domain_of, scratch, clock)
+                value = evaluate_node(record, np.int64(index.is_or[queue[k]]), index, domain_of, scratch, clock)
                 if value != UNDEFINED:
                     signature[queue[k]] = clock + value
                     propagate(record, index, scratch)

@@ -35,7 +35,7 @@ from tellwhen.engines.cover.arrays import (
     CoverIndex,
     CoverScratch,
 )
-from tellwhen.engines.cover.kernels.match import find_guarded, open_clusters, test_candidates
+from tellwhen.engines.cover.kernels.match import find_guarded_postings, open_clusters, test_candidates
 from tellwhen.engines.cover.kernels.members import find_chunks, has_enough_columns, locate_next_chunk, rule_out_members
 from tellwhen.engines.cover.kernels.values import close_bitmaps, close_spaces, open_spaces
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
@@ -44,8 +44,8 @@ from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
 
-ROOM = 64
-"""Up to 64 elements are staged at once."""
+STAGED_ELEMENTS_MAX = 64
+"""Most elements that are staged at once."""
 
 FIRST_BLOCK = 32
 """Events of the first block, from which the size of the next blocks is estimated."""
@@ -59,9 +59,9 @@ def locate_chain(row, kind):
 
 @inline
 def reserve_room(batch, chain):
-    """Return where to stage up to 64 more elements, or -1 if all pages are in use."""
+    """Return the index of room for STAGED_ELEMENTS_MAX more elements of a chain, or -1 if all pages are in use."""
     page, at = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
-    if page >= 0 and at + ROOM <= (page + 1) * PAGE_SIZE:
+    if page >= 0 and at + STAGED_ELEMENTS_MAX <= (page + 1) * PAGE_SIZE:
         return at
     fresh = batch.used[0]
     if PAGE_SIZE * (fresh + 1) > batch.staged.size:
@@ -95,14 +95,14 @@ def note_visits(index, clusters, row, batch, met, visit):
 
 
 @inline
-def stage_guarded(candidates, row, batch):
-    """Stage the first of scratch.candidates; return whether there was room."""
+def stage_guarded_postings(candidates, row, batch):
+    """Stage the first of scratch.candidates, the postings whose guard is true; return whether there was room."""
     chain = locate_chain(row, UNDECIDED)
-    for first in range(0, candidates, ROOM):
+    for first in range(0, candidates, STAGED_ELEMENTS_MAX):
         at = reserve_room(batch, chain)
         if at < 0:
             return False
-        for c in range(first, min(candidates, first + ROOM)):
+        for c in range(first, min(candidates, first + STAGED_ELEMENTS_MAX)):
             batch.staged[at] = batch.cover.candidates[c]
             at += 1
         batch.chains[chain + CHAIN_END] = at
@@ -127,9 +127,9 @@ def open_block(index, events, first, end, batch):
         open_spaces(index, events, e, scratch, row * domains)
         clusters = open_clusters(index, events, e, scratch)
         met, visit = note_visits(index, clusters, row, batch, met, visit)
-        candidates = find_guarded(index, events, e, scratch, clusters, np.int64(0))
+        candidates = find_guarded_postings(index, events, e, scratch, clusters, np.int64(0))
         close_spaces(index, events, e, scratch)
-        if not stage_guarded(candidates, row, batch):
+        if not stage_guarded_postings(candidates, row, batch):
             return np.int64(-1), met
     return end, met
 
@@ -194,8 +194,8 @@ def stage_chunks(index, batch, met):
 
 
 @inline
-def write_decided(row, snapshot, batch, out, written):
-    """Write the staged slots of an event; return the new end of the output, or -1 if the output is full."""
+def write_decided_slots(row, snapshot, batch, out, written):
+    """Write the staged slots of an event, which match; return the new end of the output, or -1 if it is full."""
     stamps, staged, is_clean = batch.cover.stamps, batch.staged, snapshot.removed == 0
     chain = locate_chain(row, DECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
@@ -216,8 +216,8 @@ def write_decided(row, snapshot, batch, out, written):
 
 
 @inline
-def read_undecided(row, batch):
-    """List the staged candidates of an event; return how many."""
+def list_undecided(row, batch):
+    """List the staged candidates of an event, whose programs decide; return how many."""
     chain = locate_chain(row, UNDECIDED)
     page, end = np.int64(batch.chains[chain + CHAIN_HEAD]), np.int64(batch.chains[chain + CHAIN_END])
     count = np.int64(0)
@@ -236,8 +236,8 @@ def write_staged(index, snapshot, events, first, end, batch, out):
     scratch, domains = batch.cover, index.cut_start.size - 1
     for e in range(first, end):
         next_event(scratch.stamps)
-        written = write_decided(e - first, snapshot, batch, out, out.start[e])
-        candidates = read_undecided(e - first, batch)
+        written = write_decided_slots(e - first, snapshot, batch, out, out.start[e])
+        candidates = list_undecided(e - first, batch)
         if written >= 0 and candidates > 0:
             open_spaces(index, events, e, scratch, (e - first) * domains)
             written = test_candidates(index, snapshot, events, e, scratch, candidates, out, written)

@@ -100,10 +100,10 @@ def choose_seed(span, scratch):
 
 
 @inline
-def choose_columns(common, span, scratch):
-    """Choose the most common columns, given the count of the seed; return how many of them are columns of clauses.
+def choose_columns(seed_count, span, scratch):
+    """Choose the most common columns among the terms with the seed column; return how many are columns of clauses.
 
-    Leaves all counts zero.
+    `seed_count` is the number of these terms. Leaves all counts zero.
     """
     counts, touched, distinct = scratch.counts, scratch.touched, scratch.cursor[TOUCHED]
     plain = alternatives = 0
@@ -115,10 +115,10 @@ def choose_columns(common, span, scratch):
         if best < 0 or counts[best] == 0:
             break
         if best < span:
-            is_chosen = plain < COLUMNS_MAX and counts[best] * RARE_COLUMN >= common
+            is_chosen = plain < COLUMNS_MAX and counts[best] * RARE_COLUMN >= seed_count
             plain += is_chosen
         else:
-            is_chosen = alternatives < ALTERNATIVES_MAX and counts[best] * RARE_ALTERNATIVE >= common
+            is_chosen = alternatives < ALTERNATIVES_MAX and counts[best] * RARE_ALTERNATIVE >= seed_count
             alternatives += is_chosen
         scratch.is_chosen[best] = is_chosen
         counts[best] = 0
@@ -161,8 +161,8 @@ def give_up_seed(seed, members, conditions, scratch, cut):
 
 
 @inline
-def is_behind(other, c, span, weight):
-    """Return whether another column belongs behind column c: in a later group, or ruling out fewer events."""
+def is_column_behind(other, c, span, weight):
+    """Return whether column `other` belongs behind column c: in a later group, or ruling out fewer events."""
     return other // span > c // span or (other // span == c // span and weight[other] < weight[c])
 
 
@@ -179,7 +179,7 @@ def put_columns(members, conditions, price, span, scratch, cut):
         c = scratch.touched[k]
         if scratch.is_chosen[c] and weight[c] > 0.0:
             at = end
-            while at > first and is_behind(columns[at - 1], c, span, weight):
+            while at > first and is_column_behind(columns[at - 1], c, span, weight):
                 columns[at] = columns[at - 1]
                 at -= 1
             columns[at] = c

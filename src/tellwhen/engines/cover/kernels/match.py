@@ -116,11 +116,11 @@ def find_candidates(index, snapshot, events, event, scratch, clusters, out, writ
             written, count = test_chunk(chunk, index, snapshot, scratch, count, out, written)
             if written < 0:
                 return written, count
-    return written, find_guarded(index, events, event, scratch, clusters, count)
+    return written, find_guarded_postings(index, events, event, scratch, clusters, count)
 
 
 @inline
-def find_guarded(index, events, event, scratch, clusters, count):
+def find_guarded_postings(index, events, event, scratch, clusters, count):
     """List the postings in no chunk whose guard is true, from `count` on; return the number of candidates."""
     postings, candidates = index.postings, scratch.candidates
     bits = hash_event(index, events, event, scratch)

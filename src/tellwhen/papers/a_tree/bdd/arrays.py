@@ -12,7 +12,7 @@ FALSE, TRUE, TERMINALS = 0, 1, 2
 """The two nodes without children, and their number."""
 
 LISTED = -1
-"""Stands for a root: the diagram of the expression is over budget, so its program runs on every event."""
+"""In place of the root of an expression whose diagram is over budget; its program runs on every event."""
 
 
 class Nodes(NamedTuple):

@@ -100,7 +100,7 @@ def check_functions(nodes: Nodes, slots: I32, roots: I32, snapshot: Snapshot) ->
             if root == LISTED:
                 continue
             if kind[slot] == CONJUNCTION:
-                wanted = all(_is_true(truth, p) for p in code[start[slot] : start[slot + 1]].tolist())
+                wanted = all(_is_predicate_true(truth, p) for p in code[start[slot] : start[slot + 1]].tolist())
             else:
                 wanted = bool(run_program(code, start[slot], truth, registers))
             assert _walk_down(nodes, root, truth) == (TRUE if wanted else FALSE), f"slot {slot} has another function"
@@ -108,9 +108,9 @@ def check_functions(nodes: Nodes, slots: I32, roots: I32, snapshot: Snapshot) ->
 
 def _walk_down(nodes: Nodes, node: int, truth: np.ndarray) -> int:
     while node >= TERMINALS:
-        node = int((nodes.high if _is_true(truth, int(nodes.predicate[node])) else nodes.low)[node])
+        node = int((nodes.high if _is_predicate_true(truth, int(nodes.predicate[node])) else nodes.low)[node])
     return node
 
 
-def _is_true(truth: np.ndarray, p: int) -> bool:
+def _is_predicate_true(truth: np.ndarray, p: int) -> bool:
     return bool(int(truth[p >> 6]) >> (p & 63) & 1)

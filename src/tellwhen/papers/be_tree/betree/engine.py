@@ -117,7 +117,7 @@ class BETree(ConjunctionEngine):
         slot = tree.conjunctions.slot[numbers]
         tree.add_counts(self._index)  # before nodes are freed: other nodes will take their records
         tree.remove(snapshot, numbers[~is_alive(snapshot, np.where(slot < 0, -1 - slot, slot))])
-        useless = tree.find_useless(self.option["window"], self.option["threshold"])
+        useless = tree.list_useless_conjunctions(self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, useless)
         self.recycled += len(useless)
         self.translator.forget(snapshot.subscriptions.died, snapshot.version)

@@ -25,12 +25,12 @@ from tellwhen.papers.be_tree.betree.arrays import (
     TreeConjunctions,
     TreePredicates,
 )
-from tellwhen.papers.be_tree.betree.kernels.adjust import Useless, mark_useless
+from tellwhen.papers.be_tree.betree.kernels.adjust import UselessMarks, mark_useless_nodes
 from tellwhen.papers.be_tree.betree.kernels.bounds import find_bounds
 from tellwhen.papers.be_tree.betree.kernels.insert import fill_root, insert_conjunctions
 from tellwhen.papers.be_tree.betree.kernels.nodes import fill_table
 from tellwhen.papers.be_tree.betree.kernels.partition import DomainMarks
-from tellwhen.papers.be_tree.betree.kernels.remove import list_below, merge_nodes, take_out
+from tellwhen.papers.be_tree.betree.kernels.remove import list_below, merge_nodes, take_out_conjunctions
 from tellwhen.papers.be_tree.betree.layout import lay_out
 
 COUNT_MAX = (1 << 30) - 1
@@ -169,16 +169,17 @@ class Tree:
         self._insert(snapshot, np.union1d(numbers, self._take_out(numbers)).astype(np.int32))
 
     def _take_out(self, numbers: I32) -> I32:
-        """Take conjunctions out of the tree; return the conjunctions that p-nodes with too few have lost by that.
+        """Take conjunctions out of the tree, and dissolve the p-nodes that are left with too few conjunctions.
 
-        The caller inserts these again. A p-node that is dissolved may leave too few for the p-node above.
+        Returns the conjunctions of these p-nodes; the caller inserts them again. Dissolving a p-node may leave too few
+        conjunctions for the p-node above.
         """
         stranded = [numbers[:0]]
         while len(numbers):
             conjunctions = self.conjunctions
             touched = np.empty(len(numbers), dtype=np.int32)
             by_node = numbers[np.argsort(conjunctions.node[numbers], kind="stable")]
-            count = take_out(self.nodes, conjunctions, by_node, touched)
+            count = take_out_conjunctions(self.nodes, conjunctions, by_node, touched)
             merge_nodes(self.nodes, conjunctions, touched[:count])
             pnodes = self.nodes.pnodes[: self.nodes.state["pnodes"][0]]
             few = (pnodes["parent"] >= 0) & (self.nodes.cnodes["size"][pnodes["top"]] < self.min_size)
@@ -201,11 +202,11 @@ class Tree:
             window = self.nodes.cnodes[name]
             window[index.cnode] = np.minimum(window[index.cnode] + np.minimum(counted, COUNT_MAX), COUNT_MAX)
 
-    def find_useless(self, window: int, threshold: int) -> I32:
+    def list_useless_conjunctions(self, window: int, threshold: int) -> I32:
         """Return the conjunctions of nodes whose window is over and whose rank is below the threshold (section 5)."""
         nodes = self.nodes
-        useless = Useless(np.zeros(len(nodes.cnodes), dtype=np.bool_), np.zeros(len(nodes.pnodes), dtype=np.bool_))
-        mark_useless(nodes, window, threshold, useless)
+        useless = UselessMarks(np.zeros(len(nodes.cnodes), dtype=np.bool_), np.zeros(len(nodes.pnodes), dtype=np.bool_))
+        mark_useless_nodes(nodes, window, threshold, useless)
         numbers = self.list_numbers()
         in_cnodes = numbers[useless.cnode[self.conjunctions.node[numbers]]]
         return np.union1d(in_cnodes, self._list_below(nodes.pnodes["top"][useless.pnode])).astype(np.int32)

@@ -41,7 +41,7 @@ class KIndex(ConjunctionEngine):
     predicates_max = 1 << 12
     index_kind = KIndexIndex
     spaces_max: ClassVar[int] = 4_096
-    """Segments that one predicate may be enumerated into."""
+    """The most spaces that one predicate may be enumerated into."""
     is_weak: ClassVar[bool] = False
     """Whether an inequality is true of events that lack its attribute."""
 

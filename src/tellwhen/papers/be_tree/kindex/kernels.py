@@ -20,7 +20,7 @@ from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexS
 
 
 @inline
-def covers(coverage, p, space):
+def is_space_covered(coverage, p, space):
     """Return whether an interval of predicate p covers the space."""
     for i in range(coverage.start[p], coverage.start[p + 1]):
         if coverage.first[i] <= space <= coverage.last[i]:
@@ -47,7 +47,9 @@ def is_repeated(coverage, code, begin, j):
 def is_accepted_by_others(coverage, code, j, end, space):
     """Return whether all accepting predicates of the conjunction behind code[j] on its domain cover the space."""
     for k in range(j + 1, end):
-        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not covers(coverage, code[k], space):
+        if is_accepting_on(coverage, code[k], coverage.domain[code[j]]) and not is_space_covered(
+            coverage, code[k], space
+        ):
             return False
     return True
 

@@ -7,7 +7,7 @@ import numpy as np
 from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.op_index.arrays import SortedPostings
-from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
+from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
 
 
 @inline
@@ -72,7 +72,7 @@ def fill_segments(postings, rank_domain, segment_start, segments):
         for s in range(count):
             segments[first + s, 0] = k
             while k < end and find_segment(get_domain_share(rank_domain[ranks[k]], domains), count) == s:
-                segments[first + s, 1] |= signature_bit(n // domains, rank_domain[ranks[k]], ranks[k])
+                segments[first + s, 1] |= compute_signature_bit(n // domains, rank_domain[ranks[k]], ranks[k])
                 k += 1
         if count > 0:
             segments[first + count, 0] = end

@@ -24,7 +24,7 @@ from tellwhen.papers.op_index.arrays import (
     OpIndexIndex,
     OpIndexScratch,
 )
-from tellwhen.papers.op_index.kernels.segments import find_segment, get_domain_share, signature_bit
+from tellwhen.papers.op_index.kernels.segments import compute_signature_bit, find_segment, get_domain_share
 
 # the true operands of an event
 
@@ -55,8 +55,8 @@ def locate_entries(operands, domains, events, event, located):
 
 
 @inline
-def gallop(ranks, start, end, rank):
-    """Return the first index in start:end whose rank is at least `rank`. It is found faster if it is near the start."""
+def gallop_to_rank(ranks, start, end, rank):
+    """Return the first index in start:end whose rank is at least `rank`. The search is fast near `start`."""
     step = 1
     while start + step <= end and ranks[start + step - 1] < rank:
         start += step
@@ -106,7 +106,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         low, high = located.low[shift + i], located.high[shift + i]
         segment = first_segment + find_segment(located.domain_share[i], segment_count)
         begin, end = segments[segment, 0], segments[segment + 1, 0]
-        is_signed = segments[segment, 1] & signature_bit(operator, events.domain[first + i], low) != 0
+        is_signed = segments[segment, 1] & compute_signature_bit(operator, events.domain[first + i], low) != 0
         is_signed |= (operator == EQUAL) & (high > low + 1)
         found = add_run(runs, found, begin, end, first + i, is_signed & (low < high) & (begin < end))
     for k in range(count, found):
@@ -115,7 +115,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         if ranks[begin] < low:
             begin = first_at_least(ranks, begin, end, low)
         if ranks[end - 1] >= high:
-            end = gallop(ranks, begin, end, high)
+            end = gallop_to_rank(ranks, begin, end, high)
         count = add_run(runs, count, begin, end, i, begin < end)
     return count
 
@@ -140,8 +140,11 @@ def find_runs(lists, pivot, domains, repeats, events, event, scratch):
 
 
 @inline
-def list_done(remaining, done, size):
-    """List in `done` the conjunctions of a pivot, `size` of them, that need no more; returns how many."""
+def list_zero_conjunctions(remaining, done, size):
+    """List in `done` the conjunctions of a pivot whose counter or bitmap is zero; returns how many.
+
+    The pivot has `size` conjunctions.
+    """
     zero = remaining.dtype.type(0)
     count = 0
     for c in range(np.uint64(size)):
@@ -183,7 +186,7 @@ def match_by_pivot(index, initial, snapshot, scratch, events, out, event, apply_
             if scratch.effort[0]:
                 for c in range(size):
                     scratch.effort[0] += remaining[c] != initial[first + c]
-            done = list_done(remaining, scratch.done, size)
+            done = list_zero_conjunctions(remaining, scratch.done, size)
             fits = done <= out.slot.size - written
             if not fits:
                 break

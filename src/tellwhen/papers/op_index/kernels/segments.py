@@ -12,8 +12,8 @@ SIGNATURE_SHIFT = 64 - 6
 
 
 @inline
-def signature_bit(operator, domain, rank):
-    """Return the signature with the bit of one posting: hashed from the operand for `=`, else from the domain."""
+def compute_signature_bit(operator, domain, rank):
+    """Return a word with the signature bit of one posting: hashed from the operand for `=`, else from the domain."""
     key = np.uint64(rank) if operator == EQUAL else np.uint64(domain)
     return np.int64(1) << np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(SIGNATURE_SHIFT))
 

@@ -85,7 +85,7 @@ def place_postings(order, begin, ranges, lists):
 
 
 @inline
-def prefetch(common, k, end):
+def prefetch_record(common, k, end):
     """Load a word of the record that is PREFETCH_RECORDS behind posting k, in a list that ends at `end`.
 
     The caller adds the words up and stores the sum in `prefetched`: LLVM drops loads that nothing uses.

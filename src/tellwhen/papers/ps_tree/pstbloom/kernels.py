@@ -11,13 +11,13 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import MatchSteps
 from tellwhen.papers.ps_tree.kernels.match import match_events
-from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch
+from tellwhen.papers.ps_tree.kernels.records import HEAD_WORDS, emit_if_true, prefetch_record
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, PSTBloomScratch
 
 
 @inline
-def signature_bit(at, words):
-    """Return the bit that stands for the record at `at` in a signature of this many words."""
+def compute_signature_bit(at, words):
+    """Return the bit of the record at `at` in a signature of this many words."""
     mixed = (np.uint64(at) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     return (mixed * (np.uint64(words) << np.uint64(6))) >> np.uint64(32)
 
@@ -36,15 +36,15 @@ def fill_signatures(records, predicate_start, spaces, signature_start):
             p = words[j]
             for i in range(predicate_start[p], predicate_start[p + 1]):
                 for space in range(spaces.first[i], spaces.last[i] + 1):
-                    bit = signature_bit(at, signature_start[space + 1] - signature_start[space])
+                    bit = compute_signature_bit(at, signature_start[space + 1] - signature_start[space])
                     word = signature_start[space] + np.int64(bit >> np.uint64(6))
                     signatures[word] |= np.uint64(1) << (bit & np.uint64(63))
     return signatures
 
 
 @inline
-def may_be_true(at, index, space_on):
-    """Return whether the event carries all domains of a record, and the signatures of its spaces have the record.
+def can_be_true(at, index, space_on):
+    """Return whether the event carries all domains of a record, and the signatures of its spaces have the record's bit.
 
     The record is at `at`. space_on[domain] is the event's space + 1, or 0.
     """
@@ -60,7 +60,7 @@ def may_be_true(at, index, space_on):
             words = signature_start[space] - first
             if words == 0:
                 return False
-            bit = signature_bit(at, words)
+            bit = compute_signature_bit(at, words)
             word = index.signatures[np.uint64(first) + (bit >> np.uint64(6))]
             if (word >> (bit & np.uint64(63))) & np.uint64(1) == 0:
                 return False
@@ -117,9 +117,9 @@ def emit_by_space(index, snapshot, scratch, events, event, lists, out, written):
         begin, end = find_postings(index, scratch, events, event, i)
         scratch.effort[0] += end - begin
         for k in range(begin, end):
-            loaded += prefetch(common, k, end)
+            loaded += prefetch_record(common, k, end)
             at = common.postings[k]
-            if not single_valued or may_be_true(at, index, scratch.space):
+            if not single_valued or can_be_true(at, index, scratch.space):
                 written = emit_if_true(at, index, snapshot, scratch, single_valued, out, written)
     scratch.common.prefetched[0] = loaded
     return written

@@ -7,7 +7,7 @@ from tellwhen.engines.shared.spaces import count_spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.papers.ps_tree.arrays import TreeState
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex, SignatureLimits
-from tellwhen.papers.ps_tree.pstbloom.kernels import signature_bit
+from tellwhen.papers.ps_tree.pstbloom.kernels import compute_signature_bit
 from tellwhen.papers.ps_tree.verify import Place, check_lists, check_state, list_covered_spaces, read_records
 
 
@@ -34,6 +34,6 @@ def check_index(
             assert domain == expected, f"record {at} has domain {domain} instead of {expected} for predicate {p}"
             for space in list_covered_spaces(spaces, predicates, p) if is_signed else ():
                 begin, end = index.signature_start[space : space + 2].tolist()
-                bit = int(signature_bit(at, end - begin))
+                bit = int(compute_signature_bit(at, end - begin))
                 word = int(index.signatures[begin + bit // 64])
                 assert word >> bit % 64 & 1, f"the signature of space {space} lacks the record at {at}"

@@ -34,7 +34,10 @@ def read_predicate(nodes, n):
 
 @inline
 def look_up_result(is_and, f, g, cache):
-    """Return the result if it is trivial or in the cache, else OVER_BUDGET; then its place in the cache and its key."""
+    """Return (result, place, key): the result if it is trivial or in the cache, else OVER_BUDGET.
+
+    `place` and `key` are where the cache stores the result of this pair.
+    """
     neutral, absorbing = (TRUE, FALSE) if is_and else (FALSE, TRUE)
     # The order of the key distinguishes the AND and the OR of a pair.
     first, second = (min(f, g), max(f, g)) if is_and else (max(f, g), min(f, g))

@@ -8,7 +8,7 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.papers.a_tree.bdd.arrays import COUNT, COUNT_MAX, FALSE, FIRST, RESULT, SECOND, TERMINALS
 
 OVER_BUDGET = -1
-"""Stands for a node that cannot be made within the limits on nodes or steps."""
+"""Return value in place of a node that cannot be made within the limits on nodes or steps."""
 
 
 @inline
@@ -34,7 +34,7 @@ def find_place(nodes, unique, predicate, low, high):
 
 @inline
 def make_node(nodes, tables, predicate, low, high):
-    """Return the node with this predicate and these children; append it if there is none.
+    """Return the node with this predicate and these children. Append it if the diagram has no such node.
 
     Equal children need no node: the child is returned.
     """

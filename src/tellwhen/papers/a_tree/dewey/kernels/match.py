@@ -52,7 +52,7 @@ def set_leaf_true(ids, leaf, done):
 
 
 @inline
-def ids_satisfy_root(ids, leaves, count, done):
+def is_root_satisfied(ids, leaves, count, done):
     """Return whether the satisfied leaves, in the order of their IDs, make the root true."""
     common = 0
     for k in range(count):
@@ -86,7 +86,7 @@ def match_ids(index, snapshot, scratch, events, out, event):
             touched[matched] = x
             if x < posted.trees:
                 leaves = sort_chain(last[x], chains)
-                matched += ids_satisfy_root(index.ids, chains.annotations, leaves, scratch.done)
+                matched += is_root_satisfied(index.ids, chains.annotations, leaves, scratch.done)
             else:
                 matched += is_true_by_program(x, posted, snapshot, chains.leaf)
             last[x] = 0

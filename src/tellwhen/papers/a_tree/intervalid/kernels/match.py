@@ -17,7 +17,7 @@ from tellwhen.papers.a_tree.shared.kernels.postings import (
 
 
 @inline
-def intervals_join(intervals, count, end, reached):
+def has_gapless_path(intervals, count, end, reached):
     """Return whether intervals, sorted by their begins, lead from point 0 to `end` without a gap.
 
     All intervals to a point begin earlier than any interval from it, so a point is reached before it is left.
@@ -55,7 +55,7 @@ def match_intervals(index, snapshot, scratch, events, out, event):
             touched[matched] = x
             if x < posted.trees:
                 leaves = sort_chain(last[x], chains)
-                matched += intervals_join(chains.annotations, leaves, index.end[x], scratch.reached)
+                matched += has_gapless_path(chains.annotations, leaves, index.end[x], scratch.reached)
             else:
                 matched += is_true_by_program(x, posted, snapshot, chains.leaf)
             last[x] = 0

@@ -32,8 +32,8 @@ def place_postings(predicate, expression, annotation, free, placed_expression, p
 def chain_leaves(postings, snapshot, events, event, scratch):
     """Find the true predicates, list the expressions with a satisfied leaf in `touched`, and chain their leaves.
 
-    `scratch` is a `ChainScratch`. Returns the number of true predicates and of listed expressions. Chains spare a
-    second pass over the postings, and so a second cache miss for each.
+    `scratch` is a `ChainScratch`. Returns the number of true predicates and of listed expressions. Chains avoid a
+    second pass over the postings, and so a second cache miss for each posting.
     """
     found, touched, last, chain = scratch.leaf.found, scratch.leaf.touched, scratch.last, scratch.chain
     true = find_satisfied(postings.stabbing, snapshot.predicates, events, event, found)

@@ -14,8 +14,8 @@ LOSS_MAX = 1e9
 """Limit of the loss of a p-node, so that it fits into an int32."""
 
 
-class Useless(NamedTuple):
-    """Marks of the nodes that are to be recycled."""
+class UselessMarks(NamedTuple):
+    """Marks of the nodes that are to be recycled: useless l-nodes and p-nodes."""
 
     cnode: NDArray[np.bool_]  # by c-node: whether its l-node is useless
     pnode: NDArray[np.bool_]  # by p-node
@@ -32,7 +32,7 @@ def count_attributes(nodes, c):
 
 
 @kernel
-def mark_useless(nodes, window, threshold, useless):
+def mark_useless_nodes(nodes, window, threshold, useless):
     """Mark the l-nodes and p-nodes whose window is over and whose rank is below the threshold; start new windows.
 
     A window is over after a number of events that is `window` percent of the conjunctions.

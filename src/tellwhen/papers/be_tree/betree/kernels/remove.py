@@ -16,7 +16,7 @@ from tellwhen.papers.be_tree.betree.kernels.nodes import (
 
 
 @kernel
-def take_out(nodes, conjunctions, numbers, touched):
+def take_out_conjunctions(nodes, conjunctions, numbers, touched):
     """Take conjunctions, sorted by c-node, out of their l-nodes, and list these c-nodes in `touched`; returns how many.
 
     No node is freed.

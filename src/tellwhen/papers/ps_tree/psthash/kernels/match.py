@@ -10,7 +10,7 @@ from tellwhen.kernels.jit import inline, kernel
 from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import MatchSteps
 from tellwhen.papers.ps_tree.kernels.match import match_events
-from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch
+from tellwhen.papers.ps_tree.kernels.records import emit_if_true, prefetch_record
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex, PSTHashScratch
 
 
@@ -63,8 +63,8 @@ def clear_spaces(scratch, count):
 
 
 @inline
-def list_usable(index, scratch, count, size):
-    """List in `usable` those of the event's spaces that are in keys of this size; returns how many."""
+def list_usable_spaces(index, scratch, count, size):
+    """List in `usable` the event's spaces that are in keys of this size; returns how many."""
     spaces, usable = scratch.spaces, scratch.usable
     found = 0
     for k in range(count):
@@ -98,7 +98,7 @@ def set_next_combination(chosen, count, size):
 
 @inline
 def look_up_combinations(index, scratch, count, size, found):
-    """Find the keys that combine `size` of the `count` usable spaces; returns the new end of `hits`."""
+    """Look up the keys that combine `size` of the `count` usable spaces; returns the new end of `hits`."""
     key, chosen, hits = scratch.key, scratch.chosen, scratch.hits
     for n in range(index.keys.shape[1]):
         key[n], chosen[n] = -1, n
@@ -115,7 +115,7 @@ def look_up_combinations(index, scratch, count, size, found):
 
 @inline
 def scan_keys(index, scratch):
-    """Find all keys whose spaces are the event's, by a test of each key; returns how many."""
+    """List in `hits` all keys that combine only spaces of the event, by a test of each key; returns how many."""
     keys, hits = index.keys, scratch.hits
     found = 0
     for k in range(keys.shape[0]):
@@ -129,28 +129,28 @@ def scan_keys(index, scratch):
 
 @inline
 def find_keys(index, scratch, count):
-    """List in `hits` all keys whose spaces are the event's; returns how many.
+    """List in `hits` all keys that combine only spaces of the event; returns how many.
 
-    All combinations of the event's spaces are looked up. If there are more of them than keys, all keys are tested.
+    All combinations of the event's spaces are looked up. If there are more combinations than keys, all keys are tested.
     """
     sizes = index.keys.shape[1]
     combinations = 0.0
     for size in range(1, sizes + 1):
-        combinations += count_combinations(list_usable(index, scratch, count, size), size)
+        combinations += count_combinations(list_usable_spaces(index, scratch, count, size), size)
     if combinations > index.keys.shape[0]:
         return scan_keys(index, scratch)
     found = 0
     for size in range(1, sizes + 1):
-        found = look_up_combinations(index, scratch, list_usable(index, scratch, count, size), size, found)
+        found = look_up_combinations(index, scratch, list_usable_spaces(index, scratch, count, size), size, found)
     return found
 
 
 @inline
-def count_postings(index, scratch, found):
-    """Return the number of postings in the lists of the keys found."""
+def count_postings(index, scratch, keys):
+    """Return the number of postings in the lists of the first `keys` keys in `hits`."""
     list_start = index.common.list_start
     postings = 0
-    for h in range(found):
+    for h in range(keys):
         postings += list_start[scratch.hits[h] + 1] - list_start[scratch.hits[h]]
     return postings
 
@@ -176,7 +176,7 @@ def emit_by_key(index, snapshot, scratch, events, event, lists, out, written):
         begin, end = list_start[hits[h]], list_start[hits[h] + 1]
         scratch.effort[0] += end - begin
         for k in range(begin, end):
-            loaded += prefetch(common, k, end)
+            loaded += prefetch_record(common, k, end)
             written = emit_if_true(common.postings[k], index, snapshot, scratch, single_valued, out, written)
     scratch.common.prefetched[0] = loaded
     return written
@@ -184,7 +184,7 @@ def emit_by_key(index, snapshot, scratch, events, event, lists, out, written):
 
 @inline
 def clear_nothing(index, scratch, events, event):
-    """Clear no marks: `find_lists` leaves none."""
+    """Do nothing, in place of a step that clears marks: `find_lists` leaves none."""
 
 
 @kernel
