@@ -59,7 +59,7 @@ def measure(point: Asked, names: list[str], repeat: int) -> Iterator[dict[str, A
     work = point.work
     assert isinstance(work, Ranked)
     low, high, score = _boxes(work, point.count)
-    points = _scaled(work.points(Draws(work.seed, "events", 0), WARM_UP + QUERIES))
+    points = _scaled(work.draw_points(Draws(work.seed, "events", 0), WARM_UP + QUERIES))
     yield doing("the truth")
     wanted = [_best(low, high, score, one, point.k) for one in points[:CHECKED]]
     rows: dict[str, Row] = {}
@@ -104,7 +104,7 @@ def measure(point: Asked, names: list[str], repeat: int) -> Iterator[dict[str, A
 
 def _boxes(work: Ranked, count: int) -> tuple[I64, I64, F64]:
     """Lower ends, upper ends and scores, by subscription and dimension."""
-    parts = [work.boxes(block) for block in range(-(-count // BLOCK))]
+    parts = [work.draw_boxes(block) for block in range(-(-count // BLOCK))]
     low, high, score = (np.concatenate([part[n] for part in parts])[:count] for n in range(3))
     return _scaled(low), _scaled(high), score
 

@@ -61,7 +61,7 @@ def install_wheel(wheel: Path, folder: Path) -> Path:
 
 
 def run_program(*command: str | Path, cwd: Path) -> str:
-    """Run a program in a folder, without settings that lead to the source tree; return what it prints."""
+    """Run a program in a folder, without settings that lead to the source tree; return its output."""
     variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(list(map(str, command)), cwd=cwd, env=variables, capture_output=True, text=True)
     if done.returncode:

@@ -53,7 +53,7 @@ def find_python(minors: Sequence[int]) -> str:
 
 
 def create_environment(name: str, python: str, constraints: Sequence[str]) -> Path:
-    """Create `.venv-<name>` anew with everything that the tests need; return its Python."""
+    """Create a fresh `.venv-<name>` with everything that the tests need; return its Python."""
     folder = ROOT / f".venv-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)

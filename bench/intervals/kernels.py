@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above, first_at_least, first_below
+from tellwhen.kernels.search import find_first_above, find_first_at_least, find_first_below
 
 
 class Queries(NamedTuple):
@@ -112,11 +112,11 @@ def stab_centred(tree, queries):
             node = (left + right) >> 1
             begin, end = tree.node_start[node], tree.node_start[node + 1]
             if x < tree.ends[node]:
-                end = first_at_least(tree.low, begin, end, x + 1)
+                end = find_first_at_least(tree.low, begin, end, x + 1)
                 found = write(queries, q, found, tree.by_low, begin, end)
                 right = node
             else:
-                end = first_below(tree.high, begin, end, x)
+                end = find_first_below(tree.high, begin, end, x)
                 found = write(queries, q, found, tree.by_high, begin, end)
                 left = node + 1 if x > tree.ends[node] else right
         queries.counts[q] = found
@@ -129,7 +129,7 @@ def stab_segments(tree, queries):
     leaves = tree.begins.size
     for q in range(queries.point.size):
         found = 0
-        node = leaves + first_above(tree.begins, 0, leaves, queries.point[q]) - 1
+        node = leaves + find_first_above(tree.begins, 0, leaves, queries.point[q]) - 1
         while node > 0:
             found = write(queries, q, found, tree.numbers, tree.node_start[node], tree.node_start[node + 1])
             node >>= 1
@@ -141,6 +141,6 @@ def stab_spaces(spaces, queries):
     """Read the list of the point's space."""
     spaces, queries = borrow(spaces, SpaceArrays), borrow(queries, Queries)
     for q in range(queries.point.size):
-        space = first_above(spaces.cuts, 0, spaces.cuts.size, queries.point[q])
+        space = find_first_above(spaces.cuts, 0, spaces.cuts.size, queries.point[q])
         begin, end = spaces.list_start[space], spaces.list_start[space + 1]
         queries.counts[q] = write(queries, q, 0, spaces.numbers, begin, end)

@@ -61,8 +61,8 @@ def _ads(scale: float) -> list[Point]:
 class LastFirst(Ads):
     """The same expressions, of which the last comes first."""
 
-    def roots(self, numbers: I64) -> tuple[I64, I64]:
-        return super().roots(np.maximum(0, self.total - 1 - numbers))
+    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
+        return super().draw_roots(np.maximum(0, self.total - 1 - numbers))
 
 
 def _both_orders(scale: float) -> list[Point]:

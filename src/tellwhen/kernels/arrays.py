@@ -38,7 +38,7 @@ Kind = TypeVar("Kind")
 
 
 def keeps(*names: str) -> Callable[[type[Kind]], type[Kind]]:
-    """Mark the arrays of a scratch kind that a kernel leaves as it must find them again: zero, or stamps of a clock.
+    """Mark the arrays of a scratch kind whose content every kernel restores: zeros, or stamps of a clock.
 
     All other arrays may contain anything between two calls.
     """

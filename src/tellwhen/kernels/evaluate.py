@@ -6,7 +6,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, SET
 from tellwhen.kernels.jit import inline
-from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.search import find_first_at_least
 from tellwhen.kernels.truth import clear_true, is_true, set_true
 
 LINEAR_MAX = 8
@@ -47,7 +47,7 @@ def measure_longest_event(events, event):
 def find_interval(high, start, end, point):
     """Return the first interval that ends at or behind the point."""
     if end - start > LINEAR_MAX:
-        return first_at_least(high, start, end, point)
+        return find_first_at_least(high, start, end, point)
     while start < end and high[start] < point:
         start += 1
     return start

@@ -6,7 +6,7 @@ from tellwhen.kernels.jit import inline
 
 
 @inline
-def first_at_least(keys, start, end, point):
+def find_first_at_least(keys, start, end, point):
     """Return the first index in start:end whose key is at least the point."""
     while start < end:
         middle = (start + end) >> 1
@@ -18,7 +18,7 @@ def first_at_least(keys, start, end, point):
 
 
 @inline
-def first_above(keys, start, end, point):
+def find_first_above(keys, start, end, point):
     """Return the first index in start:end whose key is greater than the point."""
     while start < end:
         middle = (start + end) >> 1
@@ -30,7 +30,7 @@ def first_above(keys, start, end, point):
 
 
 @inline
-def first_below(keys, start, end, point):
+def find_first_below(keys, start, end, point):
     """Return the first index in start:end whose key is below the point. The keys descend."""
     while start < end:
         middle = (start + end) >> 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tellwhen.kernels.jit import inline
-from tellwhen.kernels.search import first_above
+from tellwhen.kernels.search import find_first_above
 
 
 @inline
 def find_space(cut_start, cuts, domain, point):
     """Return the number of the space of a point. A space begins with its cut."""
-    return first_above(cuts, cut_start[domain], cut_start[domain + 1], point) + domain
+    return find_first_above(cuts, cut_start[domain], cut_start[domain + 1], point) + domain

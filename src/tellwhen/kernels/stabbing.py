@@ -12,7 +12,7 @@ stabs are a few contiguous *runs*:
 from __future__ import annotations
 
 from tellwhen.kernels.jit import inline
-from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.search import find_first_at_least
 
 POINT, UPTO, SINCE, SPAN, UNUSED = 0, 1, 2, 3, 4
 """Shapes of intervals: [a, a], <= b, >= a, [a, b]; and the mark of an interval whose predicate is not in use."""
@@ -38,18 +38,18 @@ def find_runs(stabbing, domain, low, high, runs):
     key_start, keys, list_start = stabbing.key_start, stabbing.keys, stabbing.list_start
     stride = key_start.size // 4  # domains + 1: the distance between the parts of two shapes
     at = domain
-    first = first_at_least(keys, key_start[at], key_start[at + 1], low)
+    first = find_first_at_least(keys, key_start[at], key_start[at + 1], low)
     last = first
     while last < key_start[at + 1] and keys[last] <= high:
         last += 1
     count = add_run(runs, 0, list_start[first], list_start[last])
 
     at += stride
-    first = first_at_least(keys, key_start[at], key_start[at + 1], low)
+    first = find_first_at_least(keys, key_start[at], key_start[at + 1], low)
     count = add_run(runs, count, list_start[first], list_start[key_start[at + 1]])
 
     at += stride
-    last = first_at_least(keys, key_start[at], key_start[at + 1], high)
+    last = find_first_at_least(keys, key_start[at], key_start[at + 1], high)
     last += last < key_start[at + 1] and keys[last] == high
     count = add_run(runs, count, list_start[key_start[at]], list_start[last])
 
@@ -60,11 +60,11 @@ def find_runs(stabbing, domain, low, high, runs):
         leaves = right - left
         first = 0
         if low > keys[left]:
-            first = first_at_least(keys, left, right, low) - left
+            first = find_first_at_least(keys, left, right, low) - left
             first -= keys[left + first] > low
         last = first
         if high > low:
-            last = first_at_least(keys, left, right, high) - left
+            last = find_first_at_least(keys, left, right, high) - left
             last -= last == leaves or keys[left + last] > high
             last = min(last, leaves - 2)
         node, other = first + leaves, last + leaves

@@ -10,7 +10,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
-from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
 from tellwhen.workloads.trees import UNSHARED, TreeWorkload, choose_pool_size, expect_distinct
 
 OPERATORS = ("AND", "OR", "NOT", "XOR", "XNOR")
@@ -21,7 +21,7 @@ OCCURRENCES, DEFAULT_SKEW = 4.33, 0.6
 
 @dataclass(frozen=True)
 class ABEGen(TreeWorkload):
-    """The parameters of Table 3. The sharing is as published if there are `total` subscriptions.
+    """Generator with the parameters of Table 3. The sharing is as published for `total` subscriptions.
 
     The paper does not say which predicates it generates. Here 40 % are =, 20 % each <= and >=, 10 % BETWEEN over 12 %
     of the values, and 10 % IN with three values.
@@ -63,12 +63,12 @@ class ABEGen(TreeWorkload):
             draws = expect_distinct(sizes[level], draws, self.skew) if self.skew else draws
         return sizes
 
-    def roots(self, numbers: I64) -> tuple[I64, I64]:
+    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
         return np.full(len(numbers), self.depth), numbers
 
-    def predicates(self, entries: I64) -> list[str]:
+    def format_predicates(self, entries: I64) -> list[str]:
         draw = self._hashed
-        attribute = zipf_ranks(draw.uniform(entries, 1), self.dimensions, self.dimension_skew)
+        attribute = compute_zipf_ranks(draw.uniform(entries, 1), self.dimensions, self.dimension_skew)
         value = draw.integers(0, self.cardinality, entries, 2)
         wide = np.minimum(value + max(1, round(0.12 * self.cardinality)) - 1, self.cardinality - 1)
         more = [draw.integers(0, self.cardinality, entries, column) for column in (3, 4)]
@@ -77,7 +77,7 @@ class ABEGen(TreeWorkload):
         rows = zip(kind.tolist(), *(column.tolist() for column in (attribute, value, wide, *more)), strict=True)
         return [f"a{a} " + forms[form].format(None, *rest) for form, a, *rest in rows]
 
-    def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
+    def expand_nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         draw, salt = self._hashed, 100 * level
         bounds = np.cumsum(self.operators)[:-1]
         operator = np.searchsorted(bounds, draw.uniform(entries, salt), side="right")
@@ -92,7 +92,9 @@ class ABEGen(TreeWorkload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes = draws.subsets(zipf(self.dimensions, self.dimension_skew), self.event_size, BLOCK)
+        attributes = draws.draw_subsets(
+            compute_zipf_weights(self.dimensions, self.dimension_skew), self.event_size, BLOCK
+        )
         values = draws.integers(0, self.cardinality, BLOCK, self.event_size)
         return [
             {f"a{a}": v for a, v in zip(names, found, strict=True)}

@@ -16,7 +16,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK
-from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
 from tellwhen.workloads.trees import TreeWorkload, choose_pool_size, expect_distinct
 
 ATTRIBUTES, WORD_ATTRIBUTES, EVENT_SIZE = 122, 40, 20
@@ -31,7 +31,7 @@ OTHERS_MAX = 4
 of level 2 has up to 3. So an expression has at most 53 predicates."""
 
 PAIR_SHARE = 0.2
-"""The share of nodes with such a further child of level 2."""
+"""Share of the nodes that have a node of level 2 among their further children."""
 
 
 def _count_further_children_max(level: int) -> int:
@@ -40,7 +40,7 @@ def _count_further_children_max(level: int) -> int:
 
 @dataclass(frozen=True)
 class Ads(TreeWorkload):
-    """The sharing is as published if there are `total` subscriptions; the shop had 1,392,196."""
+    """Generator of advertisements. The sharing is as published for `total` subscriptions; the shop had 1,392,196."""
 
     total: int = 1_392_196
     skew: float = 0.6
@@ -66,7 +66,7 @@ class Ads(TreeWorkload):
                     counts[1] += size * (more - paired)
         return sizes
 
-    def roots(self, numbers: I64) -> tuple[I64, I64]:
+    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
         draw = self._hashed
         levels = 1 + np.searchsorted(np.cumsum(LEVELS)[:-1], draw.uniform(numbers, 1), side="right")
         uniform = draw.uniform(numbers, 2)
@@ -76,7 +76,7 @@ class Ads(TreeWorkload):
             entries[mine] = self.draw_entries(level, uniform[mine])
         return levels, entries
 
-    def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
+    def expand_nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         draw, salt = self._hashed, 100 * level
         count = 1 + draw.integers(1, _count_further_children_max(level) + 1, entries, salt)
         owner = np.repeat(np.arange(len(entries)), count)
@@ -93,9 +93,9 @@ class Ads(TreeWorkload):
         operators = np.where(draw.uniform(entries, salt + 2) < 0.85, level % 2, 1 - level % 2)
         return [("AND", "OR")[o] for o in operators.tolist()], owner, below, child
 
-    def predicates(self, entries: I64) -> list[str]:
+    def format_predicates(self, entries: I64) -> list[str]:
         draw = self._hashed
-        attribute = zipf_ranks(draw.uniform(entries, 1000), ATTRIBUTES, 0.8)
+        attribute = compute_zipf_ranks(draw.uniform(entries, 1000), ATTRIBUTES, 0.8)
         value = draw.integers(0, 1000, entries, 1001)
         kind = draw.integers(0, 10, entries, 1002)
         return [
@@ -105,7 +105,7 @@ class Ads(TreeWorkload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        attributes = draws.subsets(zipf(ATTRIBUTES, 0.8), EVENT_SIZE, BLOCK)
+        attributes = draws.draw_subsets(compute_zipf_weights(ATTRIBUTES, 0.8), EVENT_SIZE, BLOCK)
         values = draws.integers(0, 1000, BLOCK, EVENT_SIZE)
         return [
             {f"ad{a}": _make_word(a, v) if a < WORD_ATTRIBUTES else v for a, v in zip(names, found, strict=True)}

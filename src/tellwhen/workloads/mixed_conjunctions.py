@@ -14,7 +14,7 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, Workload
-from tellwhen.workloads.draws import Draws, zipf
+from tellwhen.workloads.draws import Draws, compute_zipf_weights
 
 Family = Literal["int", "float", "string"]
 
@@ -42,18 +42,18 @@ class Varied(Workload):
     @cached_property
     def _bases(self) -> tuple[I64, I64]:
         draws = Draws(self.seed, "bases")
-        attributes = draws.subsets(np.ones(self.dimensions), self.event_size, self.bases)
+        attributes = draws.draw_subsets(np.ones(self.dimensions), self.event_size, self.bases)
         return attributes, draws.draw_indices(self._weights, self.bases, self.event_size)
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        return zipf(self.cardinality, self.skew)
+        return compute_zipf_weights(self.cardinality, self.skew)
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "subscriptions", block)
         attributes, values = self._bases
         base = draws.integers(0, self.bases, BLOCK)
-        kept = draws.subsets(np.ones(self.event_size), self.size, BLOCK)
+        kept = draws.draw_subsets(np.ones(self.event_size), self.size, BLOCK)
         form = draws.uniform(BLOCK, self.size)
         width = draws.integers(1, max(2, self.cardinality // 8), BLOCK, self.size)
         listed = draws.integers(0, self.cardinality, BLOCK, self.members)

@@ -11,20 +11,20 @@ import numpy as np
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Pairs, Workload
 from tellwhen.workloads.conjunctions import EQ, GE, IN, LE, Conjunctions
-from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
 from tellwhen.workloads.words import list_common_words
 
 
 def _draw_attribute_lists(draws: Draws, largest: int, weights: np.ndarray) -> tuple[I64, I64]:
-    """For each member of a block a random number of distinct indices, 1 to `largest`: their starts, and the indices."""
+    """Draw 1 to `largest` distinct indices for each member of a block; return the starts and the indices."""
     size = draws.integers(1, largest + 1, BLOCK)
-    indices = draws.subsets(weights, largest, BLOCK)
+    indices = draws.draw_subsets(weights, largest, BLOCK)
     return np.concatenate([[0], np.cumsum(size)]), indices[np.arange(largest) < size[:, None]]
 
 
 @dataclass(frozen=True)
 class Products(ArrayWorkload):
-    """The parameters of Table 3. The table marks its defaults in bold type, which is lost: these are the middle values.
+    """Generator with the parameters of Table 3, whose bold type for the defaults is lost: these are the middle values.
 
     Sizes are uniform, from 1 to `size`. Predicates other than = are half <= and half >=. With a skew, attributes and
     operands are Zipf. Subscriptions match by chance only, so few do.
@@ -50,32 +50,38 @@ class Products(ArrayWorkload):
 
     def generate_conjunctions(self, block: int) -> Conjunctions:
         draws = Draws(self.seed, "subscriptions", block)
-        start, attribute = _draw_attribute_lists(draws, self.size, zipf(self.dimensions, self.skew))
+        start, attribute = _draw_attribute_lists(draws, self.size, compute_zipf_weights(self.dimensions, self.skew))
         count = len(attribute)
         other = np.where(draws.uniform(count) < 0.5, LE, GE)
         operator = np.where(draws.uniform(count) < self.equality, EQ, other)
-        operand = zipf_ranks(draws.uniform(count), self.cardinality, self.skew)
+        operand = compute_zipf_ranks(draws.uniform(count), self.cardinality, self.skew)
         return Conjunctions(start, attribute.astype(np.int32), operator.astype(np.uint8), np.arange(count + 1), operand)
 
     def generate_pairs(self, block: int) -> Pairs:
         draws = Draws(self.seed, "events", block)
-        start, attribute = _draw_attribute_lists(draws, self.event_size, zipf(self.dimensions, self.skew))
+        start, attribute = _draw_attribute_lists(
+            draws, self.event_size, compute_zipf_weights(self.dimensions, self.skew)
+        )
         return Pairs(
-            start, attribute.astype(np.int32), zipf_ranks(draws.uniform(len(attribute)), self.cardinality, self.skew)
+            start,
+            attribute.astype(np.int32),
+            compute_zipf_ranks(draws.uniform(len(attribute)), self.cardinality, self.skew),
         )
 
 
 CATALOGUE_ATTRIBUTES, CATALOGUE_PRODUCTS = 10_204, 296_846
-"""What the paper crawled. 31 % of the products have the most common attribute, 17 % the second: Zipf with a skew of
-0.87."""
+"""Numbers of attributes and products that the paper crawled.
+
+31 % of the products have the most common attribute, 17 % the second: Zipf with a skew of 0.87.
+"""
 
 
 @dataclass(frozen=True)
 class Catalogue(ArrayWorkload):
-    """Like the crawled product pages.
+    """Generator of alerts and products like the crawled product pages.
 
-    Events have attributes with the frequencies of the products; subscriptions choose them by the logarithm of that,
-    with = and IN. Small values are more common, and common attributes have more values.
+    Events have attributes with the frequencies of the products. Subscriptions choose attributes by the logarithm of
+    these frequencies, with = and IN. Small values are more common, and common attributes have more values.
     """
 
     size: int = 8
@@ -88,7 +94,7 @@ class Catalogue(ArrayWorkload):
 
     @cached_property
     def _frequency(self) -> np.ndarray:
-        return 0.31 * zipf(CATALOGUE_ATTRIBUTES, 0.87)
+        return 0.31 * compute_zipf_weights(CATALOGUE_ATTRIBUTES, 0.87)
 
     def _values(self, uniform: np.ndarray, attribute: I64) -> I64:
         return np.floor(uniform**2 * (8 + 400 * self._frequency[attribute])).astype(np.int64)
@@ -112,7 +118,7 @@ class Catalogue(ArrayWorkload):
 
 @dataclass(frozen=True)
 class Prefixes(Workload):
-    """10,000 attributes with numbers, tested by =, and 100 with real words, tested by STARTS WITH (section 7.7)."""
+    """Generator of predicates on 10,000 attributes with numbers (=) and 100 with words (STARTS WITH; section 7.7)."""
 
     prefix: float = 0.5
     length: int = 3
@@ -152,10 +158,10 @@ class Prefixes(Workload):
         return found
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
-        """Half of the attributes of an event have words."""
+        """Generate a block of events; half of the attributes of an event have words."""
         draws = Draws(self.seed, "events", block)
         half = min(self.event_size // 2, self.strings)
-        strings = draws.subsets(np.ones(self.strings), half, BLOCK)
+        strings = draws.draw_subsets(np.ones(self.strings), half, BLOCK)
         numbers = draws.integers(0, self.numbers, BLOCK, self.event_size - half)
         words = draws.integers(0, len(self._words), BLOCK, half)
         values = draws.integers(0, self.cardinality, BLOCK, self.event_size - half)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tellwhen.workloads.base import BLOCK, Workload
-from tellwhen.workloads.draws import Draws, zipf, zipf_ranks
+from tellwhen.workloads.draws import Draws, compute_zipf_ranks, compute_zipf_weights
 
 
 @dataclass(frozen=True)
 class Ranked(Workload):
-    """The parameters of Table 1.
+    """Generator with the parameters of Table 1.
 
     A region is a box of cells. The distance of its points from its centre is Zipf, in each dimension independently. The
     centre of a subscription is such a point. Its half length in each dimension is Zipf over `cells` lengths, and the
@@ -48,35 +48,35 @@ class Ranked(Workload):
         middle = half + draws.uniform(self.regions, self.dimensions) * (self.cells - 2 * half)
         return middle, half
 
-    def points(self, draws: Draws, count: int) -> np.ndarray:
-        """Points in the unit cube [0, 1)^dimensions."""
+    def draw_points(self, draws: Draws, count: int) -> np.ndarray:
+        """Draw points in the unit cube [0, 1)^dimensions."""
         middle, half = self._regions
-        region = draws.draw_indices(zipf(self.regions, self.skew_across), count)
+        region = draws.draw_indices(compute_zipf_weights(self.regions, self.skew_across), count)
         steps = np.floor(half[region]).astype(np.int64) + 1
-        far = zipf_ranks(draws.uniform(count, self.dimensions), steps, self.skew_within)
+        far = compute_zipf_ranks(draws.uniform(count, self.dimensions), steps, self.skew_within)
         sign = np.where(draws.uniform(count, self.dimensions) < 0.5, -1, 1)
         cell = np.clip(np.floor(middle[region]) + sign * far, 0, self.cells - 1)
         return (cell + draws.uniform(count, self.dimensions)) / self.cells
 
-    def boxes(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Generate a block of subscriptions as lower ends, upper ends and scores, by subscription and dimension."""
+    def draw_boxes(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Draw a block of subscriptions as lower ends, upper ends and scores, by subscription and dimension."""
         draws = Draws(self.seed, "subscriptions", block)
-        middle = self.points(draws, BLOCK)
-        rank = zipf_ranks(draws.uniform(BLOCK, self.dimensions), self.cells, self.skew_length)
+        middle = self.draw_points(draws, BLOCK)
+        rank = compute_zipf_ranks(draws.uniform(BLOCK, self.dimensions), self.cells, self.skew_length)
         half = (rank + draws.uniform(BLOCK, self.dimensions)) / self.cells / 2
         return middle - half, middle + half, 1 - half
 
     def generate_subscriptions(self, block: int) -> list[str]:
-        low, high, _ = self.boxes(block)
+        low, high, _ = self.draw_boxes(block)
         return [
             " AND ".join(f"{n} BETWEEN {a!r} AND {b!r}" for n, a, b in zip(self.names, lows, highs, strict=True))
             for lows, highs in zip(low.tolist(), high.tolist(), strict=True)
         ]
 
-    def scores(self, block: int) -> list[float]:
+    def sum_scores(self, block: int) -> list[float]:
         """Return the score of each subscription: the sum over its dimensions."""
-        return self.boxes(block)[2].sum(axis=1).tolist()
+        return self.draw_boxes(block)[2].sum(axis=1).tolist()
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
-        points = self.points(Draws(self.seed, "events", block), BLOCK)
+        points = self.draw_points(Draws(self.seed, "events", block), BLOCK)
         return [dict(zip(self.names, row, strict=True)) for row in points.tolist()]

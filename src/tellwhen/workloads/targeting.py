@@ -15,17 +15,20 @@ from typing import Any
 import numpy as np
 
 from tellwhen.workloads.base import BLOCK, Workload
-from tellwhen.workloads.draws import Draws, zipf
+from tellwhen.workloads.draws import Draws, compute_zipf_weights
 
 COUNTRIES_MAX, EXCLUDED_MAX, WANTED_MAX, GROUPS_MAX = 4, 9, 11, 3
-"""Countries of a rule, segments that it excludes, segments of which it wants one, and alternatives, at most."""
+"""Most countries of a rule, segments that it excludes, segments of which it requires one, and alternatives."""
 
 DEVICES, SYSTEMS, CENTS = 6, 5, 500
 
 
 @dataclass(frozen=True)
 class Targeting(Workload):
-    """`segments` is the number of different ones; `carried` of them are drawn for an event, with repetition."""
+    """Generator of targeting rules and visitors.
+
+    `segments` is the number of distinct segments; `carried` of them are drawn for a visitor, with repetition.
+    """
 
     countries: int = 50
     segments: int = 1_000
@@ -38,9 +41,9 @@ class Targeting(Workload):
 
     def generate_subscriptions(self, block: int) -> list[str]:
         draws = Draws(self.seed, "rules", block)
-        countries = draws.draw_indices(zipf(self.countries, 0.7), BLOCK, COUNTRIES_MAX).tolist()
+        countries = draws.draw_indices(compute_zipf_weights(self.countries, 0.7), BLOCK, COUNTRIES_MAX).tolist()
         segments = draws.draw_indices(
-            zipf(self.segments, 0.5), BLOCK, EXCLUDED_MAX + WANTED_MAX + 2 * GROUPS_MAX
+            compute_zipf_weights(self.segments, 0.5), BLOCK, EXCLUDED_MAX + WANTED_MAX + 2 * GROUPS_MAX
         ).tolist()
         bounds = ((1, COUNTRIES_MAX), (2, EXCLUDED_MAX), (3, WANTED_MAX), (0, GROUPS_MAX))
         many = np.stack([draws.integers(low, high + 1, BLOCK) for low, high in bounds]).T.tolist()
@@ -80,8 +83,8 @@ class Targeting(Workload):
 
     def generate_events(self, block: int) -> list[dict[str, Any]]:
         draws = Draws(self.seed, "visitors", block)
-        country = draws.draw_indices(zipf(self.countries, 0.7), BLOCK).tolist()
-        segments = draws.draw_indices(zipf(self.segments, 0.5), BLOCK, self.carried + 5).tolist()
+        country = draws.draw_indices(compute_zipf_weights(self.countries, 0.7), BLOCK).tolist()
+        segments = draws.draw_indices(compute_zipf_weights(self.segments, 0.5), BLOCK, self.carried + 5).tolist()
         age, device, os, cents = (draws.integers(0, most, BLOCK).tolist() for most in (67, DEVICES, SYSTEMS, CENTS))
         return [
             {

@@ -14,14 +14,14 @@ import numpy as np
 
 from tellwhen.kernels.arrays import I64
 from tellwhen.workloads.base import BLOCK, Workload
-from tellwhen.workloads.draws import HashedDraws, zipf_ranks
+from tellwhen.workloads.draws import HashedDraws, compute_zipf_ranks
 
 UNSHARED = 1 << 40
 """Size of a pool whose draws are practically all different."""
 
 
 def expect_distinct(pool: float, draws: float, skew: float) -> float:
-    """Return the expected number of different entries in `draws` draws from a pool.
+    """Return the expected number of distinct entries in `draws` draws from a pool.
 
     >>> round(expect_distinct(100, 1e9, 0.6)), round(expect_distinct(1e12, 1000, 0.6))
     (100, 1000)
@@ -35,7 +35,7 @@ def expect_distinct(pool: float, draws: float, skew: float) -> float:
 
 
 def choose_pool_size(distinct_entries: float, draws: float, skew: float) -> float:
-    """Return the size of a pool in which `draws` draws hit so many different entries; UNSHARED for nearly all."""
+    """Return the size of a pool in which `draws` draws hit `distinct_entries`; UNSHARED if nearly all draws differ."""
     if distinct_entries >= 0.995 * draws:
         return float(UNSHARED)
     low, high = 0.0, np.log(UNSHARED)
@@ -57,15 +57,15 @@ class TreeWorkload(Workload):
         """Size of the pool of each level; level 0 is not used."""
 
     @abstractmethod
-    def roots(self, numbers: I64) -> tuple[I64, I64]:
-        """Return the levels and entries of subscriptions by their numbers."""
+    def draw_roots(self, numbers: I64) -> tuple[I64, I64]:
+        """Return the level and the entry of each subscription, given by its number."""
 
     @abstractmethod
-    def predicates(self, entries: I64) -> list[str]:
+    def format_predicates(self, entries: I64) -> list[str]:
         """Return the texts of entries of level 1."""
 
     @abstractmethod
-    def nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
+    def expand_nodes(self, level: int, entries: I64) -> tuple[list[str], I64, I64, I64]:
         """Return (operators, owner, level, number) of entries of a higher level and their children.
 
         `operators` has one item per entry; `owner` (a position in `entries`), `level` and `number` one per child.
@@ -77,20 +77,20 @@ class TreeWorkload(Workload):
 
     def draw_entries(self, level: int, uniform: np.ndarray) -> I64:
         """Draw entries from the pool of a level by uniform numbers."""
-        return zipf_ranks(uniform, self.pools[level], 0.0 if self.pools[level] >= UNSHARED else self.skew)
+        return compute_zipf_ranks(uniform, self.pools[level], 0.0 if self.pools[level] >= UNSHARED else self.skew)
 
     def generate_subscriptions(self, block: int) -> list[str]:
-        levels, entries = self.roots(np.arange(block * BLOCK, (block + 1) * BLOCK))
+        levels, entries = self.draw_roots(np.arange(block * BLOCK, (block + 1) * BLOCK))
         entries_by_level: dict[int, list[I64]] = {int(level): [entries[levels == level]] for level in np.unique(levels)}
         nodes_by_level: dict[int, tuple[I64, list[str], I64, I64, I64]] = {}
         for level in range(int(levels.max()), 1, -1):
             mine = np.unique(np.concatenate(entries_by_level.get(level, [entries[:0]])))
-            operators, owner, below, child = self.nodes(level, mine)
+            operators, owner, below, child = self.expand_nodes(level, mine)
             nodes_by_level[level] = mine, operators, owner, below, child
             for lower in np.unique(below).tolist():
                 entries_by_level.setdefault(lower, []).append(child[below == lower])
         leaves = np.unique(np.concatenate(entries_by_level[1]))
-        texts = {1: dict(zip(leaves.tolist(), self.predicates(leaves), strict=True))}
+        texts = {1: dict(zip(leaves.tolist(), self.format_predicates(leaves), strict=True))}
         for level in sorted(nodes_by_level):
             mine, operators, owner, below, child = nodes_by_level[level]
             parts: list[list[str]] = [[] for _ in range(len(mine))]

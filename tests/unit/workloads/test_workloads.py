@@ -33,7 +33,7 @@ from tellwhen.workloads import (
 from tellwhen.workloads.base import ArrayWorkload
 from tellwhen.workloads.begen import CLASSES
 from tellwhen.workloads.conjunctions import BETWEEN, EQ, IN, SIGNS
-from tellwhen.workloads.draws import Draws, HashedDraws, zipf, zipf_ranks
+from tellwhen.workloads.draws import Draws, HashedDraws, compute_zipf_ranks, compute_zipf_weights
 from tellwhen.workloads.trees import choose_pool_size, expect_distinct
 
 pytestmark = pytest.mark.late
@@ -75,8 +75,8 @@ def test_hashed_numbers_are_uniform_and_independent():
 @pytest.mark.parametrize("items", [50, 5000])
 @pytest.mark.parametrize("skew", [0.0, 1.0, 2.0, 5.0])
 def test_subsets_are_distinct_and_weighted(items, skew):
-    weights = zipf(items, skew)
-    rows = Draws(1, "subsets").subsets(weights, 5, 4000)
+    weights = compute_zipf_weights(items, skew)
+    rows = Draws(1, "subsets").draw_subsets(weights, 5, 4000)
     assert all(len(set(row)) == 5 for row in rows.tolist())
     first = np.bincount(rows[:, 0], minlength=items) / 4000
     assert np.abs(first - weights / weights.sum()).max() < 0.03
@@ -87,7 +87,7 @@ def test_subsets_are_distinct_and_weighted(items, skew):
 
 @pytest.mark.parametrize("skew", [0.0, 0.6, 1.0, 2.0])
 def test_zipf_without_a_table(skew):
-    ranks = zipf_ranks(Draws(1, "ranks").uniform(200_000), 100, skew)
+    ranks = compute_zipf_ranks(Draws(1, "ranks").uniform(200_000), 100, skew)
     assert ranks.min() == 0
     assert ranks.max() <= 99
     found = np.bincount(ranks, minlength=100)
@@ -102,7 +102,7 @@ def test_the_size_of_a_pool_gives_the_wanted_sharing():
     rng = np.random.default_rng(1)
     for skew in (0.0, 0.6, 1.0):
         pool = choose_pool_size(20_000, 100_000, skew)
-        hit = len(np.unique(zipf_ranks(rng.random(100_000), pool, skew)))
+        hit = len(np.unique(compute_zipf_ranks(rng.random(100_000), pool, skew)))
         assert abs(hit / 20_000 - 1) < 0.05
         assert abs(expect_distinct(pool, 100_000, skew) / 20_000 - 1) < 0.02
 
@@ -401,7 +401,7 @@ def test_flights_are_real_and_alerts_fit_them():
 
 @pytest.mark.slow
 def test_boxes_shrink_with_their_skew():
-    wide, narrow = (Ranked(skew_length=skew).boxes(0) for skew in (0.0, 1.5))
+    wide, narrow = (Ranked(skew_length=skew).draw_boxes(0) for skew in (0.0, 1.5))
     assert (wide[1] - wide[0]).mean() > 2 * (narrow[1] - narrow[0]).mean()
     low, high, score = narrow
     assert np.allclose(score, 1 - (high - low) / 2)
@@ -412,14 +412,14 @@ def test_boxes_shrink_with_their_skew():
     # Points are clustered: ten regions of 1/20 of the space contain all of them.
     cells = len({tuple(cell) for cell in np.floor(points * 10).astype(int).tolist()})
     assert cells < 500
-    assert np.allclose(work.scores(0), work.boxes(0)[2].sum(axis=1))
+    assert np.allclose(work.sum_scores(0), work.draw_boxes(0)[2].sum(axis=1))
     # Regions and distances have the wanted skew.
     common = []
     for skew in (0, 3):
-        points = Ranked(regions=1, skew_within=skew).points(Draws(1, "x"), 5000)
+        points = Ranked(regions=1, skew_within=skew).draw_points(Draws(1, "x"), 5000)
         common.append(np.unique(np.floor(points * 100), return_counts=True)[1].max() / 5000)
     assert common[1] > 1.5 * common[0]
-    spread = [np.floor(Ranked(skew_across=skew).points(Draws(1, "x"), 5000) * 10).std() for skew in (0.0, 4.0)]
+    spread = [np.floor(Ranked(skew_across=skew).draw_points(Draws(1, "x"), 5000) * 10).std() for skew in (0.0, 4.0)]
     assert spread[1] < spread[0]
     assert matches(work, 10_000, 100).mean() > 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tellwhen.kernels.arrays import HIGHEST
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.search import first_above, first_at_least
+from tellwhen.kernels.search import find_first_above, find_first_at_least
 
 
 @kernel
@@ -19,8 +19,8 @@ def sum_shares(cut_start, cuts, mass, domain, low, high, out):
             out[i] = 0.0
             continue
         end = cut_start[d + 1]
-        first = first_above(cuts, cut_start[d], end, low[i])
-        last = first_above(cuts, first, end, high[i])
+        first = find_first_above(cuts, cut_start[d], end, low[i])
+        last = find_first_above(cuts, first, end, high[i])
         out[i] = mass[last + d + 1] - mass[first + d]
 
 
@@ -39,8 +39,8 @@ def sum_distinct_shares(cut_start, cuts, mass, domain, low, high, out):
         if d != current:
             current, counted = d, -1
         end = cut_start[d + 1]
-        first = first_above(cuts, cut_start[d], end, low[i])
-        last = first_above(cuts, first, end, high[i])
+        first = find_first_above(cuts, cut_start[d], end, low[i])
+        last = find_first_above(cuts, first, end, high[i])
         first = max(first, counted + 1)
         if first <= last:
             out[i] = mass[last + d + 1] - mass[first + d]
@@ -57,7 +57,7 @@ def find_taking_stages(start, widest, domain, share, out):
         d = domain[i]
         out[i] = -1
         if d < start.size - 1:
-            at = first_at_least(widest, start[d], start[d + 1], share[i])
+            at = find_first_at_least(widest, start[d], start[d + 1], share[i])
             if at < start[d + 1]:
                 out[i] = at
 
@@ -88,6 +88,6 @@ def mark_shards(start, domain, low, high, row_start, shard, begin, stretch_low, 
             d = domain[i]
             for r in range(row_start[d], row_start[d + 1]):
                 if met[shard[r], e] == 0:
-                    at = first_at_least(stretch_high, begin[r], begin[r + 1], low[i])
+                    at = find_first_at_least(stretch_high, begin[r], begin[r + 1], low[i])
                     if at < begin[r + 1] and stretch_low[at] <= high[i]:
                         met[shard[r], e] = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import kernel
-from tellwhen.kernels.search import first_above, first_at_least
+from tellwhen.kernels.search import find_first_above, find_first_at_least
 
 
 @kernel
@@ -18,6 +18,6 @@ def sum_inside(predicates, start, point, upto):
     for p in range(total.size):
         first, end = start[predicates.domain[p]], start[predicates.domain[p] + 1]
         for i in range(predicates.start[p], predicates.start[p + 1]):
-            begin = first_at_least(point, first, end, predicates.low[i])
-            total[p] += upto[first_above(point, begin, end, predicates.high[i])] - upto[begin]
+            begin = find_first_at_least(point, first, end, predicates.low[i])
+            total[p] += upto[find_first_above(point, begin, end, predicates.high[i])] - upto[begin]
     return total

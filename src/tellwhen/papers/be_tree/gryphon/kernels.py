@@ -13,7 +13,7 @@ from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, is_predicate_true, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.search import find_first_at_least
 from tellwhen.papers.be_tree.gryphon.arrays import GryphonIndex, GryphonScratch
 
 
@@ -64,7 +64,7 @@ def push_branches(index, g, predicates, scratch, depth, events, end):
         return depth
     first, last = index.point_start[g], index.point_start[g + 1]
     while entry < end and events.domain[entry] == domain:
-        k = first_at_least(index.point, first, last, events.low[entry])
+        k = find_first_at_least(index.point, first, last, events.low[entry])
         while k < last and index.point[k] <= events.high[entry]:
             depth = push_once(scratch, depth, index.point_child[k])
             k += 1

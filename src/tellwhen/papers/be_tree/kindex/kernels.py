@@ -13,7 +13,7 @@ from tellwhen.kernels.arrays import HIGHEST, Events, Matches, Snapshot
 from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.search import find_first_at_least
 from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.stabbing import convert_to_offsets
 from tellwhen.papers.be_tree.kindex.arrays import Coverage, KIndexIndex, KIndexScratch, PostingLists
@@ -128,8 +128,8 @@ def open_size(postings, cursors, count, low, high):
     """Set the cursors to the postings from low to high, those of one size; returns how many lists have any."""
     live = 0
     for k in range(count):
-        at = first_at_least(postings, cursors.begin[k], cursors.end[k], low)
-        stop = first_at_least(postings, at, cursors.end[k], high)
+        at = find_first_at_least(postings, cursors.begin[k], cursors.end[k], low)
+        stop = find_first_at_least(postings, at, cursors.end[k], high)
         if at < stop:
             cursors.at[k], cursors.stop[k], cursors.key[k] = at, stop, postings[at]
             cursors.order[live] = k
@@ -151,7 +151,7 @@ def advance_cursors(postings, cursors, front, live, key):
         if cursors.key[k] >= key:
             break
         stop = cursors.stop[k]
-        at = first_at_least(postings, cursors.at[k], stop, key)
+        at = find_first_at_least(postings, cursors.at[k], stop, key)
         cursors.at[k] = at
         cursors.key[k] = postings[at] if at < stop else HIGHEST
         moved += 1

@@ -14,7 +14,7 @@ from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above, first_at_least
+from tellwhen.kernels.search import find_first_above, find_first_at_least
 from tellwhen.papers.op_index.arrays import (
     AT_LEAST,
     AT_MOST,
@@ -46,9 +46,9 @@ def locate_entries(operands, domains, events, event, located):
                 group = operator * domains + domain
                 low, high = begin, end = operands.start[group], operands.start[group + 1]
                 if operator != AT_LEAST:
-                    low = first_at_least(operands.keys, begin, end, events.low[first + i])
+                    low = find_first_at_least(operands.keys, begin, end, events.low[first + i])
                 if operator != AT_MOST:
-                    high = first_above(operands.keys, begin, end, events.high[first + i])
+                    high = find_first_above(operands.keys, begin, end, events.high[first + i])
             located.low[operator * (last - first) + i] = low
             located.high[operator * (last - first) + i] = high
     return most
@@ -61,7 +61,7 @@ def gallop_to_rank(ranks, start, end, rank):
     while start + step <= end and ranks[start + step - 1] < rank:
         start += step
         step += step
-    return first_at_least(ranks, start, min(start + step - 1, end), rank)
+    return find_first_at_least(ranks, start, min(start + step - 1, end), rank)
 
 
 @inline
@@ -113,7 +113,7 @@ def add_runs_of_event(lists, operator, first_segment, segment_count, events, eve
         begin, end, i = runs.begin[k], runs.end[k], runs.entry[k]
         low, high = located.low[shift + i - first], located.high[shift + i - first]
         if ranks[begin] < low:
-            begin = first_at_least(ranks, begin, end, low)
+            begin = find_first_at_least(ranks, begin, end, low)
         if ranks[end - 1] >= high:
             end = gallop_to_rank(ranks, begin, end, high)
         count = add_run(runs, count, begin, end, i, begin < end)

@@ -6,7 +6,7 @@ from tellwhen.engines.shared.spaces import Spaces
 from tellwhen.kernels.arrays import Predicates
 from tellwhen.kernels.handover import borrow
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above
+from tellwhen.kernels.search import find_first_above
 from tellwhen.kernels.spaces import find_space
 from tellwhen.papers.ps_tree.arrays import CounterChanges, PSTreeArrays
 
@@ -72,7 +72,7 @@ def locate_points(tree, domain, point, ids):
     for i in range(domain.size):
         block = tree.block[domain[i]]
         end = block + tree.used[domain[i]]
-        ids[i] = tree.ids[first_above(tree.keys, block + 1, end, point[i]) - 1]
+        ids[i] = tree.ids[find_first_above(tree.keys, block + 1, end, point[i]) - 1]
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above, first_below
+from tellwhen.kernels.search import find_first_above, find_first_below
 from tellwhen.papers.ranked.kernels.containment import find_next_stabbed
 from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
 from tellwhen.papers.ranked.kernels.layout import BODY, FOUND, HEADS, LISTS, PATH_MAX, POINT
@@ -139,11 +139,11 @@ def collect_stabbed_lists(tree, cursor, point):
         begin, end = tree.start[node], tree.start[node + 1]
         cursor[LISTS + 2 * lists] = found
         if point < tree.centre[node]:
-            end = first_above(tree.low, begin, end, point)
+            end = find_first_above(tree.low, begin, end, point)
             ranks = tree.rank_by_low
             node = tree.left[node]
         else:
-            end = first_below(tree.high, begin, end, point)
+            end = find_first_below(tree.high, begin, end, point)
             ranks = tree.rank_by_high
             node = tree.right[node] if point > tree.centre[node] else -1
         for k in range(begin, end):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tellwhen.kernels.handover import unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above
+from tellwhen.kernels.search import find_first_above
 from tellwhen.papers.ranked.arrays import IRTreeArrays
 from tellwhen.papers.ranked.kernels.ir_pool import (
     ROOT,
@@ -113,7 +113,7 @@ def find_first_number(tree, block):
 def find_insertion_offset(tree, block, key, number):
     """Return the number of entries in a block that are not behind (key, number)."""
     first = tree.first[block]
-    at = first_above(tree.key, first, first + tree.size[block], key)
+    at = find_first_above(tree.key, first, first + tree.size[block], key)
     while at > first and tree.key[at - 1] == key:
         item = tree.item[at - 1]
         if (item if tree.level[block] == 0 else find_first_number(tree, item)) <= number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_above
+from tellwhen.kernels.search import find_first_above
 from tellwhen.kernels.stabbing import convert_to_offsets, find_tree_nodes
 from tellwhen.papers.ranked.kernels.heap import push_head, replenish_heap
 from tellwhen.papers.ranked.kernels.layout import BODY, HEADS, LISTS, POINT
@@ -38,7 +38,7 @@ def begin_segment_tree_cursor(tree, cursor, point):
     cursor[POINT] = point
     heads = 0
     leaves = tree.begins.size
-    node = leaves + first_above(tree.begins, 0, leaves, point) - 1
+    node = leaves + find_first_above(tree.begins, 0, leaves, point) - 1
     while node > 0:
         at, end = tree.start[node], tree.start[node + 1]
         if at < end:

@@ -14,7 +14,7 @@ from tellwhen.kernels.emit import emit, next_event
 from tellwhen.kernels.evaluate import close_event, measure_longest_event, open_event
 from tellwhen.kernels.handover import borrow, unpack
 from tellwhen.kernels.jit import inline, kernel
-from tellwhen.kernels.search import first_at_least
+from tellwhen.kernels.search import find_first_at_least
 from tellwhen.kernels.spaces import find_space
 from tellwhen.kernels.truth import clear_true_predicates, find_true_predicates, is_true
 from tellwhen.papers.be_tree.betree.arrays import (
@@ -76,7 +76,7 @@ def queue_pnodes(index, n, events, event, first_entry, queue, back):
         for i in range(begin, end):
             domain = events.domain[i]
             if domain < index.cut_start.size - 1 and (i == begin or events.domain[i - 1] != domain):
-                k = first_at_least(index.pnode_domain, first, last, domain)
+                k = find_first_at_least(index.pnode_domain, first, last, domain)
                 if k < last and index.pnode_domain[k] == domain:
                     queue[back] = index.pnode_top[k]
                     back += 1
