@@ -9,7 +9,7 @@ from docs.drawing.boxes import Arrow, Box
 from docs.drawing.example_trees import EVENT, example
 from docs.drawing.routed import picture
 from docs.drawing.words import Words, structure
-from tellwhen.engines.atree.arrays import LINK_WORDS, LINKS, NONE, OTHERS, RECORD, SLOTS, ATreeIndex
+from tellwhen.engines.atree.arrays import LINK_WORDS, LINKS, NONE, RECORD, SLOTS, TESTS, ATreeIndex
 
 TITLE = "An A-Tree: predicates on the left lead to ANDs and ORs, which are subscriptions or lead to others"
 
@@ -56,7 +56,7 @@ class Graph:
 
 def record(index: ATreeIndex, n: int) -> Record:
     words = index.words[index.record_start[n] : index.record_start[n + 1]].tolist()
-    slots = RECORD + words[OTHERS]
+    slots = RECORD + words[TESTS]
     links = slots + words[SLOTS]
     assert len(words) == links + LINK_WORDS * words[LINKS]
     pairs = [Link(*words[at : at + LINK_WORDS]) for at in range(links, len(words), LINK_WORDS)]

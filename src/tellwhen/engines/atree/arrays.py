@@ -84,8 +84,8 @@ class Growth(NamedTuple):
     candidates: I32  # nodes that could be children
 
 
-OTHERS, SLOTS, LINKS, RECORD = range(4)
-"""Words of a record: the numbers of its others, slots and links, which follow in this order."""
+TESTS, SLOTS, LINKS, RECORD = range(4)
+"""Words of a record: the numbers of its tests, slots and links, which follow in this order."""
 
 TARGET, GUARD, LINK_WORDS = range(3)
 """Words of a link: the inner node to evaluate if the owner of the link is true, and a predicate without which the inner
@@ -95,13 +95,13 @@ node is false, or NONE."""
 class ATreeIndex(NamedTuple):
     """The graph laid out for matching. Predicates are numbered as in the store, inner nodes level by level.
 
-    Some inner nodes are *found*: links lead to them from below. The others are only *asked*: an AND that was found
-    evaluates them. Likewise, some predicates are found by stabbing, and the others are tested where a node asks.
+    Some inner nodes are *found*: links lead to them from below. The rest are only *asked*: an AND that was found
+    evaluates them. Likewise, some predicates are found by stabbing, and the rest are tested where a node asks.
     """
 
     stabbing: Stabbing  # its members are predicates
     record_start: I64  # by predicate, then by inner node: where its record begins in `words`
-    words: I32  # |1 2 1|other|slot slot|target guard|...    others: see `kernels/match.py`
+    words: I32  # |1 2 1|test|slot slot|target guard|...    tests: see `kernels/match.py`
     always: I32  # slots of subscriptions that are always true
     level_start: I64  # |0|7|9|    inner nodes of a level, from the second level on
     is_or: U8  # by inner node
@@ -125,6 +125,6 @@ class ATreeScratch(NamedTuple):
     leading: I32  # the satisfied predicates whose record has slots or links
     queue: I32  # the queued nodes of one level
     asked: I32  # a stack of nodes that are being evaluated on demand
-    next_other: I64  # by entry of the stack: the next of its others
+    next_test: I64  # by entry of the stack: the next of its tests
     signature: I64  # by inner node: the signature of its last result; the last element is the clock
     effort: I64

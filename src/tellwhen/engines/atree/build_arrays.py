@@ -29,7 +29,7 @@ class Reach(NamedTuple):
 
 
 class FoundNodes(NamedTuple):
-    """The nodes that links lead to from below, and the predicates that are stabbed; all others are only asked."""
+    """The nodes that links lead to from below, and the predicates that are stabbed; the rest are only asked."""
 
     is_found: Flags  # by inner node
     is_stabbed: Flags  # by predicate
@@ -45,6 +45,6 @@ class Propagation(NamedTuple):
 class Records(NamedTuple):
     """The records of all predicates and inner nodes, as in `ATreeIndex`."""
 
-    sizes: I64Matrix  # [records, RECORD]: the final number of others, slots and links
+    sizes: I64Matrix  # [records, RECORD]: the final number of tests, slots and links
     start: I64  # |0|5|9|     record r is words[start[r]:start[r+1]]
     words: I32

@@ -14,9 +14,9 @@ from tellwhen.engines.atree.arrays import (
     LINK_WORDS,
     LINKS,
     NODE_END,
-    OTHERS,
     RECORD,
     SLOTS,
+    TESTS,
     ATreeIndex,
 )
 from tellwhen.engines.atree.build_arrays import FoundNodes, InnerNodes, Propagation, Reach, Records
@@ -28,7 +28,7 @@ from tellwhen.engines.atree.kernels.layout import (
     compute_chances,
     count_links,
     mark_found_nodes,
-    sort_others,
+    sort_tests,
     write_links,
     write_slots,
 )
@@ -60,7 +60,7 @@ def lay_out_index(
     records = _write_records(forest, inner, source, slots[is_node], chances, found, switches)
     is_or = (kind[inner.order] == OR_NODE).astype(np.uint8)
     is_read = np.zeros(len(is_or) // 64 + 1, dtype=np.uint64)
-    sort_others(pack(records), is_or, chances, inner.chance, is_read)
+    sort_tests(pack(records), is_or, chances, inner.chance, is_read)
 
     leaves = nodes[kind == LEAF, ATOMS]
     by_domain_start, by_domain = np.zeros(1, dtype=np.int64), leaves[:0]
@@ -127,7 +127,7 @@ def _write_records(
     sizes = np.zeros((len(leaf_chance) + len(inner.order), RECORD), dtype=np.int64)
     sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
     count_links(*given, sizes)
-    lengths = RECORD + sizes[:, OTHERS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS]
+    lengths = RECORD + sizes[:, TESTS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS]
     start = np.concatenate([[0], np.cumsum(lengths)])
     records = Records(sizes, start, np.zeros(start[-1], dtype=np.int32))
     write_links(*given, pack(records))

@@ -24,7 +24,7 @@ def make_reader(
         leading=len(index.record_start) - inner,
         queue=inner + 1,
         asked=levels + 1,
-        next_other=levels + 1,
+        next_test=levels + 1,
         signature=inner + 1,
         effort=2,
     )

@@ -26,12 +26,12 @@ from tellwhen.engines.atree.arrays import (
     NODE_END,
     NODES,
     NONE,
-    OTHERS,
     PARENT,
     PARENT_COUNT,
     RECORD,
     SLOTS,
     TARGET,
+    TESTS,
     USES,
     ATreeIndex,
     Forest,
@@ -121,10 +121,10 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
     asked: set[int] = set()
     for source, (begin, end) in enumerate(itertools.pairwise(index.record_start.tolist())):
         record = index.words[begin:end].tolist()
-        others = record[RECORD : RECORD + record[OTHERS]]
-        links = record[RECORD + record[OTHERS] + record[SLOTS] :]
+        tests = record[RECORD : RECORD + record[TESTS]]
+        links = record[RECORD + record[TESTS] + record[SLOTS] :]
         assert len(links) == LINK_WORDS * record[LINKS], "a record has another length than it says"
-        indexed += record[RECORD + record[OTHERS] : RECORD + record[OTHERS] + record[SLOTS]]
+        indexed += record[RECORD + record[TESTS] : RECORD + record[TESTS] + record[SLOTS]]
         leads_to.update(links[TARGET::LINK_WORDS])
         node = source - predicates
         if node < 0:
@@ -132,10 +132,10 @@ def check_index(index: ATreeIndex, slots: I32, snapshot: Snapshot) -> None:
                 "a predicate is passed over"
             )
         assert all(target > node for target in links[TARGET::LINK_WORDS]), "a link leads downwards"
-        for other in others:
-            assert other >= 0 or ~other % inner < node, "a node is tested before it is known"
-            if other < 0:
-                (asked if ~other >= inner else found).add(~other % inner)
+        for test in tests:
+            assert test >= 0 or ~test % inner < node, "a node is tested before it is known"
+            if test < 0:
+                (asked if ~test >= inner else found).add(~test % inner)
     possible = slots[snapshot.subscriptions.kind[slots] != NEVER]
     assert sorted(indexed) == sorted(possible.tolist()), "a slot is missing, or there twice"
     assert leads_to.isdisjoint(asked), "a node is asked, but links lead to it"

@@ -15,10 +15,10 @@ from tellwhen.engines.atree.arrays import (
     LINKS,
     NEXT_CHILD,
     NONE,
-    OTHERS,
     RECORD,
     SLOTS,
     TARGET,
+    TESTS,
     Forest,
 )
 from tellwhen.engines.atree.build_arrays import FoundNodes, InnerNodes, Propagation, Reach, Records
@@ -82,10 +82,10 @@ def choose_access_children(forest, inner, leaf_chance, draw):
 
 @kernel
 def mark_found_nodes(forest, inner, leaf_chance, reach):
-    """Mark the nodes that links must lead to, from the highest level down; estimate how often others are asked.
+    """Mark the nodes that links must lead to, from the highest level down, and estimate how often the rest are asked.
 
     Before, `reach` marks the nodes that are subscriptions. An AND that is found marks its access child, and an OR that
-    is found all of its children. The other children are only asked.
+    is found all of its children. The remaining children are only asked.
     """
     forest, inner, reach = unpack(forest, Forest), unpack(inner, InnerNodes), unpack(reach, Reach)
     nodes, edges, order = forest.nodes, forest.edges, inner.order
@@ -146,8 +146,8 @@ def is_linked(i, child, forest, inner, found, propagation):
 
 
 @inline
-def is_other(i, child, guard, has_link, forest, inner, found, propagation):
-    """Return whether inner node i looks its child up when it is evaluated."""
+def needs_test(i, child, guard, has_link, forest, inner, found, propagation):
+    """Return whether inner node i tests its child when the node is evaluated."""
     if propagation.keeps_all or not found.is_found[i]:
         return True
     is_guard = forest.nodes[child, KIND] == LEAF and np.int64(forest.nodes[child, ATOMS]) == guard
@@ -157,7 +157,7 @@ def is_other(i, child, guard, has_link, forest, inner, found, propagation):
 
 @kernel
 def count_links(forest, inner, leaf_chance, found, propagation, sizes):
-    """Count the others and the links of all records."""
+    """Count the tests and the links of all records."""
     forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
     found, propagation = unpack(found, FoundNodes), unpack(propagation, Propagation)
     nodes, edges, predicates = forest.nodes, forest.edges, leaf_chance.size
@@ -168,7 +168,7 @@ def count_links(forest, inner, leaf_chance, found, propagation, sizes):
             child = edges[edge, CHILD]
             has_link = is_linked(i, child, forest, inner, found, propagation)
             sizes[get_source(child, forest, inner, predicates), LINKS] += has_link
-            sizes[predicates + i, OTHERS] += is_other(i, child, guard, has_link, forest, inner, found, propagation)
+            sizes[predicates + i, TESTS] += needs_test(i, child, guard, has_link, forest, inner, found, propagation)
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
@@ -177,15 +177,15 @@ def put_link(source, target, guard, records):
     """Write the next link of a record."""
     words, sizes = records.words, records.sizes
     record = records.start[source]
-    links = record + RECORD + sizes[source, OTHERS] + sizes[source, SLOTS]
+    links = record + RECORD + sizes[source, TESTS] + sizes[source, SLOTS]
     at = links + LINK_WORDS * words[record + LINKS]
     words[at + TARGET], words[at + GUARD] = target, guard
     words[record + LINKS] += 1
 
 
 @inline
-def encode_other(child, forest, inner, found, predicates):
-    """Return the word that stands for a child among the others of a node (`kernels/match.py`)."""
+def encode_test(child, forest, inner, found, predicates):
+    """Return the word that stands for a child among the tests of a node (`kernels/match.py`)."""
     if forest.nodes[child, KIND] == LEAF:
         p = np.int64(forest.nodes[child, ATOMS])
         return p if found.is_stabbed[p] else p + predicates
@@ -202,7 +202,7 @@ def put_word(words, record, column, offset, word):
 
 @kernel
 def write_links(forest, inner, leaf_chance, found, propagation, records):
-    """Write the links and others of all records, which are zero before."""
+    """Write the links and tests of all records, which are zero before."""
     forest, inner = unpack(forest, Forest), unpack(inner, InnerNodes)
     found, propagation = unpack(found, FoundNodes), unpack(propagation, Propagation)
     records = unpack(records, Records)
@@ -215,9 +215,9 @@ def write_links(forest, inner, leaf_chance, found, propagation, records):
             has_link = is_linked(i, child, forest, inner, found, propagation)
             if has_link:
                 put_link(get_source(child, forest, inner, predicates), i, guard, records)
-            if is_other(i, child, guard, has_link, forest, inner, found, propagation):
-                word = encode_other(child, forest, inner, found, predicates)
-                put_word(records.words, records.start[predicates + i], OTHERS, 0, word)
+            if needs_test(i, child, guard, has_link, forest, inner, found, propagation):
+                word = encode_test(child, forest, inner, found, predicates)
+                put_word(records.words, records.start[predicates + i], TESTS, 0, word)
             edge = np.int64(edges[edge, NEXT_CHILD])
 
 
@@ -226,25 +226,25 @@ def write_slots(source, slots, records):
     """Write the slots into the records of their sources."""
     records = unpack(records, Records)
     for k in range(source.size):
-        put_word(records.words, records.start[source[k]], SLOTS, records.sizes[source[k], OTHERS], slots[k])
+        put_word(records.words, records.start[source[k]], SLOTS, records.sizes[source[k], TESTS], slots[k])
 
 
 @inline
-def price_other(other, predicates, inner, leaf_chance, chance):
-    """Return a price that is low for a node that is cheap to test and rarely true."""
-    if other >= predicates:
-        return 1.0 + leaf_chance[other - predicates]
-    if other >= 0:
-        return leaf_chance[other]
-    return chance[~other] if ~other < inner else 1.0 + chance[~other - inner]
+def price_test(test, predicates, inner, leaf_chance, chance):
+    """Return the price of a test: low for a child that is cheap to test and rarely true."""
+    if test >= predicates:
+        return 1.0 + leaf_chance[test - predicates]
+    if test >= 0:
+        return leaf_chance[test]
+    return chance[~test] if ~test < inner else 1.0 + chance[~test - inner]
 
 
 @kernel
-def sort_others(records, is_or, leaf_chance, chance, is_read):
-    """Sort the others of every inner node into the order in which they are best tested.
+def sort_tests(records, is_or, leaf_chance, chance, is_read):
+    """Sort the tests of every inner node by price, the lowest first.
 
-    Those of an OR that is asked are sorted with the most probable first. Sets the bits in `is_read`, zero before, of
-    the found inner nodes that are others of some node.
+    The tests of an OR that is asked are sorted with the most probable first. Sets the bits in `is_read`, zero before,
+    of the found inner nodes that some node tests.
     """
     records = unpack(records, Records)
     words = records.words
@@ -252,15 +252,15 @@ def sort_others(records, is_or, leaf_chance, chance, is_read):
     for i in range(inner):
         record = records.start[predicates + i]
         first = record + RECORD
-        end = first + words[record + OTHERS]
+        end = first + words[record + TESTS]
         for k in range(first, end):
             if words[k] < 0 and ~words[k] < inner:
                 set_true(is_read, ~words[k])
         for k in range(first + 1, end):
             word, at = words[k], k
-            price = price_other(word, predicates, inner, leaf_chance, chance)
+            price = price_test(word, predicates, inner, leaf_chance, chance)
             while at > first:
-                before = price_other(words[at - 1], predicates, inner, leaf_chance, chance)
+                before = price_test(words[at - 1], predicates, inner, leaf_chance, chance)
                 if (before >= price) if is_or[i] else (before <= price):
                     break
                 words[at] = words[at - 1]

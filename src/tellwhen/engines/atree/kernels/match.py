@@ -8,7 +8,7 @@ Only true results are propagated, and to an AND only by its access child. Three 
   satisfy.
 - Inner nodes are numbered level by level, so one bitmap holds the queues of all levels, each node once.
 
-The *others* of a node are its children beside those that lead to it. With P predicates and N inner nodes, the word p is
+The *tests* of a node are its children without those that lead to it. With P predicates and N inner nodes, the word p is
 a predicate, P + p a predicate that is not stabbed, ~n an inner node that is found, and ~(N + n) one that is only
 asked.
 """
@@ -22,11 +22,11 @@ from tellwhen.engines.atree.arrays import (
     LINK_WORDS,
     LINKS,
     NONE,
-    OTHERS,
     RECORD,
     SIGNATURES,
     SLOTS,
     TARGET,
+    TESTS,
     ATreeIndex,
     ATreeScratch,
 )
@@ -51,7 +51,7 @@ PREFETCH_NODES = 8
 def propagate(record, index, scratch):
     """Queue the nodes that the links of a true node lead to, except those whose guard is false."""
     words = index.words
-    first = record + RECORD + words[record + OTHERS] + words[record + SLOTS]
+    first = record + RECORD + words[record + TESTS] + words[record + SLOTS]
     for link in range(np.uint64(first), np.uint64(first + LINK_WORDS * words[record + LINKS]), np.uint64(LINK_WORDS)):
         guard = words[link + np.uint64(GUARD)]
         if guard == NONE or is_true(scratch.found.truth, guard):
@@ -63,22 +63,22 @@ def propagate(record, index, scratch):
 @inline
 def emit_record(record, index, snapshot, out, written):
     """Write the slots of a node."""
-    first = record + RECORD + index.words[record + OTHERS]
+    first = record + RECORD + index.words[record + TESTS]
     return emit_slots(first, first + index.words[record + SLOTS], index.words, snapshot, out, written)
 
 
 @inline
-def read_value(other, index, snapshot, events, end, scratch, clock):
-    """Return the value of one of a node's others; UNKNOWN for an asked node that is not evaluated for the event yet."""
+def read_value(test, index, snapshot, events, end, scratch, clock):
+    """Return the value of a test; UNKNOWN for an asked node that is not evaluated for this event yet."""
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
-    if other >= predicates:
+    if test >= predicates:
         return np.int64(
-            is_predicate_true(other - predicates, snapshot.predicates, scratch.found.first_entry, events, end)
+            is_predicate_true(test - predicates, snapshot.predicates, scratch.found.first_entry, events, end)
         )
-    if other >= 0:
-        return np.int64(is_true(scratch.found.truth, other))
-    node = ~other
+    if test >= 0:
+        return np.int64(is_true(scratch.found.truth, test))
+    node = ~test
     if node < inner:  # found, and on a lower level: its result is known if it is true
         return np.int64(scratch.signature[node] == clock + TRUE)
     result = scratch.signature[node - inner] - clock
@@ -88,21 +88,21 @@ def read_value(other, index, snapshot, events, end, scratch, clock):
 @inline
 def evaluate_asked_node(node, index, snapshot, events, end, scratch, clock):
     """Evaluate a node that is only asked, with an explicit stack; return whether the node is true."""
-    words, stack, next_other = index.words, scratch.asked, scratch.next_other
+    words, stack, next_test = index.words, scratch.asked, scratch.next_test
     inner = index.is_or.size
     predicates = index.record_start.size - 1 - inner
-    stack[0], next_other[0] = node, 0
+    stack[0], next_test[0] = node, 0
     depth, result = 1, np.int64(FALSE)
     while depth > 0:
         node = np.int64(stack[depth - 1])
         record, decisive = index.record_start[predicates + node], np.int64(index.is_or[node])
-        at, result = next_other[depth - 1], np.int64(UNKNOWN)
-        while at < words[record + OTHERS]:
-            other = np.int64(words[record + RECORD + at])
-            result = read_value(other, index, snapshot, events, end, scratch, clock)
+        at, result = next_test[depth - 1], np.int64(UNKNOWN)
+        while at < words[record + TESTS]:
+            test = np.int64(words[record + RECORD + at])
+            result = read_value(test, index, snapshot, events, end, scratch, clock)
             if result == UNKNOWN:  # continue with the same node once its result is known
-                next_other[depth - 1] = at
-                stack[depth], next_other[depth] = ~other - inner, 0
+                next_test[depth - 1] = at
+                stack[depth], next_test[depth] = ~test - inner, 0
                 depth += 1
                 break
             if result == decisive:
@@ -115,16 +115,16 @@ def evaluate_asked_node(node, index, snapshot, events, end, scratch, clock):
 
 
 @inline
-def has_only_true_others(record, index, snapshot, events, end, scratch, clock):
-    """Return whether all others of a node, the children that do not lead to it, are true."""
+def is_every_test_true(record, index, snapshot, events, end, scratch, clock):
+    """Return whether all tests of a node, those of a record, are true."""
     words, inner = index.words, index.is_or.size
     first = record + RECORD
-    for k in range(first, first + words[record + OTHERS]):
-        other = np.int64(words[k])
-        result = read_value(other, index, snapshot, events, end, scratch, clock)
+    for k in range(first, first + words[record + TESTS]):
+        test = np.int64(words[k])
+        result = read_value(test, index, snapshot, events, end, scratch, clock)
         if result == FALSE:
             return False
-        if result == UNKNOWN and not evaluate_asked_node(~other - inner, index, snapshot, events, end, scratch, clock):
+        if result == UNKNOWN and not evaluate_asked_node(~test - inner, index, snapshot, events, end, scratch, clock):
             return False
     return True
 
@@ -198,7 +198,7 @@ def match_tree(index, snapshot, scratch, events, out, event):
                     prefetch(words, record_start[predicates + queue[k + PREFETCH_NODES]])
                 record = record_start[predicates + queue[k]]
                 scratch.effort[0] += words[record + SLOTS]
-                if written >= 0 and has_only_true_others(record, index, snapshot, events, stop, scratch, clock):
+                if written >= 0 and is_every_test_true(record, index, snapshot, events, stop, scratch, clock):
                     if is_true(index.is_read, queue[k]):
                         signature[queue[k]] = clock + TRUE
                     written = emit_record(record, index, snapshot, out, written)

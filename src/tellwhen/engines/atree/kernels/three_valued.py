@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.engines.atree.arrays import OTHERS, RECORD, SIGNATURES, SLOTS, ATreeIndex, ATreeScratch
+from tellwhen.engines.atree.arrays import RECORD, SIGNATURES, SLOTS, TESTS, ATreeIndex, ATreeScratch
 from tellwhen.engines.atree.kernels.match import FALSE, TRUE, emit_record, pop_level, propagate
 from tellwhen.engines.shared.kernels.true_predicates import find_satisfied
 from tellwhen.kernels.arrays import Events, Matches, Snapshot
@@ -35,7 +35,7 @@ def read_value(child, domain, scratch, clock):
 def evaluate_node(record, decisive, index, domain, scratch, clock):
     """Evaluate a node by Table 2: a false child decides an AND, a true child an OR, and else an undefined child."""
     result = np.int64(1 - decisive)
-    for k in range(record + RECORD, record + RECORD + index.words[record + OTHERS]):
+    for k in range(record + RECORD, record + RECORD + index.words[record + TESTS]):
         value = read_value(np.int64(index.words[k]), domain, scratch, clock)
         if value == decisive:
             return value

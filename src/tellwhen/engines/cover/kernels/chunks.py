@@ -51,7 +51,7 @@ def has_column(s, column, conditions):
 
 
 @inline
-def has_only_chosen(s, conditions, is_chosen):
+def has_only_chosen_columns(s, conditions, is_chosen):
     """Return whether all columns that term s requires are chosen."""
     for k in range(conditions.start[s], conditions.start[s + 1]):
         if not is_chosen[conditions.column[k]]:
@@ -131,7 +131,7 @@ def move_members(conditions, scratch, cut):
     waiting, cursor = scratch.waiting, scratch.cursor
     end, left = cursor[TERMS_END], cursor[WAITING_BEGIN]
     for k in range(cursor[WAITING_BEGIN], cursor[WAITING_END]):
-        if has_only_chosen(waiting[k], conditions, scratch.is_chosen):
+        if has_only_chosen_columns(waiting[k], conditions, scratch.is_chosen):
             cut.terms[end] = waiting[k]
             end += 1
         else:

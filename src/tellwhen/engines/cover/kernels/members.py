@@ -101,7 +101,7 @@ def and_bitmap(members, bits, bitmap, words):
 
 @inline
 def or_bitmap(either, bits, bitmap, words):
-    """Add the members whose bit in a bitmap is 1."""
+    """Set the bits in `either` of the members whose bit in a bitmap is 1."""
     bitmap = np.uint64(bitmap)
     if words == CHUNK_WORDS:
         for w in range(np.uint64(CHUNK_WORDS)):

@@ -28,7 +28,7 @@ class RefineScratch(NamedTuple):
 
 @kernel
 def refine(index, snapshot, scratch, events, out, event):
-    """Test exactly what an index found for events that are not single-valued, and all pending slots.
+    """Test the matches of an index exactly for events that are not single-valued, and test all pending slots.
 
     Fills `out` from `event` on. Returns the first event whose matches did not fit.
     """
