@@ -1,4 +1,4 @@
-"""How do the docstrings of the source become a reference? Their examples, lines with >>>, become blocks of code."""
+"""Fences around the examples in docstrings, so that the reference shows each example (lines with >>>) as code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import griffe
 
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*(?:\n+>>> .*(?:\n(?!\s*$).*)*)*", re.M)
-"""From the first >>> on to the last line before an empty one that no >>> follows."""
+"""Matches from the first >>> to the last line before an empty line without a >>> after it."""
 
 
 class Examples(griffe.Extension):
-    """Fences the examples of all docstrings."""
+    """Extension of Griffe that fences the examples of all docstrings."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = EXAMPLE.sub(lambda found: f"```python\n{found[0]}\n```", obj.docstring.value)
+            obj.docstring.value = EXAMPLE.sub(lambda example: f"```python\n{example[0]}\n```", obj.docstring.value)

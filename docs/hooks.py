@@ -1,4 +1,4 @@
-"""What does MkDocs not do by itself? Comments in pages become what they name.
+"""Hooks of MkDocs that replace comments in pages by the content that they name.
 
 <!-- include: LANGUAGE.md -->      a document of the project's top folder
 <!-- picture: betree -->           a drawing of `docs/pictures`, inline: it takes the colours of the page
@@ -19,102 +19,112 @@ PAGES = {
     "README.md": "index.md", "LANGUAGE.md": "language.md", "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
 }  # fmt: skip
-"""Documents of the top folder, and the pages that include them."""
+"""Pages that include the documents of the top folder, by the names of the documents."""
 
 COMMENT = re.compile(r"<!-- (include|picture|claims|commands)(?:: *(\S+))? -->")
 LINK = re.compile(r"\[((?:[^\]\[]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Comments that become text."""
-    return COMMENT.sub(lambda found: _text(found[1], found[2]) or found[0], markdown)
+    """Replace the comments whose content is Markdown."""
+    return COMMENT.sub(lambda comment: _render_comment(comment[1], comment[2]) or comment[0], markdown)
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Comments that become drawings: Markdown would take a drawing apart."""
+    """Insert the drawings. In `on_page_markdown`, the Markdown parser would break them."""
 
-    def drawn(found: re.Match[str]) -> str:
-        if found[1] != "picture":
-            return found[0]
-        return f'<div class="picture">{(ROOT / "docs" / "pictures" / (found[2] + ".svg")).read_text()}</div>'
+    def insert_picture(comment: re.Match[str]) -> str:
+        if comment[1] != "picture":
+            return comment[0]
+        return f'<div class="picture">{(ROOT / "docs" / "pictures" / (comment[2] + ".svg")).read_text()}</div>'
 
-    return COMMENT.sub(drawn, html)
+    return COMMENT.sub(insert_picture, html)
 
 
-def _text(kind: str, name: str | None) -> str | None:
+def _render_comment(kind: str, name: str | None) -> str | None:
     if kind == "include":
-        return included(str(name))
+        return include_document(str(name))
     if kind == "claims":
-        return claims(str(name))
-    return commands() if kind == "commands" else None
+        return render_claims(str(name))
+    return render_commands() if kind == "commands" else None
 
 
-def included(name: str) -> str:
-    """A document of the top folder; its links lead to pages, and those to files of the source become their names."""
+def include_document(name: str) -> str:
+    """Return a document of the top folder with links to pages. Links to source files become plain text."""
 
-    def moved(found: re.Match[str]) -> str:
-        text, target = found[1], found[2]
+    def convert_link(link: re.Match[str]) -> str:
+        text, target = link[1], link[2]
         path, _, anchor = target.partition("#")
         if "://" in target or not path:
-            return found[0]
+            return link[0]
         if path in PAGES:
             return f"[{text}]({PAGES[path]}{'#' + anchor if anchor else ''})"
         if path.startswith("docs/"):
             return f"[{text}]({path.removeprefix('docs/')}{'#' + anchor if anchor else ''})"
         return text
 
-    return LINK.sub(moved, (ROOT / name).read_text())
+    return LINK.sub(convert_link, (ROOT / name).read_text())
 
 
-def claims(pattern: str) -> str:
-    """A table: what a paper says of its figures, and what was measured here."""
+def render_claims(patterns: str) -> str:
+    """Return a table of a paper's claims about its figures, and of our results.
+
+    Parameters
+    ----------
+    patterns
+        Names of experiments, separated by commas; `*` stands for any letters.
+    """
     sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
     from fnmatch import fnmatch
 
     from bench.registry import EXPERIMENTS
 
-    names = [name for part in pattern.split(",") for name in EXPERIMENTS if fnmatch(name, part)]
+    names = [name for pattern in patterns.split(",") for name in EXPERIMENTS if fnmatch(name, pattern)]
     if not names:
-        raise ValueError(f"there is no experiment {pattern}")
+        raise ValueError(f"no experiment is named {patterns}; `python -m bench list` lists the names")
     lines = ["| figure | the paper says | here |", "|---|---|---|"]
     for name in names:
-        cells = (f"`{name}`", EXPERIMENTS[name].says, _measured(name))
+        cells = (f"`{name}`", EXPERIMENTS[name].says, _render_result(name))
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 
 
-PARTS_SHOWN = 3
-"""A claim of more parts is folded."""
+UNFOLDED_PARTS_MAX = 3
+"""The results of a claim with more parts are folded, behind a line to click on."""
 
 
-def _measured(name: str) -> str:
-    """The verdict and, part by part, what was measured."""
+def _render_result(name: str) -> str:
+    """Return the verdict on an experiment, and the measurements for each part of its claim."""
     from bench.registry import EXPERIMENTS
     from bench.report import finding
     from bench.results import load
 
-    one, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
+    experiment, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
     if result is None:
         return "not run"
-    found = finding(one, result)
-    if found.verdict == "not comparable":
-        return f"**not comparable**: {found.text}"
-    parts = [claim.judge(result.rows, one.metric) for claim in one.claims]
-    held = sum(part.verdict == "holds" for part in parts)
-    said = [
+    outcome = finding(experiment, result)
+    if outcome.verdict == "not comparable":
+        return f"**not comparable**: {outcome.text}"
+    parts = [claim.judge(result.rows, experiment.metric) for claim in experiment.claims]
+    parts_that_hold = sum(part.verdict == "holds" for part in parts)
+    texts = [
         escape(part.text) if part.verdict == "holds" else f"<em>{part.verdict}</em>: {escape(part.text)}"
         for part in parts
     ]
-    why = f"<br>Why: {one.differs}" if found.verdict == "does not hold" and one.differs else ""
+    why = f"<br>Why: {experiment.differs}" if outcome.verdict == "does not hold" and experiment.differs else ""
     size = f", at {result.scale:g} of the paper's size" if result.scale < 1 else ""
-    head = f"**{found.verdict}**{size}" if held == len(parts) else f"**{held} of {len(parts)} parts hold**{size}"
-    if len(said) <= PARTS_SHOWN:
-        return f"{head}: {'; '.join(said)}{why}"
-    return f"{head}{why}<details><summary>measured</summary>{'<br>'.join(said)}</details>"
+    head = (
+        f"**{outcome.verdict}**{size}"
+        if parts_that_hold == len(parts)
+        else f"**{parts_that_hold} of {len(parts)} parts hold**{size}"
+    )
+    if len(texts) <= UNFOLDED_PARTS_MAX:
+        return f"{head}: {'; '.join(texts)}{why}"
+    return f"{head}{why}<details><summary>measured</summary>{'<br>'.join(texts)}</details>"
 
 
-def commands() -> str:
-    """Every command with its arguments and options, as `--help` has them."""
+def render_commands() -> str:
+    """Return the help of every command with its arguments and options."""
     import typer.main
 
     from tellwhen.cli import app
@@ -122,23 +132,24 @@ def commands() -> str:
     group = typer.main.get_command(app)
     parts = []
     for name, command in sorted(group.commands.items()):  # type: ignore[attr-defined]
-        parts.append(f"## tellwhen {name}\n\n{_described(command.help or '')}\n")
-        rows = [_row(one) for one in command.params if one.name != "help"]
+        parts.append(f"## tellwhen {name}\n\n{_fence_example(command.help or '')}\n")
+        rows = [_render_parameter(parameter) for parameter in command.params if parameter.name != "help"]
         if rows:
             parts.append("\n".join(["| | |", "|---|---|", *rows]) + "\n")
     return "\n".join(parts)
 
 
-def _described(text: str) -> str:
-    """A docstring; its example stands in a block."""
+def _fence_example(text: str) -> str:
+    """Put the example at the end of a docstring into a code block."""
     before, sign, example = text.partition("Example: ")
     return f"{before.strip()}\n\n```sh\n{example.strip()}\n```" if sign else text.strip()
 
 
-def _row(one: Any) -> str:
-    is_option = one.param_type_name == "option"
-    name = ", ".join((*one.opts, *one.secondary_opts)) if is_option else one.name.upper()
-    has_default = is_option and isinstance(one.default, str | int) and not isinstance(one.default, bool)
-    shown = f" Default: `{one.default}`." if has_default else ""
-    needed = " Required." if is_option and one.required else ""
-    return f"| `{name}` | {(one.help or '').replace('|', chr(92) + '|')}{shown}{needed} |"
+def _render_parameter(parameter: Any) -> str:
+    """Return the table row of an argument or option."""
+    is_option = parameter.param_type_name == "option"
+    name = ", ".join((*parameter.opts, *parameter.secondary_opts)) if is_option else parameter.name.upper()
+    has_default = is_option and isinstance(parameter.default, str | int) and not isinstance(parameter.default, bool)
+    default = f" Default: `{parameter.default}`." if has_default else ""
+    required = " Required." if is_option and parameter.required else ""
+    return f"| `{name}` | {(parameter.help or '').replace('|', chr(92) + '|')}{default}{required} |"

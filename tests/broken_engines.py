@@ -1,4 +1,4 @@
-"""Engines with all kinds of faults that the benchmark must notice. Only processes that measure them import this."""
+"""Engines with faults that the benchmark must notice. Only the processes that measure them import this module."""
 
 import os
 import time
@@ -10,8 +10,8 @@ from tellwhen.engines.scan.engine import Scan
 from tellwhen.kernels.arrays import Matches
 
 
-class Altered(Reader):
-    """Reader that alters the matches of another reader."""
+class AlteredReader(Reader):
+    """Reader that alters the matches of another reader with a function of (matches, number of events)."""
 
     def __init__(self, inner, alter):
         self._inner, self._alter = inner, alter
@@ -23,43 +23,46 @@ class Altered(Reader):
         return self._inner.count_candidates(events)
 
 
-def altered(name, alter):
-    return type(name, (Scan,), {"name": name, "reader": lambda self: Altered(Scan.reader(self), alter)})
+def register_altered_engine(name, alter):
+    """Define an engine like `scan` whose readers alter matches; its class registers it under `name`."""
+    return type(name, (Scan,), {"name": name, "reader": lambda self: AlteredReader(Scan.reader(self), alter)})
 
 
-def without_last(found, count):
-    return Matches(np.minimum(found.start, max(0, len(found.slot) - 1)), found.slot[:-1])
+def drop_last_match(matches, count):
+    return Matches(np.minimum(matches.start, max(0, len(matches.slot) - 1)), matches.slot[:-1])
 
 
-def with_one_more(found, count):
-    """The last event gets a slot that it does not satisfy."""
-    last = set(found.slot[found.start[-2] :].tolist())
+def add_wrong_match(matches, count):
+    """Give the last event a slot that it does not satisfy."""
+    last = set(matches.slot[matches.start[-2] :].tolist())
     wrong = next(slot for slot in range(1000) if slot not in last)
-    return Matches(np.append(found.start[:-1], found.start[-1] + 1), np.append(found.slot, wrong).astype(np.int32))
+    return Matches(
+        np.append(matches.start[:-1], matches.start[-1] + 1), np.append(matches.slot, wrong).astype(np.int32)
+    )
 
 
-def with_the_first_twice(found, count):
-    event = int(np.argmax(np.diff(found.start) > 0))
-    after = np.where(np.arange(len(found.start)) > event, found.start + 1, found.start)
-    return Matches(after, np.insert(found.slot, found.start[event], found.slot[found.start[event]]))
+def repeat_first_match(matches, count):
+    event = int(np.argmax(np.diff(matches.start) > 0))
+    after = np.where(np.arange(len(matches.start)) > event, matches.start + 1, matches.start)
+    return Matches(after, np.insert(matches.slot, matches.start[event], matches.slot[matches.start[event]]))
 
 
-def nothing_singly(found, count):
-    return found if count > 1 else Matches(np.zeros(2, dtype=np.int64), found.slot[:0])
+def drop_matches_of_single_events(matches, count):
+    return matches if count > 1 else Matches(np.zeros(2, dtype=np.int64), matches.slot[:0])
 
 
-def a_sample(found, count):
-    """Right on a sample of the subscriptions only."""
-    owner = np.repeat(np.arange(count), np.diff(found.start))
-    kept = found.slot % 5 == 0
-    return Matches(np.searchsorted(owner[kept], np.arange(count + 1)), found.slot[kept])
+def keep_some_slots(matches, count):
+    """Keep the matches with every fifth slot only."""
+    owner = np.repeat(np.arange(count), np.diff(matches.start))
+    is_kept = matches.slot % 5 == 0
+    return Matches(np.searchsorted(owner[is_kept], np.arange(count + 1)), matches.slot[is_kept])
 
 
-altered("test-forgetful", without_last)
-altered("test-inventive", with_one_more)
-altered("test-repeating", with_the_first_twice)
-altered("test-only-batches", nothing_singly)
-altered("test-sampling", a_sample)
+register_altered_engine("test-forgetful", drop_last_match)
+register_altered_engine("test-inventive", add_wrong_match)
+register_altered_engine("test-repeating", repeat_first_match)
+register_altered_engine("test-only-batches", drop_matches_of_single_events)
+register_altered_engine("test-sampling", keep_some_slots)
 
 
 class Printing(Scan):
@@ -81,9 +84,9 @@ class Greedy(Scan):
     name = "test-greedy"
 
     def insert(self, slots):
-        self.kept = []
+        self.memory = []
         while True:
-            self.kept.append(np.ones(10_000_000))
+            self.memory.append(np.ones(10_000_000))
             time.sleep(0.05)
 
 
@@ -102,7 +105,7 @@ class Raising(Scan):
 
 
 class Late(Scan):
-    """Fails when its reader is taken."""
+    """Engine that fails when its reader is requested."""
 
     name = "test-late"
 

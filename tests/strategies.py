@@ -12,7 +12,7 @@ from tellwhen.language.predicates import build_predicate
 from tellwhen.testing.engine_checks import ATTRIBUTES, CONSTANTS, LIKES, ODD_VALUES, PATTERNS
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-FREE = {
+ANY_CONSTANT = {
     "number": st.integers(-INTEGER_MAX, INTEGER_MAX) | st.floats(allow_nan=False, allow_infinity=False),
     "string": TEXT,
     "bool": st.booleans(),
@@ -23,20 +23,21 @@ COMPARISONS = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 
 
 def constants(family):
-    """Mostly from the small pool, so that subscriptions and events often share one."""
+    """Constants of a family, mostly from a small pool, so that subscriptions and events often share one."""
     pool = st.sampled_from(CONSTANTS[family])
-    return st.one_of(pool, pool, pool, FREE[family])
+    return st.one_of(pool, pool, pool, ANY_CONSTANT[family])
 
 
-def lists(family, minimum, maximum):
+def constant_lists(family, minimum, maximum):
     """Constants for one predicate, which must not mix fractions with large integers."""
-    return st.lists(constants(family), min_size=minimum, max_size=maximum).map(_alike)
+    return st.lists(constants(family), min_size=minimum, max_size=maximum).map(_drop_large_integers)
 
 
-def _alike(values):
+def _drop_large_integers(values):
+    """Replace numbers of 2^52 and more if there are smaller ones, so that fractions may be among them."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        small = [value for value in values if abs(value) < 2**52]
-        values = small * len(values) if small else [values[0]] * len(values)
+        small_values = [value for value in values if abs(value) < 2**52]
+        values = small_values * len(values) if small_values else [values[0]] * len(values)
     return values
 
 
@@ -50,9 +51,11 @@ def predicates(draw, names=NAMES):
     if kind <= 3:
         return build_predicate(name, draw(COMPARISONS), draw(constants(family)))
     if kind == 4:
-        return build_predicate(name, draw(st.sampled_from(["IN", "NOT IN"])), draw(lists(family, 1, 4)))
+        return build_predicate(name, draw(st.sampled_from(["IN", "NOT IN"])), draw(constant_lists(family, 1, 4)))
     if kind == 5:
-        return build_predicate(name, draw(st.sampled_from(["BETWEEN", "NOT BETWEEN"])), draw(lists(family, 2, 2))[:2])
+        return build_predicate(
+            name, draw(st.sampled_from(["BETWEEN", "NOT BETWEEN"])), draw(constant_lists(family, 2, 2))[:2]
+        )
     if kind == 6:
         return build_predicate(name, draw(st.sampled_from(["LIKE", "NOT LIKE"])), draw(st.sampled_from(LIKES)))
     operator = draw(st.sampled_from(["STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES"]))
@@ -62,15 +65,17 @@ def predicates(draw, names=NAMES):
 
 
 def expressions(names=NAMES, leaves=12):
-    """Trees of every shape."""
+    """Expressions of every shape, with up to `leaves` predicates."""
     leaf = predicates(names) | predicates(names) | predicates(names) | st.booleans().map(Truth)
 
-    def grow(parts):
-        several = st.lists(parts, min_size=2, max_size=3)
-        connectives = [several.map(lambda args, c=connective: c.create(*args)) for connective in (And, Or, Xor, Xnor)]
+    def combine(parts):
+        argument_lists = st.lists(parts, min_size=2, max_size=3)
+        connectives = [
+            argument_lists.map(lambda args, c=connective: c.create(*args)) for connective in (And, Or, Xor, Xnor)
+        ]
         return st.one_of(parts.map(Not), *connectives)
 
-    return st.recursive(leaf, grow, max_leaves=leaves)
+    return st.recursive(leaf, combine, max_leaves=leaves)
 
 
 @st.composite

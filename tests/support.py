@@ -1,4 +1,4 @@
-"""What do several tests share? The cases of LANGUAGE.md, JSON for all values, small thresholds, and waiting."""
+"""Helpers of several test modules: cases of LANGUAGE.md, values in JSON, seeds, small thresholds, and waiting."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 import tellwhen as tw
 
 ROOT = Path(__file__).parent.parent
-WORDS = {"true": True, "false": False, "undefined": None}
-SPECIAL = {
+TRUTH_VALUES = {"true": True, "false": False, "undefined": None}
+SPECIAL_VALUES = {
     "$date": dt.date.fromisoformat,
     "$timestamp": dt.datetime.fromisoformat,
     "$interval": lambda ends: tw.Interval(*ends),
@@ -24,44 +24,46 @@ SPECIAL = {
 }
 
 
-def every_engine_and_seed(engines: list[str], seeds: range, quick: int) -> Any:
-    """Parameters `engine` and `seed`: all pairs, in the order of seeds. They are slow but for `quick` seeds of each
-    engine, which differ from engine to engine."""
+def parametrize_engines_and_seeds(engines: list[str], seeds: range, quick: int) -> Any:
+    """Parametrize a test by all pairs of `engine` and `seed`, ordered by seed.
+
+    Each engine has `quick` seeds that are not marked slow. These seeds differ from engine to engine.
+    """
     pairs = [(number, engine, seed) for seed in seeds for number, engine in enumerate(engines)]
     is_slow = {(engine, seed): (seed - number) % len(seeds) >= quick for number, engine, seed in pairs}
     marks = {True: [pytest.mark.slow], False: []}
-    given = [pytest.param(engine, seed, marks=marks[is_slow[engine, seed]]) for _, engine, seed in pairs]
-    return pytest.mark.parametrize(("engine", "seed"), given)
+    parameters = [pytest.param(engine, seed, marks=marks[is_slow[engine, seed]]) for _, engine, seed in pairs]
+    return pytest.mark.parametrize(("engine", "seed"), parameters)
 
 
-def first_seeds(quick: int, total: int) -> list[Any]:
-    """Seeds from 0 on, of which all but the first few are slow."""
+def make_seed_params(quick: int, total: int) -> list[Any]:
+    """Return the seeds from 0 to `total` - 1 as parameters; all but the first `quick` are marked slow."""
     return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, total))]
 
 
-def special(value: dict[str, Any]) -> Any:
-    """`json.loads` hook: {"$date": ...} and the like."""
+def decode_special_value(value: dict[str, Any]) -> Any:
+    """Decode an object such as {"$date": "2026-01-31"}; used as `object_hook` of `json.loads`."""
     (key, *_) = value or {"": None}
-    return SPECIAL[key](value[key]) if key in SPECIAL else value
+    return SPECIAL_VALUES[key](value[key]) if key in SPECIAL_VALUES else value
 
 
-def documented() -> list[tuple[str, str, str, str]]:
-    """The examples of LANGUAGE.md: heading, expression, event, value."""
-    found = []
-    heading, inside = "", False
+def read_language_examples() -> list[tuple[str, str, str, str]]:
+    """Return the examples of LANGUAGE.md as (heading, expression, event, value)."""
+    examples = []
+    heading, is_in_example = "", False
     for line in (ROOT / "LANGUAGE.md").read_text().splitlines():
         if line.startswith("#"):
             heading = line.lstrip("# ")
         elif line.startswith("```"):
-            inside = line == "```example"
-        elif inside:
+            is_in_example = line == "```example"
+        elif is_in_example:
             expression, event, value = re.split(r" \| ", line)
-            found.append((heading, expression, event, value))
-    return found
+            examples.append((heading, expression, event, value))
+    return examples
 
 
-def cases() -> list[dict[str, str]]:
-    """All cases in tests/cases."""
+def read_cases() -> list[dict[str, str]]:
+    """Return all cases in tests/cases."""
     files = sorted((ROOT / "tests" / "cases").glob("*.json"))
     return [case for file in files for case in json.loads(file.read_text())]
 
@@ -77,7 +79,7 @@ THRESHOLDS = {
     ],
     "stride": ["tellwhen.compile.dictionary.STRIDE"],
 }
-"""Constants that decide when an index compacts, merges, or moves labels. Small ones let a small index do it too."""
+"""Constants that decide when an index compacts, merges, or moves labels. With small values, a small index does it."""
 
 
 def set_thresholds(monkeypatch: Any, **values: int) -> None:
@@ -88,8 +90,8 @@ def set_thresholds(monkeypatch: Any, **values: int) -> None:
             monkeypatch.setattr(import_module(module), name, value)
 
 
-def settled(index: tw.Index) -> tw.Index:
-    """The index once nothing is left to do in the background."""
+def wait_for_upkeep(index: tw.Index) -> tw.Index:
+    """Wait until an index has no more work to do in the background; return the index."""
     thread = index._contents.upkeep
     if thread is not None:
         thread.join(600)
@@ -98,7 +100,7 @@ def settled(index: tw.Index) -> tw.Index:
     return index
 
 
-def verify(index: tw.Index) -> None:
-    """Check the arrays of its engine, at a moment when nobody changes them: it may be kept up in the background."""
+def verify_index(index: tw.Index) -> None:
+    """Check the arrays of an index's engine under the lock, so that background work does not change them meanwhile."""
     with index._contents.whole() as shard:
         shard.engines.verify()

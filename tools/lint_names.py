@@ -28,7 +28,6 @@ PENDING = (
     "src/tellwhen/relaxed",
     "src/tellwhen/service",
     "bench",
-    "docs",
 )
 """Folders whose functions are still to be renamed."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from docs.drawing import PICTURES, drawings
+from docs.drawing import PICTURES, find_drawings
 
-for name, draw in drawings().items():
+for name, draw in find_drawings().items():
     (PICTURES / f"{name}.svg").write_text(draw())
     print(f"docs/pictures/{name}.svg")

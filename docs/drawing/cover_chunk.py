@@ -1,12 +1,12 @@
-"""How are the members of a chunk of `cover` ruled out together? By the AND of one bitmap per column."""
+"""A chunk of `cover`: the AND of one bitmap per column rules out many members at once."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import tellwhen as tw
-from docs.drawing.boxes import Arrow, Box, picture
-from docs.drawing.clusters import Cluster, Clusters
+from docs.drawing.boxes import Arrow, Box, draw_graph
+from docs.drawing.clusters import Cluster, ClusterTable, read_cluster_table
 from tellwhen.engines.cover.arrays import (
     ALTERNATIVES,
     BITMAP_SPAN,
@@ -30,99 +30,110 @@ SUBSCRIPTIONS = {
 EVENT = {"category": "camera", "price": 400, "brand": "Nikon"}
 
 NO_VALUE = 0
-"""The bitmap of a column for events without its attribute; the others are those of its buckets."""
+"""The position in a column of the bitmap for events without the attribute; the bitmaps of the buckets follow."""
 
 
 class Column(NamedTuple):
-    """A column of a chunk: its domain, and its bitmaps, each a bit for every member."""
+    """A column of a chunk: its domain, and its bitmaps with a bit for every member."""
 
     domain: int
     bitmaps: list[list[int]]
 
 
 class Chunk(NamedTuple):
-    """Members that are tested together."""
+    """The members of a cluster that are tested together."""
 
     slots: list[int]
     columns: list[Column]
-    undecided: list[int]
-    """A bit for every member whose program must be run."""
+    program_bits: list[int]
+    """For every member, whether its program must be run."""
 
 
 def draw() -> str:
     index = tw.Index("cover", chunk=2).add_many(SUBSCRIPTIONS).rebuild()
-    clusters = Clusters.of(index)
-    values = clusters.values(EVENT)
-    (cluster,) = (one for one in clusters.all if one.is_opened_by(set(values.values())))
-    chunk = chunk_of(clusters, cluster)
-    assert not any(chunk.undecided), "bitmaps decide all members of this chunk"
-    names = clusters.words.subscriptions(chunk.slots)
-    selected = [bitmap_of(clusters, column.domain, values) for column in chunk.columns]
-    left = [
-        all(column.bitmaps[at][m] for column, at in zip(chunk.columns, selected, strict=True))
+    table = read_cluster_table(index)
+    event_spaces = table.find_event_spaces(EVENT)
+    (cluster,) = (one for one in table.clusters if one.is_opened_by(set(event_spaces.values())))
+    chunk = read_chunk(table, cluster)
+    assert not any(chunk.program_bits), "bitmaps decide all members of this chunk"
+    names = table.decoder.name_subscriptions(chunk.slots)
+    selected_bitmaps = [select_bitmap(table, column.domain, event_spaces) for column in chunk.columns]
+    and_bits = [
+        all(column.bitmaps[at][m] for column, at in zip(chunk.columns, selected_bitmaps, strict=True))
         for m in range(len(names))
     ]
-    found = [name for name, is_left in zip(names, left, strict=True) if is_left]
-    assert sorted(found) == sorted(index.match(EVENT))
+    matched_names = [name for name, is_match in zip(names, and_bits, strict=True) if is_match]
+    assert sorted(matched_names) == sorted(index.match(EVENT))
     boxes = [
-        Box("cluster", clusters.spaces.said(cluster.first, cluster.last), names, "node", visited=True),
-        *(column_box(clusters, column, at, names) for column, at in zip(chunk.columns, selected, strict=True)),
-        and_box(clusters, chunk, selected, left, found),
+        Box("cluster", table.spaces.format(cluster.first, cluster.last), names, "node", is_visited=True),
+        *(
+            make_column_box(table, column, at, names)
+            for column, at in zip(chunk.columns, selected_bitmaps, strict=True)
+        ),
+        make_and_box(table, chunk, selected_bitmaps, and_bits, matched_names),
     ]
     heads = [f"d{column.domain}" for column in chunk.columns]
-    arrows = [Arrow("cluster", head, visited=True) for head in heads]
-    arrows += [Arrow(head, "and", visited=True) for head in heads]
-    return picture(TITLE, boxes, arrows, towards="right")
+    arrows = [Arrow("cluster", head, is_visited=True) for head in heads]
+    arrows += [Arrow(head, "and", is_visited=True) for head in heads]
+    return draw_graph(TITLE, boxes, arrows, towards="right")
 
 
-def chunk_of(clusters: Clusters, cluster: Cluster) -> Chunk:
-    """The only chunk of a cluster, which has all its members and no clauses."""
-    records, bits = clusters.arrays.chunks.words, clusters.arrays.chunks.bits
-    at = cluster.chunks.start
+def read_chunk(table: ClusterTable, cluster: Cluster) -> Chunk:
+    """Return the chunk of a cluster that has one chunk with all its members, and no clauses."""
+    records, bits = table.arrays.chunks.words, table.arrays.chunks.bits
+    at = cluster.chunk_words.start
     members, bitmaps, columns = (int(records[at + word]) for word in (MEMBERS, BITMAPS, COLUMNS))
-    assert at + CHUNK_HEADER + columns == cluster.chunks.stop
+    assert at + CHUNK_HEADER + columns == cluster.chunk_words.stop
     assert not records[at + ALTERNATIVES]
-    assert not cluster.rest
+    assert not cluster.rest_postings
     assert members <= 64, "a bitmap of the picture is one word"
 
-    def bitmap(number: int) -> list[int]:
+    def read_bitmap(number: int) -> list[int]:
         return [int(bits[bitmaps + number]) >> member & 1 for member in range(members)]
 
-    found = []
-    for record in records[at + CHUNK_HEADER : cluster.chunks.stop].tolist():
+    chunk_columns = []
+    for record in records[at + CHUNK_HEADER : cluster.chunk_words.stop].tolist():
         domain, first = record // BITMAP_SPAN // 2, 1 + record % BITMAP_SPAN  # 1: that of the programs comes before
-        found.append(Column(domain, [bitmap(first + k) for k in range(1 + len(clusters.spaces.on(domain)))]))
-    slots = [one.slot for one in cluster.in_chunks]
-    assert cluster.in_chunks[0].number == records[at + POSTING]
-    return Chunk(slots, found, bitmap(0))
+        chunk_columns.append(
+            Column(domain, [read_bitmap(first + k) for k in range(1 + len(table.spaces.list_of_domain(domain)))])
+        )
+    slots = [one.slot for one in cluster.chunk_postings]
+    assert cluster.chunk_postings[0].number == records[at + POSTING]
+    return Chunk(slots, chunk_columns, read_bitmap(0))
 
 
-def bitmap_of(clusters: Clusters, domain: int, values: dict[int, int]) -> int:
-    """The bitmap that the event selects."""
-    return 1 + int(clusters.arrays.chunks.bucket[values[domain]]) if domain in values else NO_VALUE
+def select_bitmap(table: ClusterTable, domain: int, event_spaces: dict[int, int]) -> int:
+    """Return the position in a column of the bitmap that an event selects."""
+    return 1 + int(table.arrays.chunks.bucket[event_spaces[domain]]) if domain in event_spaces else NO_VALUE
 
 
-def column_box(clusters: Clusters, column: Column, selected: int, names: list[str]) -> Box:
-    spaces = clusters.spaces.on(column.domain)
-    assert [int(clusters.arrays.chunks.bucket[space]) for space in spaces] == list(range(len(spaces)))
-    name = clusters.words.domain(column.domain)
-    texts = [f"no {name}", *(clusters.spaces.said(space) for space in spaces)]
+def make_column_box(table: ClusterTable, column: Column, selected_bitmap: int, names: list[str]) -> Box:
+    spaces = table.spaces.list_of_domain(column.domain)
+    assert [int(table.arrays.chunks.bucket[space]) for space in spaces] == list(range(len(spaces)))
+    name = table.decoder.name_attribute(column.domain)
+    texts = [f"no {name}", *(table.spaces.format(space) for space in spaces)]
     width = max(len(text) for text in texts) + 2
     lines = [" " * width + " ".join(names)]
     for text, bitmap in zip(texts, column.bitmaps, strict=True):
         lines.append(
             text.ljust(width) + " ".join(str(bit).center(len(one)) for bit, one in zip(bitmap, names, strict=True))
         )
-    return Box(f"d{column.domain}", f"column {name}", lines, "leaf", visited=True, marked=[1 + selected])
+    return Box(
+        f"d{column.domain}", f"column {name}", lines, "leaf", is_visited=True, marked_lines=[1 + selected_bitmap]
+    )
 
 
-def and_box(clusters: Clusters, chunk: Chunk, selected: list[int], left: list[bool], found: list[str]) -> Box:
+def make_and_box(
+    table: ClusterTable, chunk: Chunk, selected_bitmaps: list[int], and_bits: list[bool], matched_names: list[str]
+) -> Box:
     rows = [
-        (clusters.words.domain(one.domain), one.bitmaps[at]) for one, at in zip(chunk.columns, selected, strict=True)
+        (table.decoder.name_attribute(one.domain), one.bitmaps[at])
+        for one, at in zip(chunk.columns, selected_bitmaps, strict=True)
     ]
     width = max(len(name) for name, _ in rows) + 2
     lines = [
-        name.ljust(width) + " ".join(map(str, bitmap)) for name, bitmap in [*rows, ("AND", [int(bit) for bit in left])]
+        name.ljust(width) + " ".join(map(str, bitmap))
+        for name, bitmap in [*rows, ("AND", [int(bit) for bit in and_bits])]
     ]
-    lines.append(f"true: {', '.join(found)}")
-    return Box("and", "the selected bitmaps", lines, "result", visited=True, marked=[len(rows), len(rows) + 1])
+    lines.append(f"true: {', '.join(matched_names)}")
+    return Box("and", "the selected bitmaps", lines, "result", is_visited=True, marked_lines=[len(rows), len(rows) + 1])

@@ -1,5 +1,4 @@
-"""Which subscriptions and which event are in the pictures? The same for all engines of conjunctions, so that a reader
-can compare their structures."""
+"""The subscriptions and the event in the pictures of all engines of conjunctions, so that their structures compare."""
 
 from __future__ import annotations
 
@@ -20,18 +19,18 @@ SUBSCRIPTIONS = {
     "ida": "city = 'Oslo' AND brand = 'Nikon'",
     "jon": "price <= 50",
 }
-"""A small market for used things: who is to be told about which offer?"""
+"""What the users of a small market for second-hand goods want to buy."""
 
 EVENT: dict[str, Any] = {"category": "bike", "price": 250, "city": "Rome"}
 """A new offer, without a brand. It satisfies anna, ben and hugo."""
 
 
-def example(engine: str, **options: Any) -> tw.Index:
-    """An index of the subscriptions, all of them merged into the structure of the engine."""
+def build_example(engine: str, **options: Any) -> tw.Index:
+    """Return an index of the example subscriptions, all of them merged into the structure of the engine."""
     return tw.Index(engine, **options).add_many(SUBSCRIPTIONS).rebuild()
 
 
-def event_box() -> Box:
-    """The event of the pictures."""
+def make_event_box() -> Box:
+    """Return the box of the example event."""
     lines = [f"{name} = {value!r}" for name, value in EVENT.items()]
-    return Box("event", "the event", lines, "plain", visited=True)
+    return Box("event", "the event", lines, "plain", is_visited=True)

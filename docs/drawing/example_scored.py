@@ -1,5 +1,4 @@
-"""Which scored intervals are in the pictures of ranked structures? Ads, each for an age from one to another, with its
-bid."""
+"""The scored intervals in the pictures of ranked structures: ads, each with a range of ages and a bid."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from tellwhen.papers.ranked import ScoredIntervals
 
 
 class Ad(NamedTuple):
-    """An ad for people from one age to another."""
+    """An ad for people from age `low` to age `high`; `bid` is its score."""
 
     name: str
     low: int
@@ -38,18 +37,18 @@ ADS = [
 ]
 
 AGE, K = 33, 3
-"""The event of the pictures, and how many of the best ads it asks for."""
+"""The event in the pictures is an age. Its K best ads are wanted."""
 
 FAN_OUT = 3
 
 
-def example(structure: type[ScoredIntervals]) -> ScoredIntervals:
-    """The ads in a structure, in small nodes."""
+def build_example(structure: type[ScoredIntervals]) -> ScoredIntervals:
+    """Return a ranked structure of the ads, with small nodes."""
     _, low, high, bid = zip(*ADS, strict=True)
     return structure(np.array(low), np.array(high), np.array(bid), fan_out=FAN_OUT)
 
 
-def best(tree: ScoredIntervals) -> list[int]:
-    """The answer that a picture must find."""
-    found: list[int] = tree.top_k(np.array([AGE]), K).number.tolist()
-    return found
+def find_best_ads(tree: ScoredIntervals) -> list[int]:
+    """Return the positions in `ADS` of the K best ads for `AGE`, which a picture must show."""
+    numbers: list[int] = tree.top_k(np.array([AGE]), K).number.tolist()
+    return numbers

@@ -1,5 +1,4 @@
-"""Which expressions are in the pictures of engines that take any expression? The market of `example.py`, with ORs and
-NOTs, and with parts that several subscriptions share."""
+"""The subscriptions and the event in the pictures of engines for any expression: with OR, NOT and shared parts."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ EVENT: dict[str, Any] = {"category": "bike", "price": 250, "city": "Rome", "bran
 """A new offer. It satisfies anna, finn and hugo."""
 
 
-def example(engine: str, **options: Any) -> tw.Index:
-    """An index of the subscriptions, all of them merged into the structure of the engine."""
+def build_example(engine: str, **options: Any) -> tw.Index:
+    """Return an index of the example subscriptions, all of them merged into the structure of the engine."""
     return tw.Index(engine, **options).add_many(SUBSCRIPTIONS).rebuild()
 
 
-def event_box() -> Box:
-    """The event of the pictures."""
-    return Box("event", "the event", [f"{name} = {value!r}" for name, value in EVENT.items()], "plain", visited=True)
+def make_event_box() -> Box:
+    """Return the box of the example event."""
+    return Box("event", "the event", [f"{name} = {value!r}" for name, value in EVENT.items()], "plain", is_visited=True)

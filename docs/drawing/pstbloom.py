@@ -1,11 +1,11 @@
-"""Which lists and signatures do the predicate spaces of `pstbloom` have, and which does an event look at?"""
+"""The lists and signatures of the predicate spaces of `pstbloom`, and those that an event visits."""
 
 from __future__ import annotations
 
-from docs.drawing.boxes import Arrow, Box, picture
-from docs.drawing.example import EVENT, event_box, example
-from docs.drawing.records import posted, space_box
-from docs.drawing.words import Spaces, Words, structure
+from docs.drawing.boxes import Arrow, Box, draw_graph
+from docs.drawing.decoder import IndexDecoder, Spaces, get_arrays
+from docs.drawing.example import EVENT, build_example, make_event_box
+from docs.drawing.records import list_record_offsets, make_space_box
 from tellwhen.papers.ps_tree.pstbloom.arrays import PSTBloomIndex
 from tellwhen.papers.ps_tree.pstbloom.kernels import compute_signature_bit
 from tellwhen.papers.ps_tree.verify import Record, read_records
@@ -14,62 +14,75 @@ TITLE = "PSTBloom: predicate spaces with signatures, and the posting lists of ac
 
 
 def draw() -> str:
-    index = example("pstbloom")
-    words, bloom = Words(index), structure(index)
-    spaces, entries = Spaces(words, bloom.common.cut_start, bloom.common.cuts), words.entries(EVENT)
-    here = {domain: spaces.of(domain, point) for domain, point in entries.items()}
+    index = build_example("pstbloom")
+    decoder, bloom = IndexDecoder(index), get_arrays(index)
+    spaces, event_points = Spaces(decoder, bloom.common.cut_start, bloom.common.cuts), decoder.encode_event(EVENT)
+    event_spaces = {domain: spaces.find(domain, point) for domain, point in event_points.items()}
     records = read_records(bloom.common)
-    boxes, arrows, found = [event_box()], [], []
+    boxes, arrows, matched_slots = [make_event_box()], [], []
     for domain in range(len(bloom.common.cut_start) - 1):
-        name = words.domain(domain)
-        boxes.append(space_box(words, spaces, domain, entries, lambda space: signed_said(words, bloom, records, space)))
-        arrows.append(Arrow("event", name, visited=domain in entries))
-        for space in spaces.on(domain):
+        name = decoder.name_attribute(domain)
+        boxes.append(
+            make_space_box(
+                decoder, spaces, domain, event_points, lambda space: format_signature(decoder, bloom, records, space)
+            )
+        )
+        arrows.append(Arrow("event", name, is_visited=domain in event_points))
+        for space in spaces.list_of_domain(domain):
             lines: list[str] = []
             marked: list[int] = []
-            is_walked = here.get(domain) == space
-            for at in posted(bloom.common, space):
-                mine = lines_of(words, records[at])
-                if is_walked and missing(bloom, records[at], at, here) is not None:
-                    mine[-1] += "  (not signed)"
-                elif is_walked and all(words.is_satisfied(p, entries) for p in records[at].tested):
-                    marked += range(len(lines), len(lines) + len(mine))
-                    found.append(records[at].slot)
-                lines += mine
+            is_visited = event_spaces.get(domain) == space
+            for at in list_record_offsets(bloom.common, space):
+                record_lines = format_record(decoder, records[at])
+                if is_visited and find_excluding_domain(bloom, records[at], at, event_spaces) is not None:
+                    record_lines[-1] += "  (not signed)"
+                elif is_visited and all(decoder.is_satisfied(p, event_points) for p in records[at].tested):
+                    marked += range(len(lines), len(lines) + len(record_lines))
+                    matched_slots.append(records[at].slot)
+                lines += record_lines
             if lines:
-                head = f"list of {spaces.said(space)}"
-                boxes.append(Box(f"list {space}", head, lines, "leaf", is_walked, marked=marked))
-                arrows.append(Arrow(name, f"list {space}", visited=is_walked))
-    assert words.subscriptions(found) == index.match(EVENT)
-    return picture(TITLE, boxes, arrows, "right", in_order=True)
+                head = f"list of {spaces.format(space)}"
+                boxes.append(Box(f"list {space}", head, lines, "leaf", is_visited, marked_lines=marked))
+                arrows.append(Arrow(name, f"list {space}", is_visited=is_visited))
+    assert decoder.name_subscriptions(matched_slots) == index.match(EVENT)
+    return draw_graph(TITLE, boxes, arrows, "right", in_order=True)
 
 
-def is_signed(bloom: PSTBloomIndex, at: int, space: int) -> bool:
-    """Does the signature of a space have the bit of a record?"""
+def has_record_bit(bloom: PSTBloomIndex, record_offset: int, space: int) -> bool:
+    """Return whether the signature of a space has the bit of the record at an offset."""
     begin, end = bloom.signature_start[space : space + 2].tolist()
     if begin == end:
         return False
-    bit = int(compute_signature_bit(at, end - begin))
+    bit = int(compute_signature_bit(record_offset, end - begin))
     return bool(int(bloom.signatures[begin + bit // 64]) >> bit % 64 & 1)
 
 
-def signed_said(words: Words, bloom: PSTBloomIndex, records: dict[int, Record], space: int) -> str:
-    names = words.subscriptions(record.slot for at, record in records.items() if is_signed(bloom, at, space))
+def format_signature(decoder: IndexDecoder, bloom: PSTBloomIndex, records: dict[int, Record], space: int) -> str:
+    names = decoder.name_subscriptions(
+        record.slot for at, record in records.items() if has_record_bit(bloom, at, space)
+    )
     return f"  {{{', '.join(names)}}}" if names else ""
 
 
-def missing(bloom: PSTBloomIndex, record: Record, at: int, here: dict[int, int]) -> int | None:
-    """The first domain that rules a record out: the event has no value there, or the signature of its space has not
-    the record. A domain of a predicate that is in no signature is -1 - domain."""
-    for domain in record.domain:
-        on = domain if domain >= 0 else -1 - domain
-        if on not in here or (domain >= 0 and not is_signed(bloom, at, here[on])):
-            return on
+def find_excluding_domain(
+    bloom: PSTBloomIndex, record: Record, record_offset: int, event_spaces: dict[int, int]
+) -> int | None:
+    """Return the first domain that rules a record out, or None.
+
+    A domain rules it out if the event has no value there, or if the signature of the event's space lacks the record. A
+    domain whose predicate is in no signature is stored as -1 - domain.
+    """
+    for stored_domain in record.domain:
+        domain = stored_domain if stored_domain >= 0 else -1 - stored_domain
+        if domain not in event_spaces or (
+            stored_domain >= 0 and not has_record_bit(bloom, record_offset, event_spaces[domain])
+        ):
+            return domain
     return None
 
 
-def lines_of(words: Words, record: Record) -> list[str]:
-    """A subscription, and the predicates that are left to test for it, one in a line."""
-    first, *others = [words.predicate(p) for p in record.tested] or ["nothing left to test"]
-    name = words.subscription(record.slot)
+def format_record(decoder: IndexDecoder, record: Record) -> list[str]:
+    """Return lines with a subscription and the predicates left to test for it, one on each line."""
+    first, *others = [decoder.format_predicate(p) for p in record.tested] or ["nothing left to test"]
+    name = decoder.name_subscription(record.slot)
     return [f"{name}: {first}", *(f"{'AND':>{len(name) + 1}} {other}" for other in others)]

@@ -1,13 +1,13 @@
-"""Which keys does the hash table of `psthash` have, and which does an event look up?"""
+"""The keys in the hash table of `psthash`, and those that an event looks up."""
 
 from __future__ import annotations
 
 from itertools import combinations
 
-from docs.drawing.boxes import Arrow, Box, picture
-from docs.drawing.example import EVENT, event_box, example
-from docs.drawing.records import posted, space_box
-from docs.drawing.words import Spaces, Words, structure
+from docs.drawing.boxes import Arrow, Box, draw_graph
+from docs.drawing.decoder import IndexDecoder, Spaces, get_arrays
+from docs.drawing.example import EVENT, build_example, make_event_box
+from docs.drawing.records import list_record_offsets, make_space_box
 from tellwhen.papers.ps_tree.psthash.arrays import PSTHashIndex
 from tellwhen.papers.ps_tree.verify import Record, read_records
 
@@ -15,50 +15,55 @@ TITLE = "PSTHash: predicate spaces, and a hash table whose keys are combinations
 
 
 def draw() -> str:
-    index = example("psthash")
-    words, hashed = Words(index), structure(index)
-    spaces, entries = Spaces(words, hashed.common.cut_start, hashed.common.cuts), words.entries(EVENT)
+    index = build_example("psthash")
+    decoder, hashed = IndexDecoder(index), get_arrays(index)
+    spaces, event_points = Spaces(decoder, hashed.common.cut_start, hashed.common.cuts), decoder.encode_event(EVENT)
     records = read_records(hashed.common)
-    here = sorted(spaces.of(domain, point) for domain, point in entries.items())
-    looked_up = combined(hashed, here)
-    boxes, arrows, found = [event_box()], [], []
+    event_spaces = sorted(spaces.find(domain, point) for domain, point in event_points.items())
+    event_keys = combine_spaces(hashed, event_spaces)
+    boxes, arrows, matched_slots = [make_event_box()], [], []
     for domain in range(len(hashed.common.cut_start) - 1):
-        name = words.domain(domain)
-        boxes.append(space_box(words, spaces, domain, entries))
-        arrows.append(Arrow("event", name, visited=domain in entries))
-        arrows.append(Arrow(name, "table", visited=domain in entries))
+        name = decoder.name_attribute(domain)
+        boxes.append(make_space_box(decoder, spaces, domain, event_points))
+        arrows.append(Arrow("event", name, is_visited=domain in event_points))
+        arrows.append(Arrow(name, "table", is_visited=domain in event_points))
     rows: list[str] = []
     marked: list[int] = []
-    for number, key in enumerate(keys(hashed)):
-        mine = [records[at] for at in posted(hashed.common, number)]
-        lines = lines_of(words, ", ".join(spaces.said(space) for space in key), mine)
-        if key in looked_up:
-            found += [one.slot for one in mine if all(words.is_satisfied(p, entries) for p in one.tested)]
+    for number, key in enumerate(read_keys(hashed)):
+        key_records = [records[at] for at in list_record_offsets(hashed.common, number)]
+        lines = format_records(decoder, ", ".join(spaces.format(space) for space in key), key_records)
+        if key in event_keys:
+            matched_slots += [
+                one.slot for one in key_records if all(decoder.is_satisfied(p, event_points) for p in one.tested)
+            ]
             marked += range(len(rows), len(rows) + len(lines))
         rows += lines
-    assert words.subscriptions(found) == index.match(EVENT)
-    boxes.append(Box("table", "hash table", rows, "leaf", True, marked=marked))
-    return picture(TITLE, boxes, arrows, "right", in_order=True)
+    assert decoder.name_subscriptions(matched_slots) == index.match(EVENT)
+    boxes.append(Box("table", "hash table", rows, "leaf", True, marked_lines=marked))
+    return draw_graph(TITLE, boxes, arrows, "right", in_order=True)
 
 
-def keys(hashed: PSTHashIndex) -> list[tuple[int, ...]]:
-    """The keys by number: spaces, ascending."""
+def read_keys(hashed: PSTHashIndex) -> list[tuple[int, ...]]:
+    """Return the spaces of each key, ascending, in the order of the posting lists."""
     return [tuple(space for space in key if space >= 0) for key in hashed.keys.tolist()]
 
 
-def combined(hashed: PSTHashIndex, here: list[int]) -> set[tuple[int, ...]]:
-    """All combinations of the spaces of an event that may be a key: bit n - 1 of a space says it is in keys of n."""
-    found: set[tuple[int, ...]] = set()
+def combine_spaces(hashed: PSTHashIndex, event_spaces: list[int]) -> set[tuple[int, ...]]:
+    """Return all combinations of an event's spaces that may be a key.
+
+    Bit n - 1 in `key_sizes` of a space says that it is in keys of n spaces.
+    """
+    event_keys: set[tuple[int, ...]] = set()
     for size in range(1, hashed.keys.shape[1] + 1):
-        usable = [space for space in here if hashed.key_sizes[space] >> size - 1 & 1]
-        found.update(combinations(usable, size))
-    return found
+        usable = [space for space in event_spaces if hashed.key_sizes[space] >> size - 1 & 1]
+        event_keys.update(combinations(usable, size))
+    return event_keys
 
 
-def lines_of(words: Words, key: str, records: list[Record]) -> list[str]:
-    """A key and its subscriptions; what is left to test for one is in a line of its own."""
-    lines = [f"{key}:  {', '.join(words.subscription(one.slot) for one in records)}"]
+def format_records(decoder: IndexDecoder, key: str, records: list[Record]) -> list[str]:
+    """Return a line with a key and its subscriptions, and one for each record with predicates left to test."""
+    lines = [f"{key}:  {', '.join(decoder.name_subscription(one.slot) for one in records)}"]
     for one in records:
-        if rest := " AND ".join(words.predicate(p) for p in one.tested):
-            lines.append(f"    {words.subscription(one.slot)} if {rest}")
+        if rest := " AND ".join(decoder.format_predicate(p) for p in one.tested):
+            lines.append(f"    {decoder.name_subscription(one.slot)} if {rest}")
     return lines

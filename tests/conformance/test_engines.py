@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 import tellwhen as tw
 from strategies import EVENTS, expressions
-from support import every_engine_and_seed, set_thresholds
+from support import parametrize_engines_and_seeds, set_thresholds
 from tellwhen.testing.engine_checks import check_engine, check_matches, evaluate_all, find_supported
 
 pytestmark = pytest.mark.every_engine
@@ -18,18 +18,18 @@ ENGINES = [info.name for info in tw.list_engines()] + ["auto:pending=1"]
 """All engines; the default one also as it is when it is large: in segments, merged in the background."""
 
 
-@every_engine_and_seed(ENGINES, range(10), quick=1)
+@parametrize_engines_and_seeds(ENGINES, range(10), quick=1)
 def test_random_subscriptions_and_events(engine, seed):
     check_engine(engine, seed=seed, rounds=5)
 
 
-@every_engine_and_seed(ENGINES, range(50, 54), quick=1)
+@parametrize_engines_and_seeds(ENGINES, range(50, 54), quick=1)
 def test_every_change_is_merged_into_the_index(engine, seed, monkeypatch):
     set_thresholds(monkeypatch, pending=0)
     check_engine(engine, seed=seed, rounds=4)
 
 
-@every_engine_and_seed(ENGINES, range(100, 140), quick=0)
+@parametrize_engines_and_seeds(ENGINES, range(100, 140), quick=0)
 def test_many_more_of_them(engine, seed):
     check_engine(engine, seed=seed, rounds=20)
 

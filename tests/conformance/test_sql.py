@@ -32,7 +32,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
-from support import every_engine_and_seed, first_seeds
+from support import make_seed_params, parametrize_engines_and_seeds
 from tellwhen.language.ast import And, Connective, Expr, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.language.predicates import build_predicate
 from tellwhen.testing.engine_checks import find_supported, to_pairs
@@ -274,14 +274,14 @@ def check(text: str, clause: str, events: list[dict[str, Any]], ours: Truths, th
         assert our is their, f"{event}\n{text}\nis {our}, but SQL says {their} of\n{clause}"
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
+@pytest.mark.parametrize("seed", make_seed_params(1, len(SEEDS)))
 def test_workloads_have_all_three_values(seed):
     """Without all three the tests below would show little."""
     values = [value for truths in workload(seed).answers for value in truths]
     assert min(values.count(value) for value in (True, False, None)) > 0.1 * len(values)
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
+@pytest.mark.parametrize("seed", make_seed_params(1, len(SEEDS)))
 def test_sqlite_agrees_with_the_oracle(seed):
     _, events, expressions, meanings, answers = workload(seed)
     for expr, ours, theirs in zip(expressions, meanings, answers, strict=True):
@@ -303,7 +303,8 @@ def test_duckdb_agrees_with_the_oracle(seed):
         check(text, clause, events, ours, theirs)
 
 
-@every_engine_and_seed([info.name for info in tellwhen.list_engines()], SEEDS, quick=0)  # test_sql_terms.py has some
+# No quick seeds: test_sql_terms.py has some.
+@parametrize_engines_and_seeds([info.name for info in tellwhen.list_engines()], SEEDS, quick=0)
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, events, expressions, _, answers = workload(seed)
     taken = [number for number, is_taken in enumerate(find_supported(engine, expressions)) if is_taken]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen
-from support import every_engine_and_seed, first_seeds
+from support import make_seed_params, parametrize_engines_and_seeds
 from tellwhen.testing.engine_checks import find_supported, to_pairs
 
 SEEDS = range(3)
@@ -159,7 +159,7 @@ def check(said: Said, clause: str, rows: list[dict[str, Any]], theirs: list[bool
         assert our is their, f"{row}\n{said.ours}\nis {our}, but SQL says {their} of\n{clause}"
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
+@pytest.mark.parametrize("seed", make_seed_params(1, len(SEEDS)))
 def test_duckdb_agrees_with_the_oracle(seed):
     table, conditions, answers = workload(seed)
     values = [value for truths in answers for value in truths]
@@ -168,7 +168,7 @@ def test_duckdb_agrees_with_the_oracle(seed):
         check(said, said.duckdb, table.to_pylist(), theirs)
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, len(SEEDS)))
+@pytest.mark.parametrize("seed", make_seed_params(1, len(SEEDS)))
 def test_sqlite_agrees_with_the_oracle(seed):
     table, conditions, _ = workload(seed)
     answers = sqlite_answers(table, [said.sqlite for said in conditions])
@@ -176,7 +176,7 @@ def test_sqlite_agrees_with_the_oracle(seed):
         check(said, said.sqlite, table.to_pylist(), theirs)
 
 
-@every_engine_and_seed([info.name for info in tellwhen.list_engines()], SEEDS, quick=1)
+@parametrize_engines_and_seeds([info.name for info in tellwhen.list_engines()], SEEDS, quick=1)
 def test_engines_find_the_rows_where_it_is_true(engine, seed):
     table, conditions, answers = workload(seed)
     expressions = [tellwhen.parse(said.ours) for said in conditions]

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import tellwhen as tw
-from support import every_engine_and_seed
+from support import parametrize_engines_and_seeds
 from tellwhen.language.ast import And, Not, Or, Xnor, Xor
 from tellwhen.language.limits import DEPTH_MAX
 from tellwhen.testing.engine_checks import check_matches, find_supported
@@ -72,7 +72,7 @@ def events(seed):
     return [*given, *several, {}]
 
 
-@every_engine_and_seed(ENGINES, range(4), quick=1)
+@parametrize_engines_and_seeds(ENGINES, range(4), quick=1)
 def test_odd_structures(engine, seed):
     known = structures(seed)
     is_taken = find_supported(engine, known.values())

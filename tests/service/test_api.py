@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 import tellwhen as tw
-from served import inside, json_event, served
+from service_support import make_json_event, make_test_client, run_service
 from tellwhen.service import Limits
 from tellwhen.service.json_output import json_bytes
 from tellwhen.service.match_timing import Pace
@@ -28,7 +28,7 @@ IDS = [
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    with inside(tmp_path_factory.mktemp("api") / "data") as client:
+    with make_test_client(tmp_path_factory.mktemp("api") / "data") as client:
         yield client
 
 
@@ -199,7 +199,7 @@ def test_only_what_is_there_is_counted(client):
 
 def test_a_large_batch_is_read_as_a_small_one(tmp_path):
     rows = [{"id": number, "expression": f"x = {number}"} for number in range(2_000)]
-    with inside(tmp_path / "data", Limits(single=1_000)) as client:
+    with make_test_client(tmp_path / "data", Limits(single=1_000)) as client:
         assert good(client.post("/v1/subscriptions", json={"subscriptions": rows}))["added"] == 2_000
         refused(
             client.post("/v1/subscriptions", json={"subscriptions": [{"id": "x" * 2_000}]}), 422, "MalformedRequest"
@@ -385,9 +385,9 @@ def twins(tmp_path_factory):
             continue
         rows.append(dict(zip(("id", "expression", "score", "weights", "payload"), row, strict=True)))
     assert len(rows) > 140
-    with inside(tmp_path_factory.mktemp("twins") / "data") as client:
+    with make_test_client(tmp_path_factory.mktemp("twins") / "data") as client:
         good(client.post("/v1/subscriptions", json={"subscriptions": rows}))
-        yield client, index, rows, [json_event(rng) for _ in range(60)]
+        yield client, index, rows, [make_json_event(rng) for _ in range(60)]
 
 
 def test_matches_are_those_of_an_index_and_of_the_oracle(twins):
@@ -572,7 +572,7 @@ def test_explain_takes_an_id_or_an_expression(client):
 
 
 def test_dry_run_on_recent_events(tmp_path):
-    with inside(tmp_path / "data", Limits(recent=20)) as client:
+    with make_test_client(tmp_path / "data", Limits(recent=20)) as client:
         assert good(client.post("/v1/dry-run", json={"expression": "x > 1"})) == {
             "events": 0, "matches": 0, "examples": [],
         }  # fmt: skip
@@ -600,7 +600,7 @@ def test_what_is_served(client):
 
 
 def test_measurements(tmp_path):
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         good(add(client, ("a", "x > 1"), ("b", "x > 2")))
         good(client.post("/v1/publish/many", json={"events": [{"x": 2}, {"x": 3}]}))
         good(client.post("/v1/publish", json={"event": {"x": 3}}))
@@ -659,10 +659,10 @@ def test_the_description_is_whole(client):
 
 
 def test_it_is_all_there_when_the_service_starts_again(tmp_path):
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         good(add(client, *((id_, "x > 1", {"payload": {"n": 1}}) for id_ in IDS)))
         page = good(client.get("/v1/subscriptions"))
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         assert good(client.get("/v1/subscriptions")) == page
         assert ids_of(page) == IDS
 
@@ -698,7 +698,7 @@ def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, mon
     def broken(*_):
         raise ZeroDivisionError("a mistake of ours")
 
-    with served(tmp_path / "data") as address, httpx2.Client(base_url=address) as client:
+    with run_service(tmp_path / "data") as address, httpx2.Client(base_url=address) as client:
         with monkeypatch.context() as patched:
             patched.setattr("tellwhen.service.answers.timed_match", broken)
             answer = client.post("/v1/publish", json={"event": {"x": 1}})
@@ -712,7 +712,7 @@ def test_what_nobody_expected_is_answered_counted_and_ends_nothing(tmp_path, mon
 
 def test_times_that_are_not_declared_are_hinted_at(tmp_path):
     given = {"expression": "at > DATE '2026-01-01' AND day < DATE '2027-01-01'"}
-    with inside(tmp_path / "data", schema={"day": "date"}) as client:
+    with make_test_client(tmp_path / "data", schema={"day": "date"}) as client:
         hints = good(client.post("/v1/validate", json=given))["hints"]
         assert hints == ["at is compared with a time, and not declared as one: no text in JSON is one"]
         found = good(client.post("/v1/explain", json=given | {"event": {"at": "2026-02-02", "day": "2026-02-02"}}))

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 import tellwhen as tw
-from served import JSON, json_event, served, wait_until
+from service_support import JSON_HEADERS, make_json_event, run_service, wait_until
 from tellwhen.client import AsyncClient, Client, ServiceError
 from tellwhen.client.calls import Calls
 from tellwhen.client.errors import error_of
@@ -69,7 +69,7 @@ class Awaited:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("client") / "data") as found:
+    with run_service(tmp_path_factory.mktemp("client") / "data") as found:
         yield found
 
 
@@ -106,7 +106,7 @@ def test_answers_are_those_of_an_index(client):
             rows.append(row)
     assert client.add_many(rows) == []
     assert len(client) == len(index) == len(rows)
-    events = [json_event(rng) for _ in range(10)]
+    events = [make_json_event(rng) for _ in range(10)]
     for event in events:
         assert client.match(event) == client.publish(event) == index.match(event)
         assert client.match(event, payload=True) == index.match_with_payloads(event)
@@ -229,7 +229,7 @@ def test_values_that_json_does_not_have(client, value):
         lambda: client.add("x", "a = 1", payload={"p": value}),
         lambda: client.publish_many([{"a": value}]),
     ):
-        with pytest.raises(tw.TellwhenError, match="JSON"):
+        with pytest.raises(tw.TellwhenError, match="JSON_HEADERS"):
             call()
     assert len(client) == 0
 
@@ -300,7 +300,7 @@ def test_pages(client):
 
 
 def test_who_sends_too_much_is_told_when_to_try_again(tmp_path):
-    with served(tmp_path / "data", limits=Limits(rate=0.5)) as address, Client(address) as client:
+    with run_service(tmp_path / "data", limits=Limits(rate=0.5)) as address, Client(address) as client:
         client.about()
         with pytest.raises(ServiceError, match="requests per second are allowed") as refused:
             client.about()
@@ -385,12 +385,12 @@ def test_live_messages(address, client, kind):
 
 
 def test_messages_are_json_also_without_numbers(address, client):
-    """1e400 is a number in JSON, and infinite here."""
+    """1e400 is a number in JSON_HEADERS, and infinite here."""
     client.add("a", "x IS NOT NULL")
     heard = Heard(Client, address, 1)
     wait_until(lambda: client.stats()["listeners"] == 1)
     body = '{"event": {"x": 1e400, "y": [-1e400, 2]}}'
-    assert httpx2.post(f"{address}/v1/publish", content=body, headers=JSON).json()["count"] == 1
+    assert httpx2.post(f"{address}/v1/publish", content=body, headers=JSON_HEADERS).json()["count"] == 1
     heard.thread.join(20)
     assert heard.messages[0].data["event"] == {"x": None, "y": [None, 2]}
 
@@ -411,7 +411,7 @@ def test_lines_become_messages():
 @pytest.mark.slow
 def test_the_end_of_the_service_ends_listening(tmp_path, monkeypatch):
     monkeypatch.setattr(serving, "SHUTDOWN_SECONDS", 1)
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         heard = Heard(Client, address, 1_000)
         wait_until(lambda: client.stats()["listeners"] == 1)
     heard.thread.join(20)
@@ -461,7 +461,7 @@ def test_an_address_of_something_else(kind, address):
 def test_keys(kind, tmp_path):
     made = Keys(tmp_path / "data" / "keys.json")
     reader = made.add("reader", ["read"])
-    with served(tmp_path / "data") as address:
+    with run_service(tmp_path / "data") as address:
         with kind(address, reader) as client:
             assert client.match({}) == []
             with pytest.raises(ServiceError, match="publish") as caught:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from served import served
+from service_support import run_service
 from tellwhen.service import Keys
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -46,7 +46,7 @@ def stats(address):
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """A service with a few subscriptions, and some more for every test that changes them."""
-    with served(tmp_path_factory.mktemp("shop") / "data") as address:
+    with run_service(tmp_path_factory.mktemp("shop") / "data") as address:
         send(address, "/v1/subscriptions", {"subscriptions": SHOP})
         yield address
 
@@ -61,7 +61,7 @@ def guarded(tmp_path_factory):
         "publisher": keys.add("publisher", ["publish"]),
         "all": keys.add("all", ["read", "publish", "manage"]),
     }
-    with served(folder) as address:
+    with run_service(folder) as address:
         send(address, "/v1/subscriptions", {"subscriptions": SHOP}, made["all"])
         yield address, made
 

@@ -14,7 +14,7 @@ from contextlib import closing
 import httpx2
 import pytest
 
-from served import JSON, inside, served, wait_until
+from service_support import JSON_HEADERS, make_test_client, run_service, wait_until
 from tellwhen.client import Client, ServiceError
 from tellwhen.errors import ArgumentError, FormatError, UnknownId
 from tellwhen.service import Keys, Limits, keys, serve
@@ -67,7 +67,7 @@ def guarded(tmp_path_factory):
     made = Keys(folder / "keys.json")
     secrets = {role: made.add(role, [role]) for role in ROLES}
     secrets |= {tenant: made.add(tenant, list(ROLES), tenant) for tenant in ("ann", "bob")}
-    with inside(folder) as client:
+    with make_test_client(folder) as client:
         yield client, secrets, folder
 
 
@@ -95,7 +95,7 @@ def test_roles(guarded, method, path):
     client, secrets, _ = guarded
     # What is sent is refused behind the guard, so that nothing changes and nobody listens for ever.
     address = path.replace("{id}", "nobody") + ("?filter=(" if path == "/v1/live" else "")
-    sent = {"content": b"{", "headers": JSON} if method in ("post", "put") else {"headers": {}}
+    sent = {"content": b"{", "headers": JSON_HEADERS} if method in ("post", "put") else {"headers": {}}
 
     def ask(headers):
         return client.request(method, address, **{**sent, "headers": {**sent["headers"], **headers}})
@@ -148,7 +148,7 @@ def test_keys_come_and_go_while_the_service_runs(guarded):
 
 
 def test_the_first_key_closes_a_service_that_runs(tmp_path):
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         assert client.get("/v1").status_code == 200
         made = Keys(tmp_path / "data" / "keys.json")
         secret = made.add("first", ["read"])
@@ -166,7 +166,7 @@ def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path, caplog):
     file = tmp_path / "data" / "keys.json"
     secret = Keys(file).add("one", ["read"])
     good = file.read_bytes()
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         for damage in (b"", b"{", b"[]", b'{"keys": [{}]}', b'{"keys": 5}', b"\xff", b"[" * 100_000):
             file.write_bytes(damage)
             for _ in range(2):
@@ -176,7 +176,7 @@ def test_a_damaged_file_of_keys_lets_nobody_in(tmp_path, caplog):
         file.write_bytes(good)
         assert client.get("/v1", headers=bearer(secret)).status_code == 200
     file.write_bytes(b"{")
-    with pytest.raises(FormatError), inside(tmp_path / "data"):
+    with pytest.raises(FormatError), make_test_client(tmp_path / "data"):
         pass
 
 
@@ -268,7 +268,7 @@ def test_tenants_do_not_hear_each_other(tmp_path):
     made = Keys(tmp_path / "data" / "keys.json")
     secrets = {tenant: made.add(tenant, list(ROLES), tenant) for tenant in ("ann", "bob")}
     with (
-        served(tmp_path / "data") as address,
+        run_service(tmp_path / "data") as address,
         Client(address, secrets["ann"]) as ann,
         Client(address, secrets["bob"]) as bob,
     ):
@@ -302,7 +302,7 @@ def test_tenants_do_not_hear_each_other(tmp_path):
 def small(tmp_path_factory):
     """A service of small limits, over a socket."""
     limits = Limits(body=2_000, events=3, subscriptions=2, results=5, expression=50, seconds=1.0, listeners=1)
-    with served(tmp_path_factory.mktemp("small") / "data", limits=limits) as address, Client(address) as client:
+    with run_service(tmp_path_factory.mktemp("small") / "data", limits=limits) as address, Client(address) as client:
         client.add_many({f"s{number}": "x > 0" for number in range(2)})
         client.add_many({f"t{number}": "x > 0" for number in range(2)})
         client.add_many({f"u{number}": "x > 0" for number in range(2)})
@@ -336,7 +336,7 @@ PATHS = [path for method, path in NEEDS if method == "post"]
 @pytest.mark.parametrize("path", PATHS)
 def test_a_body_that_is_too_large(small, path):
     body = b'{"event": {"x": "%s"}}' % (b"x" * 3_000)
-    assert "2,000 bytes" in refused(httpx2.post(small + path, content=body, headers=JSON), 413, "TooLarge")
+    assert "2,000 bytes" in refused(httpx2.post(small + path, content=body, headers=JSON_HEADERS), 413, "TooLarge")
     # Without its length, in chunks.
     chunk = b"%x\r\n%s\r\n" % (len(body), body)
     answer, told = raw(small, request(path, "Transfer-Encoding: chunked"), chunk)
@@ -402,7 +402,7 @@ def test_more_listeners_than_there_may_be(small):
 def test_a_rate_of_requests(tmp_path):
     made = Keys(tmp_path / "data" / "keys.json")
     slow, quick = made.add("slow", ["read"], rate=0.4), made.add("quick", ["read"])
-    with inside(tmp_path / "data", Limits(rate=1_000)) as client:
+    with make_test_client(tmp_path / "data", Limits(rate=1_000)) as client:
         assert client.get("/v1", headers=bearer(slow)).status_code == 200
         response = client.get("/v1", headers=bearer(slow))
         assert "0.4 requests per second" in refused(response, 429, "TooMany")
@@ -412,7 +412,7 @@ def test_a_rate_of_requests(tmp_path):
 
 
 def test_a_rate_without_keys(tmp_path):
-    with inside(tmp_path / "data", Limits(rate=2)) as client:
+    with make_test_client(tmp_path / "data", Limits(rate=2)) as client:
         statuses = [client.get("/v1").status_code for _ in range(4)]
         assert statuses[:2] == [200, 200]
         assert 429 in statuses
@@ -457,7 +457,7 @@ def test_without_keys_only_this_machine_is_answered(open_service, headers, is_le
 
 @pytest.fixture(scope="module")
 def open_service(tmp_path_factory):
-    with inside(tmp_path_factory.mktemp("open") / "data") as client:
+    with make_test_client(tmp_path_factory.mktemp("open") / "data") as client:
         yield client
 
 
@@ -492,7 +492,7 @@ def certificate(tmp_path_factory):
 
 def test_tls(tmp_path, certificate):
     chain, private = certificate
-    with served(tmp_path / "data", certificate=chain, private_key=private) as address:
+    with run_service(tmp_path / "data", certificate=chain, private_key=private) as address:
         assert address.startswith("https://127.0.0.1:")
         with Client(address, verify=ssl.create_default_context(cafile=chain)) as client:
             client.add("a", "x > 1")
@@ -511,7 +511,7 @@ def test_tls_needs_both_files(tmp_path, certificate):
 
 
 def test_a_body_in_pieces_has_the_same_limit(tmp_path):
-    with inside(tmp_path / "data", Limits(single=1_000)) as client:
+    with make_test_client(tmp_path / "data", Limits(single=1_000)) as client:
         event = b'{"event": {"x": "' + b"y" * 900 + b'"}}'
         for more, status in ((0, 200), (1_000 - len(event), 200), (1_001 - len(event), 413)):
             pieces = iter([event[:10], event[10:], b" " * more])
@@ -519,7 +519,7 @@ def test_a_body_in_pieces_has_the_same_limit(tmp_path):
 
 
 def test_lengths_origins_and_addresses_that_cannot_be(tmp_path):
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         assert client.post("/v1/match", content=b"{}", headers={"content-length": "9" * 5_000}).status_code == 413
         twice = [("origin", "http://localhost"), ("origin", "http://evil.com")]
         assert client.get("/v1", headers=httpx2.Headers(twice)).status_code == 422
@@ -530,7 +530,7 @@ def test_lengths_origins_and_addresses_that_cannot_be(tmp_path):
 
 def test_keys_of_a_file_that_is_gone_or_odd(tmp_path):
     secret = Keys(tmp_path / "data" / "keys.json").add("ann", ["read"])
-    with inside(tmp_path / "data") as client:
+    with make_test_client(tmp_path / "data") as client:
         assert client.get("/v1", headers=bearer(secret)).status_code == 200
         file = tmp_path / "data" / "keys.json"
         text = file.read_text()

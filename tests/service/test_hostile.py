@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from served import JSON, inside, served
+from service_support import JSON_HEADERS, make_test_client, run_service
 from tellwhen.client import Client
 
 BODIES = {
@@ -34,7 +34,7 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    with inside(tmp_path_factory.mktemp("hostile") / "data") as client:
+    with make_test_client(tmp_path_factory.mktemp("hostile") / "data") as client:
         yield client
 
 
@@ -62,8 +62,8 @@ def answered(response):
 def send(client, path, content):
     content = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if path == "PUT":
-        return answered(client.put("/v1/subscriptions/x", content=content, headers=JSON))
-    return answered(client.post(path, content=content, headers=JSON))
+        return answered(client.put("/v1/subscriptions/x", content=content, headers=JSON_HEADERS))
+    return answered(client.post(path, content=content, headers=JSON_HEADERS))
 
 
 NO_BODIES = {
@@ -90,7 +90,7 @@ def places(value):
 
 
 def put(value, path, text):
-    """The body as JSON, with something else in a place."""
+    """The body as JSON_HEADERS, with something else in a place."""
     if not path:
         return text
     key, *rest = path
@@ -240,7 +240,7 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("described") / "data") as address:
+    with run_service(tmp_path_factory.mktemp("described") / "data") as address:
         with Client(address) as client:
             client.add_many([("ann-1", "price < 20", 1.0, None, {"subscriber": "ann"}), (5, "price < 5")])
         schema = schemathesis.openapi.from_url(f"{address}/openapi.json")

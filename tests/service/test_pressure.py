@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from served import inside, served, wait_until
+from service_support import make_test_client, run_service, wait_until
 from tellwhen.client import Client
 from tellwhen.service import Keys, Limits
 from tellwhen.service import answers as asking
@@ -21,7 +21,7 @@ from tellwhen.service.listeners import Live
 
 @pytest.fixture
 def client(tmp_path):
-    with inside(tmp_path / "data", Limits(seconds=5.0)) as client:
+    with make_test_client(tmp_path / "data", Limits(seconds=5.0)) as client:
         yield client
 
 
@@ -30,7 +30,7 @@ def test_publishing_goes_on_beside_requests_that_take_long(tmp_path, monkeypatch
     monkeypatch.setattr("tellwhen.service.requests.QUICK_SECONDS", 0.0)
     released = threading.Event()
     monkeypatch.setattr("tellwhen.service.answers.explained", lambda *_: {"value": released.wait(20)})
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         waiting = [threading.Thread(target=_explain, args=(address,)) for _ in range(8)]
         for one in waiting:
@@ -90,7 +90,7 @@ def test_headers_that_come_twice_and_addresses_that_are_no_text(client):
 
 
 def test_filters_are_short_and_few(tmp_path):
-    with inside(tmp_path / "data", Limits(filters=0)) as client:
+    with make_test_client(tmp_path / "data", Limits(filters=0)) as client:
         assert client.get("/v1/live", params={"filter": "x = 1"}).status_code == 429
         long = client.get("/v1/live", params={"filter": " OR ".join(["x = 1"] * 500)})
         assert (long.status_code, "a filter has at most 2,000 characters" in long.text) == (413, True)
@@ -101,7 +101,11 @@ def test_a_removed_key_hears_nothing_more(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.keys.LOOK_AGAIN_SECONDS", 0.05)
     keys = Keys(tmp_path / "data" / "keys.json")
     listening, managing = keys.add("listener", ["read"]), keys.add("boss", ["read", "publish", "manage"])
-    with served(tmp_path / "data") as address, Client(address, managing) as boss, Client(address, listening) as other:
+    with (
+        run_service(tmp_path / "data") as address,
+        Client(address, managing) as boss,
+        Client(address, listening) as other,
+    ):
         boss.add("a", "x = 1")
         heard = []
         thread = threading.Thread(target=lambda: heard.extend(other.live()))
@@ -137,7 +141,7 @@ def _ended(address, *parts, within=3.0, pause=0.0):
 def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.3)
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-    with served(tmp_path / "data") as address:
+    with run_service(tmp_path / "data") as address:
         assert _ended(address)
         assert _ended(address, b"GET /healthz HT")
         assert _ended(address, whole)
@@ -153,7 +157,7 @@ def test_heads_of_requests_are_short_and_come_in_time(tmp_path, monkeypatch):
 def test_what_is_no_request_does_not_keep_a_connection_open(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.HEAD_SECONDS", 0.4)
     whole = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-    with served(tmp_path / "data") as address:
+    with run_service(tmp_path / "data") as address:
         assert _ended(address, whole + b"\r\n", b"\r\n", pause=0.1)
         assert _ended(address, whole + b"content-length: 1000\r\n\r\n", b"x", pause=0.1)
 
@@ -170,13 +174,13 @@ def _answers(connection, count):
 
 def test_many_requests_at_once_over_one_connection(tmp_path):
     one = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-long: " + b"y" * 900 + b"\r\n\r\n"
-    with served(tmp_path / "data") as address, _connected(address, one * 300) as connection:
+    with run_service(tmp_path / "data") as address, _connected(address, one * 300) as connection:
         assert _answers(connection, 300) == 300
 
 
 def test_nothing_follows_on_a_connection_that_listens(tmp_path):
     live = b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         with _connected(address, live):
             wait_until(lambda: client.stats()["listeners"] == 1)
         for _ in range(5):
@@ -210,11 +214,11 @@ def test_a_tenant_that_cannot_be_opened_is_told_so(tmp_path, monkeypatch):
     folder = tmp_path / "data"
     keys = Keys(folder / "keys.json")
     keys.add("acme", ["read"], "acme")
-    with served(folder, engine="counting"):
+    with run_service(folder, engine="counting"):
         pass
     keys.remove("acme")
     keys.add("other", ["read"])
-    with served(folder, engine="atree") as address:
+    with run_service(folder, engine="atree") as address:
         late = keys.add("late", ["read"], "acme")
         before = None
         for number in range(30):
@@ -229,7 +233,7 @@ def _open_files():
 
 
 def test_lengths_of_bodies_that_are_no_numbers(tmp_path):
-    with served(tmp_path / "data") as address:
+    with run_service(tmp_path / "data") as address:
         for length, status in ((b"0" * 5_000 + b"17", b"200"), (b"9" * 5_000, b"4"), (b"0" * 5_000, b"200")):
             sent = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: " + length + b"\r\n\r\n"
             with _connected(address, sent) as connection:
@@ -266,7 +270,7 @@ ASKING = b"POST /v1/match HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\nc
 @pytest.mark.slow
 def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.serving.KEEP_ALIVE_SECONDS", 0.5)
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         for number in range(12):
             client.add(number, "x = 1", payload={"long": "z" * 900_000})
         with _connected(address, ASKING.replace(b"connection: close\r\n", b"") + LARGE) as steady:
@@ -276,7 +280,7 @@ def test_an_answer_may_take_longer_than_an_idle_connection_stays(tmp_path, monke
 @pytest.mark.slow
 def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         for number in range(12):
             client.add(number, "x = 1", payload={"long": "z" * 900_000})
         whole = 12 * 900_000
@@ -296,7 +300,7 @@ def test_who_does_not_read_an_answer_is_cut_off(tmp_path, monkeypatch):
 
 def test_a_listener_that_does_not_read_is_cut_off(tmp_path, monkeypatch):
     monkeypatch.setattr("tellwhen.service.protocol.UNREAD_SECONDS", 0.4)
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         with _connected(address, b"GET /v1/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"):
             wait_until(lambda: client.stats()["listeners"] == 1)
@@ -344,7 +348,7 @@ def test_explaining_ends_in_time(tmp_path, monkeypatch):
     ended = []
     was = asking.explained
     monkeypatch.setattr(asking, "explained", lambda *given: _noting(was, given, ended))
-    with inside(tmp_path / "data", Limits(seconds=0.5)) as client:
+    with make_test_client(tmp_path / "data", Limits(seconds=0.5)) as client:
         many = " AND ".join(f"x = {n}" for n in range(1_000))
         assert client.post("/v1/explain", json={"expression": many, "event": {}}).status_code == 504
         wait_until(lambda: ended == ["TooSlow"], 5)
@@ -369,7 +373,7 @@ def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
         return was(live, event)
 
     monkeypatch.setattr(Live, "satisfied", satisfied)
-    with served(tmp_path / "data") as address, Client(address) as client:
+    with run_service(tmp_path / "data") as address, Client(address) as client:
         client.add("a", "x = 1")
         heard = []
         listening = threading.Thread(target=lambda: heard.append(next(iter(client.live(filter="x = 1")))), daemon=True)
@@ -389,7 +393,7 @@ def test_slow_matching_and_slow_filters_hold_nobody_up(tmp_path, monkeypatch):
 
 
 def test_large_payloads_are_read_beside_and_not_without_end(tmp_path):
-    with inside(tmp_path / "data", Limits(payload_bytes=2_500)) as client:
+    with make_test_client(tmp_path / "data", Limits(payload_bytes=2_500)) as client:
         rows = [{"id": n, "expression": "x = 1", "payload": {"text": "y" * 1_000}} for n in range(10)]
         assert client.post("/v1/subscriptions", json={"subscriptions": rows}).status_code == 200
         for path in ("match", "publish"):

@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-import blocks
-from served import inside
+import page_blocks
+from service_support import make_test_client
 from tellwhen.service.guard import OPEN, role_for
 from tellwhen.service.messages import News, message
 
-PAGE = blocks.DOCS / "reference" / "http.md"
+PAGE = page_blocks.DOCS / "reference" / "http.md"
 HEADING = re.compile(r"^### `(?P<method>[A-Z]+) (?P<path>/\S*)`$", re.M)
 ROW = re.compile(r"^\| (?P<names>`[^|]*`) \| (?P<meaning>.*) \| (?P<default>[^|]*) \|$", re.M)
 ANSWER = re.compile(r"status (\d+)")
@@ -51,7 +51,7 @@ def sections():
     for begin, end in pairwise([*starts, len(text)]):
         if found := HEADING.match(text, begin):
             lines = [text[:place].count("\n") + 1 for place in (begin, end)]
-            yield Section(found["method"], found["path"], *lines, blocks.FENCE.sub("", text[begin:end]))
+            yield Section(found["method"], found["path"], *lines, page_blocks.FENCE.sub("", text[begin:end]))
 
 
 SECTIONS = list(sections())
@@ -60,7 +60,7 @@ SECTIONS = list(sections())
 def examples():
     """What is sent, and what is shown as its answer, if it is."""
     asked = None
-    for block in blocks.blocks(PAGE):
+    for block in page_blocks.read_blocks(PAGE):
         about = next((one for one in SECTIONS if one.first <= block.line < one.last), None)
         answered = ANSWER.fullmatch(block.title)
         if answered:
@@ -71,7 +71,7 @@ def examples():
         if asked:
             yield asked
             asked = None
-        if block.kind == "sh":
+        if block.language == "sh":
             asked = by_curl(block)
         elif block.title == "body":
             asked = Example(block.line, about.method, about.path.replace("{id}", "ann-1"), block.code)
@@ -95,7 +95,7 @@ EXAMPLES = list(examples())
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    with inside(tmp_path_factory.mktemp("reference") / "data") as client:
+    with make_test_client(tmp_path_factory.mktemp("reference") / "data") as client:
         yield client
 
 
@@ -194,6 +194,6 @@ def is_like(shown, found):
 
 
 def test_messages_are_written_as_shown():
-    (shown,) = (block.code for block in blocks.blocks(PAGE) if block.title == "stream")
+    (shown,) = (block.code for block in page_blocks.read_blocks(PAGE) if block.title == "stream")
     match = News({"price": 12, "genre": "classics"}, ["ann-1"]).written
     assert shown.encode() == b": connected\n\n" + match + message("lost", {"count": 3}) + b": still here\n\n"

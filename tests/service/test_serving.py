@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tellwhen as tw
-from served import wait_until
+from service_support import wait_until
 from tellwhen.cli import app
 from tellwhen.client import Client
 from tellwhen.service import Keys, create_app, running

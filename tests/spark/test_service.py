@@ -3,7 +3,7 @@
 import pytest
 
 import tellwhen as tw
-from served import wait_until
+from service_support import wait_until
 from tellwhen import spark as tws
 from tellwhen.client import Client, ServiceError
 from tellwhen.service import Keys, running, tenants

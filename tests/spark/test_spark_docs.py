@@ -2,11 +2,11 @@
 
 import pytest
 
-import blocks
+import page_blocks
 
 pytestmark = pytest.mark.spark
 
-PAGES = blocks.chosen(spark=True)
+PAGES = page_blocks.make_page_params(needs_spark=True)
 
 
 def test_there_are_such_pages():
@@ -19,7 +19,7 @@ def test_every_block_of_code(page, spark, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     try:
-        assert blocks.run(page, tmp_path, {"__name__": "__main__"})
+        assert page_blocks.run_page(page, tmp_path, {"__name__": "__main__"})
     finally:
         for query in spark.streams.active:
             query.stop()

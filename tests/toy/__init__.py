@@ -1,4 +1,4 @@
-"""`toy`: the smallest engine. Tests copy this folder into `tellwhen/engines/`."""
+"""`toy`, the smallest engine. Tests copy this folder into `tellwhen/engines/`."""
 
 from tellwhen.engines.toy.engine import Toy
 

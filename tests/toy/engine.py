@@ -1,4 +1,4 @@
-"""`toy`: an engine in which all subscriptions stay pending, and are tested one by one."""
+"""Engine in which all subscriptions stay pending: every event tests them one by one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tellwhen.kernels.arrays import I32
 
 
 class Toy(Engine):
-    """Engine that keeps a list of slots."""
+    """Engine that keeps a list of slots and tests all of them."""
 
     name = "toy"
     summary = "an example"
     supports = frozenset({"expressions"})
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._slots = Growing(np.int32)
         self._removed = 0
 

@@ -5,16 +5,19 @@ import json
 import pytest
 
 import tellwhen as tw
-from support import WORDS, cases, documented, special
+from support import TRUTH_VALUES, decode_special_value, read_cases, read_language_examples
 
 pytestmark = pytest.mark.late
 
-ALL = [(case["expression"], json.loads(case["event"], object_hook=special), WORDS[case["value"]]) for case in cases()]
+ALL = [
+    (case["expression"], json.loads(case["event"], object_hook=decode_special_value), TRUTH_VALUES[case["value"]])
+    for case in read_cases()
+]
 
 
 def test_the_document_and_the_cases_agree():
-    as_data = [(case["rule"], case["expression"], case["event"], case["value"]) for case in cases()]
-    assert sorted(documented()) == sorted(as_data)
+    as_data = [(case["rule"], case["expression"], case["event"], case["value"]) for case in read_cases()]
+    assert sorted(read_language_examples()) == sorted(as_data)
     assert len(ALL) > 100
 
 

@@ -40,7 +40,7 @@ class Thing:
     types = alias_property("Thing.types", "inspect.get_types()")
 
 
-def call_recording(action: Any) -> tuple[Any, warnings.WarningMessage]:
+def record_warning(action: Any) -> tuple[Any, warnings.WarningMessage]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = action()
@@ -62,7 +62,7 @@ def call_recording(action: Any) -> tuple[Any, warnings.WarningMessage]:
     ],
 )
 def test_an_alias_warns_and_does_the_same(action: Any, result: Any, old: str, new: str) -> None:
-    got, warning = call_recording(action)
+    got, warning = record_warning(action)
     assert got == result
     assert str(warning.message).startswith(f"{old} is deprecated")
     assert str(warning.message).endswith(f"use {new} instead")
@@ -76,7 +76,7 @@ def test_an_alias_of_a_class_is_the_class(monkeypatch: pytest.MonkeyPatch) -> No
 
     import some_module
 
-    got, warning = call_recording(lambda: some_module.Old)
+    got, warning = record_warning(lambda: some_module.Old)
     assert got is OrderedDict
     assert "use collections.OrderedDict instead" in str(warning.message)
     with pytest.raises(AttributeError, match="module 'some_module' has no attribute 'Other'"):
@@ -88,7 +88,7 @@ def test_an_old_parameter_is_passed_under_its_new_name() -> None:
     def list_items(limit: int = 10) -> int:
         return limit
 
-    got, warning = call_recording(lambda: list_items(count=3))  # type: ignore[call-arg]
+    got, warning = record_warning(lambda: list_items(count=3))  # type: ignore[call-arg]
     assert got == 3
     assert "list_items(count=...) is deprecated" in str(warning.message)
     with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):

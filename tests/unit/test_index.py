@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, verify
+from support import set_thresholds, verify_index
 from tellwhen.encode.events import encode
 from tellwhen.engines.shared import selectivity
 from tellwhen.profile import Profile
@@ -601,8 +601,8 @@ def test_a_copy_is_independent(engine, how):
     index.remove_many(range(150, 200)).add("old", "n = 3")
     assert other.match({"n": 3}) == [*range(103, 200, 10), "new"]
     assert index.match({"n": 3}) == [*range(3, 150, 10), "old"]
-    verify(other)
-    verify(index)
+    verify_index(other)
+    verify_index(index)
 
 
 def test_options_as_keywords():

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, settled
+from support import set_thresholds, wait_for_upkeep
 from tellwhen.index.maintenance.compaction import Compaction
 
 PAYLOADS = [
@@ -129,7 +129,7 @@ def test_compaction_keeps_payloads(monkeypatch):
     before = index._shard
     index.remove_many(range(450))
     index.add("late", "x > 1", payload={"n": "late"})
-    settled(index)
+    wait_for_upkeep(index)
     assert index._shard is not before
     wanted = [*range(450, 500), "late"]
     assert index.match_with_payloads({"x": 2}) == [(i, {"n": i}) for i in wanted]

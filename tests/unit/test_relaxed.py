@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, settled
+from support import set_thresholds, wait_for_upkeep
 from tellwhen.language.ast import And, Not, Or, Predicate, Truth, Xnor, Xor
 
 pytestmark = pytest.mark.late
@@ -212,7 +212,7 @@ def test_an_old_reader_sees_what_it_saw():
 def test_compaction_and_saving_keep_weights(tmp_path):
     index = tw.Index().add_many((i, f"x > {i % 7} AND y > 3", 0, {"x": i, "y": 0.5}) for i in range(9000))
     index.remove_many(i for i in range(9000) if i % 9 != 4)
-    settled(index).save(tmp_path / "saved")
+    wait_for_upkeep(index).save(tmp_path / "saved")
     wanted = [(8995, 8995.5), (8986, 8986.5)]
     for found in (index, tw.Index.load(tmp_path / "saved")):
         assert found.top_k({"x": 9, "y": 9}, 2, relaxed=True) == wanted

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import settled
+from support import wait_for_upkeep
 from tellwhen.language.functions import FUNCTIONS
 from tellwhen.language.limits import COMBINATIONS_MAX, DEPTH_MAX
 from tellwhen.language.parser import parse_term
@@ -239,7 +239,7 @@ def test_saved_removed_compacted_and_rewound(tmp_path):
     for n in range(0, 150, 2):
         index.remove(n)
         del known[n]
-    settled(index.rebuild()).save(tmp_path / "index")
+    wait_for_upkeep(index.rebuild()).save(tmp_path / "index")
     events = [random_event(rng) for _ in range(60)]
     check_matches(index, known, events)
     check_matches(tw.Index.load(tmp_path / "index"), known, events)
@@ -341,7 +341,7 @@ def test_long_lists_of_constants(count, tmp_path):
     names = tw.col("name").not_in(f"n{number}" for number in range(count))
     index = tw.Index().add("users", users).add("names", names).add("json", users.to_json())
     assert len(str(users)) > 5 * count
-    for one in (index, settled(index.rebuild())):
+    for one in (index, wait_for_upkeep(index.rebuild())):
         assert one.match({"user": 2 * count - 2, "name": "n7"}) == ["users", "json"]
         assert one.match({"user": 7, "name": "x"}) == ["names"]
     index.save(tmp_path / "index")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import settled, verify
+from support import verify_index, wait_for_upkeep
 from tellwhen.engines.auto import bands
 from tellwhen.engines.shared.kernels.top_k import offer_matches, sort_heaps
 from tellwhen.index.index import RANKINGS_PER_UPKEEP_CHECK
@@ -98,8 +98,8 @@ def test_bands_change_no_answer(small_bands, seed, draw):
             known.scores.update(changed)
             index.set_scores(changed)
         if step % 6 == 0:
-            check(settled(index) if rng.random() < 0.5 else index, known, rng.sample(events, 4))
-    verify(index)
+            check(wait_for_upkeep(index) if rng.random() < 0.5 else index, known, rng.sample(events, 4))
+    verify_index(index)
     for other in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         check(other, known, events[:4])
 
@@ -121,7 +121,7 @@ def segments(index):
 def test_the_best_are_in_small_segments(small_bands):
     index = tw.Index(pending=4).add_many((i, f"x > {i % 7}", i % 50) for i in range(256)).rebuild()
     assert segments(index) == [192, 48, 12, 4]
-    assert settled(tw.Index(pending=4).add_many((i, "x > 1") for i in range(256)).rebuild()) is not None
+    assert wait_for_upkeep(tw.Index(pending=4).add_many((i, "x > 1") for i in range(256)).rebuild()) is not None
     assert segments(tw.Index(pending=4).add_many((i, "x > 1", 3) for i in range(256)).rebuild()) == [256]
 
 
@@ -179,7 +179,7 @@ def test_many_raised_scores_cut_the_bands_anew(small_bands):
     before = segments(index)
     index.set_scores({i: 2000 + i for i in range(100, 130)})
     assert index.top_k({"x": 2}, 2) == [(129, 2129.0), (128, 2128.0)]
-    settled(index)
+    wait_for_upkeep(index)
     assert segments(index) == before
     assert not index._shard.engine._bounds.raised.count
     assert tiers_read(index, {"x": 2}, 4) == (1, 4)
@@ -295,30 +295,30 @@ def test_bands_that_have_become_useless_are_cut_anew(small_bands):
     for _ in range(3):  # drawn anew, all of them
         index.set_scores({i: rng.random() for i in range(1024)})
     # Perhaps the bands were cut before the last change, and rest now: then some ranking has them cut again.
-    settled(index)
+    wait_for_upkeep(index)
     index._shard.engine._rests_until = 0.0
     for _ in range(RANKINGS_PER_UPKEEP_CHECK):
         index.top_k({"x": 2}, 4)
-    assert tiers_read(settled(index), {"x": 2}, 4)[0] == 1
-    settled(index)
+    assert tiers_read(wait_for_upkeep(index), {"x": 2}, 4)[0] == 1
+    wait_for_upkeep(index)
     index._shard.engine._rests_until = 0.0
     index.set_scores(dict.fromkeys([id_ for id_, _ in index.top_k({"x": 2}, 300)], 0.0))  # the best sink
-    assert tiers_read(settled(index), {"x": 2}, 4)[0] == 1
+    assert tiers_read(wait_for_upkeep(index), {"x": 2}, 4)[0] == 1
 
 
 def test_a_small_merge_does_not_merge_all_bands(small_bands):
     index = tw.Index(pending=4).add_many((i, "x > 1", 1000 - i) for i in range(256)).rebuild()
     names = {segment.name for segment in index._shard.engine._segments}
     for i in range(40):
-        settled(index.add(1000 + i, "x > 1", score=i))
+        wait_for_upkeep(index.add(1000 + i, "x > 1", score=i))
     assert names <= {segment.name for segment in index._shard.engine._segments}
     loaded = pickle.loads(pickle.dumps(index))
     for i in range(20):
-        settled(loaded.add(2000 + i, "x > 1", score=i))
+        wait_for_upkeep(loaded.add(2000 + i, "x > 1", score=i))
     assert segments(loaded)[:4] == [192, 48, 12, 4]
     for i in range(40):
         index.add(3000 + i, "x > 1", score=i)
-    assert segments(settled(index))[:2] != [192, 48]
+    assert segments(wait_for_upkeep(index))[:2] != [192, 48]
 
 
 def test_the_plan_counts_no_candidates_of_rankings(small_bands):
@@ -384,7 +384,7 @@ def test_compaction_keeps_scores(is_background, monkeypatch):
     for i in gone:
         known.remove(i)
     known.scores[9] = 77.0
-    settled(index)
+    wait_for_upkeep(index)
     assert len(index._shard.store) < 9000
     assert index.top_k({"x": 9.5}, 30) == known.best({"x": 9.5}, 30)
     assert index.get_subscription(17).weights == {"x": 17.0}

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import tellwhen as tw
-from support import settled
+from support import wait_for_upkeep
 from tellwhen.index.sampling import MOST, Recent
 
 pytestmark = pytest.mark.late
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.late
 
 def test_a_description_says_what_was_chosen_and_what_it_costs():
     index = tw.Index("auto", pending=100).add_many((i, f"user = {i} AND country = 'DE'") for i in range(1000))
-    settled(index.rebuild())
+    wait_for_upkeep(index.rebuild())
     description = index.inspect.describe_engine()
     assert description.parts == [(1000, "wait for user")]
     assert (
@@ -50,12 +50,12 @@ def test_a_description_says_what_was_chosen_and_what_it_costs():
 def test_a_description_counts_by_attribute():
     index = tw.Index("auto", pending=1).add_many((f"s{i}", f"s CONTAINS 'w{i}'") for i in range(20))
     index.add_many((f"f{i}", f"n = {i}.5") for i in range(5)).add_many((f"i{i}", f"n = {i}") for i in range(5))
-    assert settled(index.rebuild()).inspect.describe_engine().parts == [
+    assert wait_for_upkeep(index.rebuild()).inspect.describe_engine().parts == [
         (20, "wait for a pattern of s"),
         (10, "wait for n"),
     ]
     index.add_many((f"a{i}", f"a{i} = 1") for i in range(20))
-    assert settled(index.rebuild()).inspect.describe_engine().parts[:2] == [
+    assert wait_for_upkeep(index.rebuild()).inspect.describe_engine().parts[:2] == [
         (20, "wait for a pattern of s"),
         (10, "wait for n"),
     ]
@@ -63,34 +63,34 @@ def test_a_description_counts_by_attribute():
     assert "several" not in str(index.inspect.describe_engine())
     index.add("or", "a1 = 1 OR a2 = 1")
     assert "(a subscription with an OR may wait for several attributes)" in str(
-        settled(index.rebuild()).inspect.describe_engine()
+        wait_for_upkeep(index.rebuild()).inspect.describe_engine()
     )
 
 
 def test_a_description_warns_of_what_every_event_is_tested_against():
     index = tw.Index("auto", pending=1).add_many({i: f"a = {i}" for i in range(20)})
     index.add_many({"null": "b IS NULL AND a <> 3", "always": "TRUE", "fine": "b IS NOT NULL", "not": "NOT a = 1"})
-    description = settled(index.rebuild()).inspect.describe_engine()
+    description = wait_for_upkeep(index.rebuild()).inspect.describe_engine()
     assert description.always_tested == ["null", "always"]
     assert description.warnings == [
         "2 subscriptions must be tested on nearly every event, because no rare predicate must be true: 'null', 'always'"
     ]
     assert str(description).endswith("\nwarning: " + description.warnings[0])
-    assert settled(index.remove("null")).inspect.describe_engine().always_tested == ["always"]
+    assert wait_for_upkeep(index.remove("null")).inspect.describe_engine().always_tested == ["always"]
 
 
 def test_a_description_does_not_count_what_was_removed():
-    index = settled(tw.Index("auto", pending=1).add_many({k: f"u = {k}" for k in range(500)}).rebuild())
+    index = wait_for_upkeep(tw.Index("auto", pending=1).add_many({k: f"u = {k}" for k in range(500)}).rebuild())
     assert index.remove_many(range(50)).inspect.describe_engine().parts == [(450, "wait for u")]
 
 
 def test_an_absence_that_is_rare_is_no_reason_to_warn():
     index = tw.Index("auto", pending=1).optimize_for([{"u": k, "b": 1} for k in range(50)])
     index.add_many({k: f"u = {k} AND b IS NULL" for k in range(100)})
-    assert settled(index.rebuild()).inspect.describe_engine().warnings == []
+    assert wait_for_upkeep(index.rebuild()).inspect.describe_engine().warnings == []
     index.optimize_for([{"u": k} for k in range(100)])
     index.add("always", "b IS NULL")
-    assert settled(index.rebuild()).inspect.describe_engine().always_tested == ["always"]
+    assert wait_for_upkeep(index.rebuild()).inspect.describe_engine().always_tested == ["always"]
 
 
 def test_what_was_observed_before_a_new_profile_is_forgotten():
@@ -102,11 +102,11 @@ def test_what_was_observed_before_a_new_profile_is_forgotten():
 
 def test_a_description_warns_when_a_memory_limit_holds_up_a_merge():
     index = tw.Index("auto", pending=10).add_many({k: f"u = {k} AND c = 'DE{k}'" for k in range(400)})
-    size = sum(settled(index.rebuild()).inspect.get_stats()["bytes"].values())
+    size = sum(wait_for_upkeep(index.rebuild()).inspect.get_stats()["bytes"].values())
     index = tw.Index("auto", pending=10, memory_limit=size).add_many(
         {k: f"u = {k} AND c = 'DE{k}'" for k in range(400)}
     )
-    description = settled(index).inspect.describe_engine()
+    description = wait_for_upkeep(index).inspect.describe_engine()
     assert description.parts == [(400, "are pending: tested one by one until they are merged")]
     assert description.warnings == [
         "the memory_limit leaves no room to merge pending subscriptions: each is tested on every event"
@@ -157,12 +157,12 @@ def test_adapting_chooses_by_the_events_that_come():
     """Half of the events have item 7: what asks for it is found by its user. Other items are rare, or never come."""
     index = tw.Index("auto", pending=100)
     index.add_many((i, f"item = {i % 40} AND user = {i // 40}") for i in range(1600))
-    settled(index.rebuild())
+    wait_for_upkeep(index.rebuild())
     with pytest.raises(tw.TellwhenError, match="no events were matched yet"):
         index.optimize_for_recent_events()
     events = [{"item": 7 if i % 2 else i % 40, "user": i % 39} for i in range(500)]
     wanted = [index.match(event) for event in events]
-    settled(index.optimize_for_recent_events())
+    wait_for_upkeep(index.optimize_for_recent_events())
     description = index.inspect.describe_engine()
     assert dict(reversed(part) for part in description.parts)["wait for user"] >= 39
     assert description.observed_candidates is None
@@ -175,7 +175,7 @@ def test_adapting_chooses_by_the_events_that_come():
     # They change: it is user 7 now.
     for event in events * 3:
         index.match({"item": event["user"], "user": event["item"]})
-    after = settled(index.optimize_for_recent_events()).inspect.describe_engine()
+    after = wait_for_upkeep(index.optimize_for_recent_events()).inspect.describe_engine()
     assert dict(reversed(part) for part in after.parts)["wait for item"] >= 39
     assert after.expected_candidates < 5
 
@@ -187,7 +187,7 @@ def test_a_merge_that_was_begun_before_adapting_is_made_again(merge_gate):
         index.match({"item": i % 40, "user": 3})
     index.optimize_for_recent_events()
     merge_gate.permits.release(100)
-    (many, how), *_ = settled(index).inspect.describe_engine().parts
+    (many, how), *_ = wait_for_upkeep(index).inspect.describe_engine().parts
     assert (many > 300, how) == (True, "wait for user")  # who else is rare: but users 0 to 9 but 3 never come
 
 
@@ -227,11 +227,11 @@ def test_an_event_that_is_refused_is_not_among_the_recent_ones():
 
 def test_a_description_has_the_bands():
     index = tw.Index().add_many((i, f"u = {i}", float(i)) for i in range(10_000))
-    description = settled(index).inspect.describe_engine()
+    description = wait_for_upkeep(index).inspect.describe_engine()
     assert description.bands == [(2_500, 9_999.0), (7_500, 7_499.0)]
     assert "top_k searches 2,500 with scores up to 9,999, then 7,500 with scores up to 7,499" in str(description)
     assert "top_k" not in str(
-        settled(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).inspect.describe_engine()
+        wait_for_upkeep(tw.Index().add_many({i: f"u = {i}" for i in range(10_000)})).inspect.describe_engine()
     )
 
 

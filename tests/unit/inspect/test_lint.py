@@ -6,10 +6,10 @@ import time
 import pytest
 
 import tellwhen as tw
-from support import first_seeds
+from support import make_seed_params
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, 8))
+@pytest.mark.parametrize("seed", make_seed_params(1, 8))
 def test_what_lint_says_is_so(seed):
     rng = random.Random(seed)
     values = [None, 0, 1, 2, 3, 5, 8, "a", "ab", "b", True, False]

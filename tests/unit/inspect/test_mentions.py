@@ -6,7 +6,7 @@ import random
 import pytest
 
 import tellwhen as tw
-from support import first_seeds
+from support import make_seed_params
 from tellwhen.language.computation import iter_input_names
 from tellwhen.language.values import normalize_value
 from tellwhen.testing.engine_checks import random_expression
@@ -40,7 +40,7 @@ def test_by_example(attribute, constant, wanted):
     assert index.inspect.find_mentions(attribute, **asked) == wanted
 
 
-@pytest.mark.parametrize("seed", first_seeds(2, 8))
+@pytest.mark.parametrize("seed", make_seed_params(2, 8))
 def test_as_the_expressions_say(seed):
     rng = random.Random(seed)
     index = tw.Index()

@@ -8,7 +8,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
-from support import first_seeds, verify
+from support import make_seed_params, verify_index
 from tellwhen.compile.kernels.tree import AND_NODE, LEAF
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import split_events
@@ -264,7 +264,7 @@ OPTIONS = ["share=0", "share=1", "share=2", "binary=1", "zero=0", "demand=0", "z
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("seed", first_seeds(1, 10))
+@pytest.mark.parametrize("seed", make_seed_params(1, 10))
 def test_every_switch_finds_the_same(options, seed):
     check_engine(f"atree:{options}", seed, rounds=3)
 
@@ -351,7 +351,7 @@ def test_typical_events_may_have_several_values(engine):
     rules |= {f"or {k}": f"(x <> {k} OR y = 1) AND (x <> {k + 1000} OR y <> 2)" for k in range(100)}
     index = tw.Index(engine).add_many(rules)
     index.optimize_for([{"x": [5000, 5001, 5002], "y": [1, 2, 3, 4]}]).rebuild()
-    verify(index)
+    verify_index(index)
     assert len(index.match({"x": 5000})) == 200
     assert len(index.match({"x": 3})) == 198
 

@@ -9,7 +9,7 @@ import pytest
 from bench.loading import stored
 
 import tellwhen as tw
-from support import first_seeds, settled, verify
+from support import make_seed_params, verify_index, wait_for_upkeep
 from tellwhen.engines import create
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.auto import index_choice
@@ -30,7 +30,7 @@ def compiled(monkeypatch):
     monkeypatch.setattr("tellwhen.engines.auto.engine.UNCOMPILED_SETTLED_MIN", SETTLED_MIN)
 
 
-@pytest.mark.parametrize("seed", first_seeds(2, 20))
+@pytest.mark.parametrize("seed", make_seed_params(2, 20))
 def test_graphs_in_segments_are_right(seed):
     check_engine("auto:pending=4,layout=2", seed, rounds=4)
 
@@ -85,7 +85,7 @@ def test_of_a_large_segment_a_sample_is_tried_first(monkeypatch, sample, is_trie
     monkeypatch.setattr(index_choice, "SAMPLED_SLOTS", 1_000)
     asked = timed(monkeypatch, 1.0, 0.5, sample=(1.0, sample))
     # Of this many different slots the sample has less than half.
-    index = settled(tw.Index().add_many(rules(12_000)))
+    index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
     assert asked == ["all", "sample", "sample", *(["all", "all"] if is_tried else [])]
     assert index.inspect.get_stats()["auto"]["in atree"] == (12_000 if is_tried else 0)
 
@@ -100,7 +100,7 @@ def test_nobody_waits_for_kernels_of_a_small_graph(monkeypatch):
 
 def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
     timed(monkeypatch, 1.0, 0.1)
-    index = settled(tw.Index().add_many(rules(12_000)))
+    index = wait_for_upkeep(tw.Index().add_many(rules(12_000)))
     assert index.inspect.get_stats()["auto"]["in atree"] == 12_000
     event = {"a": 3, "b": 2, "c": 8, "d": 5}
     index.remove(3).add("new", "a = 3 AND c = 8")
@@ -111,7 +111,7 @@ def test_it_is_found_in_the_background_and_saved(monkeypatch, tmp_path):
     assert again.inspect.get_stats()["auto"]["in atree"] == 12_000
     assert again.match(event) == want
     assert not again._shard.engine.is_due()
-    verify(again)
+    verify_index(again)
 
 
 def test_a_copy_knows_what_is_not_settled(monkeypatch):
@@ -123,7 +123,7 @@ def test_a_copy_knows_what_is_not_settled(monkeypatch):
         )  # it is copied before the background has begun
         copied = pickle.loads(pickle.dumps(index.add_many(rules(12_000))))
     assert copied.inspect.get_stats()["auto"]["in atree"] == 0
-    assert settled(copied.add("new", "a = 1")).inspect.get_stats()["auto"]["in atree"] == 12_000
+    assert wait_for_upkeep(copied.add("new", "a = 1")).inspect.get_stats()["auto"]["in atree"] == 12_000
 
 
 def test_typical_events_decide_again(monkeypatch):
@@ -146,7 +146,7 @@ def test_a_merge_of_long_expressions_keeps_the_memory_limit(layout):
     taken = sum(tw.Index("auto:pending=1000").add_many(long).inspect.get_stats()["bytes"].values())
     limit = taken + 100_000
     index = tw.Index(f"auto:pending=4,layout={layout}", memory_limit=limit).add_many(long)
-    assert sum(settled(index).inspect.get_stats()["bytes"].values()) <= limit
+    assert sum(wait_for_upkeep(index).inspect.get_stats()["bytes"].values()) <= limit
     index.add("more", "x = 1")
 
 
@@ -196,7 +196,7 @@ def test_counting_begins_again_with_a_graph(monkeypatch):
     engine = index._shard.engine
     engine._segments = tuple(segment._replace(is_settled=False) for segment in engine._segments)
     index.add("new", "a = 1")  # which has the background look for work
-    assert settled(index).inspect.get_stats()["auto"]["in atree"] == 2_000
+    assert wait_for_upkeep(index).inspect.get_stats()["auto"]["in atree"] == 2_000
     assert index.inspect.describe_engine().matched_events == 0
 
 

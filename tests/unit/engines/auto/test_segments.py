@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 import tellwhen as tw
-from support import set_thresholds, settled, verify
+from support import set_thresholds, verify_index, wait_for_upkeep
 from tellwhen.engines.auto.segments import MERGE_RATIO, count_groups_to_merge
 from tellwhen.engines.auto.upkeep import Merge
 from tellwhen.index.maintenance import background
@@ -37,12 +37,12 @@ def test_small_segments_are_merged_into_larger_ones():
         known[i] = random_expression(rng, depth=2)
         index.add(i, known[i])
         if i % 20 == 0:
-            settled(index)
+            wait_for_upkeep(index)
             found = sizes(index)
             assert all(large >= MERGE_RATIO * small for large, small in itertools.pairwise(found)), found
             assert sum(found) + index.inspect.get_stats()["auto"]["pending"] == len(index) == i + 1
-    check_matches(settled(index), known, [random_event(rng) for _ in range(20)])
-    verify(index)
+    check_matches(wait_for_upkeep(index), known, [random_event(rng) for _ in range(20)])
+    verify_index(index)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_nobody_waits_for_a_merge(merge_gate):
     assert index.match_many([{"x": 1}])["subscription_id"].to_pylist() == [4]
     assert sizes(index) == []
     merge_gate.permits.release(10)
-    assert sizes(settled(index)) == [6]
+    assert sizes(wait_for_upkeep(index)) == [6]
     assert index.inspect.get_stats()["auto"] | {"bytes": 0} == {
         "subscriptions": 6, "removed": 1, "pending": 1, "segments": [6], "in atree": 0, "bytes": 0,
     }  # fmt: skip
@@ -92,8 +92,8 @@ def test_labels_move_while_a_merge_is_made(merge_gate, monkeypatch):
     events = (
         [{"s": f"m{i:03}"} for i in range(12)] + [{"s": f"m0005{i:03}"} for i in range(50)] + [{"s": "a"}, {"s": "z"}]
     )
-    check_matches(settled(index), known, events)
-    verify(index)
+    check_matches(wait_for_upkeep(index), known, events)
+    verify_index(index)
     assert sizes(index)
 
 
@@ -108,14 +108,14 @@ def test_labels_of_segments_move(monkeypatch, layout):
         known[i] = tw.parse(f"s {operator} '{word[: rng.randint(2, 7)]}' AND (t = '{rng.choice(words)}' OR s > 'w5')")
         index.add(i, known[i])
         if i % 7 == 0:
-            settled(index)
+            wait_for_upkeep(index)
     events = [{"s": rng.choice(words)[: rng.randint(3, 7)], "t": [rng.choice(words), "q"]} for _ in range(100)]
-    check_matches(settled(index), known, events)
+    check_matches(wait_for_upkeep(index), known, events)
 
 
 def test_a_change_that_is_taken_back_loses_no_segment(monkeypatch):
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(100))
-    settled(index).add("p", "x = 9")
+    wait_for_upkeep(index).add("p", "x = 9")
     before = index._shard.engine._segments
     with monkeypatch.context() as broken:
         broken.setattr("tellwhen.index.shard.Shard._delete", lambda *_: 1 / 0)
@@ -135,9 +135,9 @@ def test_a_merge_that_a_change_has_overtaken_is_dropped(merge_gate):
     assert sizes(index) == [20]
     index.remove(4).add("late", "x = 1")
     merge_gate.permits.release(1000)
-    assert sizes(settled(index)) == [20]
+    assert sizes(wait_for_upkeep(index)) == [20]
     assert index.match({"x": 1}) == [1, 7, 10, 13, 16, 19, "late"]
-    verify(index)
+    verify_index(index)
 
 
 def test_a_merge_that_fails_loses_nothing(monkeypatch, caplog):
@@ -149,16 +149,16 @@ def test_a_merge_that_fails_loses_nothing(monkeypatch, caplog):
                 thread.join(60)
         assert "could not be kept up" in caplog.text
         assert len(index.match({"x": 1})) == 7
-    assert sizes(settled(index.add("next", "x = 1"))) == [21]
+    assert sizes(wait_for_upkeep(index.add("next", "x = 1"))) == [21]
     assert len(index.match({"x": 1})) == 8
 
 
 def test_removed_ones_are_dropped():
     index = tw.Index("auto", pending=4).add_many((i, f"x = {i % 3}") for i in range(400))
-    settled(index).remove_many(range(0, 400, 2))
-    assert sum(sizes(settled(index))) == 200
+    wait_for_upkeep(index).remove_many(range(0, 400, 2))
+    assert sum(sizes(wait_for_upkeep(index))) == 200
     assert index.inspect.get_stats()["auto"]["removed"] == 0
-    settled(index.remove_many(list(index)))
+    wait_for_upkeep(index.remove_many(list(index)))
     assert sizes(index) == []
     assert index.match({"x": 1}) == []
 
@@ -189,7 +189,7 @@ def test_a_copy_made_while_an_index_is_merged_is_whole(merge_gate, tmp_path):
     merge_gate.permits.release(100)
     loaded = tw.Index.load(tmp_path / "i")
     assert loaded.match({"x": 1}) == index.match({"x": 1}) == list(range(1, 20, 3))
-    settled(settled(index).add("more", "x = 1")).save(tmp_path / "i")
+    wait_for_upkeep(wait_for_upkeep(index).add("more", "x = 1")).save(tmp_path / "i")
     assert tw.Index.load(tmp_path / "i").match({"x": 1}) == [*range(1, 20, 3), "more"]
 
 
@@ -212,7 +212,7 @@ def test_a_store_that_was_filled_from_elsewhere_is_indexed_whatever_its_size(mon
 
 def filled(engine, subscriptions):
     """A shard whose store was filled from elsewhere."""
-    source = settled(tw.Index().add_many(subscriptions))._shard
+    source = wait_for_upkeep(tw.Index().add_many(subscriptions))._shard
     shard = Shard.empty(engine, Schema())
     shard.store.attributes = source.store.attributes
     copy_subscriptions(shard, source, source.store.alive())
@@ -250,7 +250,7 @@ def test_threads_match_while_another_adds_and_the_index_grows():
     for watch in watches:
         watch.join()
     assert not wrong
-    assert settled(index).match({"x": 1}) == list(range(600))
+    assert wait_for_upkeep(index).match({"x": 1}) == list(range(600))
 
 
 def test_an_expression_that_is_over_budget_is_beside_the_named_engine(tmp_path):
@@ -344,12 +344,12 @@ def test_an_index_forgets_the_removed_while_others_go_on(engine, held_copy, monk
         if round_ < 2:
             assert begun.acquire(timeout=60)
     go_on.release(100)
-    settled(index)
+    wait_for_upkeep(index)
     assert index._shard is not before
     assert len(index._shard.store) < len(before.store)
     check_matches(index, known, [*EVENTS, {"s": "fresh 7"}])
     assert {id_: index[id_] for id_ in index} == known
-    verify(index)
+    verify_index(index)
 
 
 def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, monkeypatch):
@@ -358,7 +358,7 @@ def test_a_compaction_that_other_events_have_overtaken_is_made_again(held_copy, 
     assert begun.acquire(timeout=60)
     index.optimize_for(EVENTS)
     go_on.release(100)
-    settled(index)
+    wait_for_upkeep(index)
     check_matches(index, known, EVENTS)
     assert index.profile.events == len(EVENTS)
 
@@ -375,7 +375,7 @@ def test_a_compaction_that_another_one_has_overtaken_is_dropped(held_copy, monke
     known["new"] = tw.parse("x = 1")
     index.add("new", known["new"])
     go_on.release(100)
-    check_matches(settled(index), known, EVENTS)
+    check_matches(wait_for_upkeep(index), known, EVENTS)
 
 
 def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
@@ -386,7 +386,7 @@ def test_without_texts_the_removed_are_forgotten_at_once(monkeypatch):
     for i in range(250):
         index.remove(i)
     assert len(index._shard.store) < 150
-    assert settled(index).match({"x": 1}) == list(range(250, 300, 3))
+    assert wait_for_upkeep(index).match({"x": 1}) == list(range(250, 300, 3))
 
 
 def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
@@ -401,7 +401,7 @@ def test_a_change_is_made_though_no_thread_can_be_started(monkeypatch, caplog):
     assert "no thread can be started" in caplog.text
     assert not background._running
     assert index.match({"x": 11}) == [11]
-    assert sizes(settled(index.add("next", "x = 1"))) == [13]
+    assert sizes(wait_for_upkeep(index.add("next", "x = 1"))) == [13]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from bench import loading
 
 import tellwhen as tw
-from support import first_seeds
+from support import make_seed_params
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
 from tellwhen.engines import create
@@ -308,7 +308,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(reader, "VISITS_MIN", 0)
 
 
-@pytest.mark.parametrize("seed", first_seeds(2, 30))
+@pytest.mark.parametrize("seed", make_seed_params(2, 30))
 def test_batches_cluster_by_cluster_are_right(small_blocks, seed):
     check_engine("cover:chunk=2", seed, rounds=4)
 

@@ -7,7 +7,7 @@ import pytest
 from bench.loading import encoded, stored
 
 import tellwhen as tw
-from support import verify
+from support import verify_index
 from tellwhen.containers.batches import Typical, take_first
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
@@ -113,7 +113,7 @@ def test_pivots_by_event_frequency():
     index.optimize_for([{"A": 1, "C": 1, "D": 1}, {"A": 1, "C": 1, "D": 1, "E": 1}, {"A": 1, "D": 1, "B": 1, "E": 1}])
     index.rebuild()
     assert list_pivots(index) == {"A": ["S4"], "B": ["S1", "S3", "S6"], "C": ["S2"], "E": ["S5"]}
-    verify(index)
+    verify_index(index)
     assert index.match({"A": 2, "B": 6}) == ["S1", "S4"]
     assert index.match({"B": 3, "C": 4, "D": 12, "E": 7}) == ["S5", "S6"]
 
@@ -184,7 +184,7 @@ def test_of_several_values_and_intervals(spec):
     index.add_many({"between": "Y = 1 AND a BETWEEN 3 AND 5", "not": "Y = 1 AND a NOT IN (3, 4, 9)"})
     index.add("never", " AND ".join(f"{name} = 2" for name in "bcdefgh"))
     index.add_many({f"z{k}": f"Z = {k % 2} AND a = {k}" for k in (7, 9, 11, 13)}).rebuild()
-    verify(index)
+    verify_index(index)
     more = dict.fromkeys("bcdefgh", 1)
     for extra in ({}, more):
         assert index.match({"Y": 1, "a": [9, 4], **extra}) == index.match({"Y": 1, "a": [4, 9], **extra}) == ["between"]
@@ -204,4 +204,4 @@ def test_of_long_events():
     assert found["subscription_id"][0] == 7
     assert sorted(found["subscription_id"][1:-1]) == right
     assert found["event_id"] == [0, *[1] * len(right), 2]
-    verify(index)
+    verify_index(index)

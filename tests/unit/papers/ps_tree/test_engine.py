@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tellwhen as tw
-from support import first_seeds, verify
+from support import make_seed_params, verify_index
 from tellwhen.papers.ps_tree.engine import PSTreeEngine
 from tellwhen.papers.ps_tree.pstbloom import PSTBloom
 from tellwhen.papers.ps_tree.psthash import PSTHash
@@ -31,13 +31,13 @@ def narrow(monkeypatch):
     monkeypatch.setattr(PSTHash, "combinations_max", 3)
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, 4))
+@pytest.mark.parametrize("seed", make_seed_params(1, 4))
 def test_trees_that_change_with_every_change(name, seed, monkeypatch):
     monkeypatch.setattr(import_module("tellwhen.engines.shared.bulk"), "PENDING_MIN", 0)
     check_engine(name, seed=seed, rounds=6)
 
 
-@pytest.mark.parametrize("seed", first_seeds(1, 4))
+@pytest.mark.parametrize("seed", make_seed_params(1, 4))
 def test_wide_predicates(name, seed, narrow):
     check_engine(name, seed=10 + seed, rounds=6)
 
@@ -92,11 +92,11 @@ def test_a_loaded_index_goes_on_changing(name, tmp_path, monkeypatch):
     index = tw.Index(name).add_many(enumerate(make_texts(rng, 100)))
     index.save(tmp_path / "index")
     loaded = tw.Index.load(tmp_path / "index")
-    verify(loaded)
+    verify_index(loaded)
     for id_ in range(0, 100, 2):
         loaded.remove(id_)
     loaded.add_many((200 + k, text) for k, text in enumerate(make_texts(rng, 50)))
-    verify(loaded)
+    verify_index(loaded)
     known = {id_: loaded[id_] for id_ in loaded}
     check_matches(loaded, known, [{a: rng.randint(0, 45) for a in "abcdef"} for _ in range(20)])
 
@@ -110,7 +110,7 @@ def test_conjunctions_that_are_too_wide_wait_for_a_domain(narrow):
         assert set(index.match({"a": 7, "b": 1})) == {7, "wide", "nothing"}
         assert set(index.match({"a": 7, "c": 3})) == {"wide", "broad", "nothing"}
         assert index.match({"c": 2}) == ["nothing"]
-        verify(index)
+        verify_index(index)
 
 
 def test_events_of_thousands_of_entries(name):
@@ -136,7 +136,7 @@ def test_the_first_and_the_last_space_of_a_domain(name):
 
 def test_an_index_without_any_predicate(name):
     index = tw.Index(name).add("always", "TRUE").add("never", "FALSE").rebuild()
-    verify(index)
+    verify_index(index)
     assert index.match({"a": 1}) == index.match({}) == ["always"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from bench.loading import encoded, stored
 
 import tellwhen as tw
-from support import verify
+from support import verify_index
 from tellwhen.encode.events import encode
 from tellwhen.engines import create
 from tellwhen.engines.shared import calls
@@ -27,7 +27,7 @@ def built(expressions, **options):
 
 
 def stats(index):
-    verify(index)
+    verify_index(index)
     return index._shard.engine.stats()
 
 

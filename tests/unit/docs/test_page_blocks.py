@@ -1,22 +1,22 @@
-"""Does every block of code in the documentation run, and print what the page says?"""
+"""Every code block of the documentation runs and prints what the page shows."""
 
 import pytest
 
-import blocks
+import page_blocks
 
 pytestmark = pytest.mark.late
 
 
-@pytest.mark.parametrize("page", blocks.chosen(spark=False))
-def test_every_block_of_code(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", page_blocks.make_page_params(needs_spark=False))
+def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    blocks.run(page, tmp_path, {"__name__": "__main__"})
+    page_blocks.run_page(page, tmp_path, {"__name__": "__main__"})
 
 
-def test_what_a_page_says_wrongly_is_noticed(tmp_path, monkeypatch):
+def test_a_wrong_page_fails(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = blocks.DOCS / "wrong.md"
+    page = page_blocks.DOCS / "wrong.md"
     monkeypatch.setattr(type(page), "read_text", lambda *_: tmp_path.joinpath("page").open().read())
     for code in (
         "```python\n>>> 1 + 1\n3\n\n```\n",
@@ -29,6 +29,6 @@ def test_what_a_page_says_wrongly_is_noticed(tmp_path, monkeypatch):
     ):
         (tmp_path / "page").write_text(code)
         with pytest.raises(AssertionError, match=r"wrong\.md, line 2"):
-            blocks.run(page, tmp_path, {})
+            page_blocks.run_page(page, tmp_path, {})
     (tmp_path / "page").write_text('```json title="a.json"\n{"x": 1}\n```\n```console\n$ cat a.json\n{"x": ...}\n```\n')
-    assert blocks.run(page, tmp_path, {}) == 2
+    assert page_blocks.run_page(page, tmp_path, {}) == 2
