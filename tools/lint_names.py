@@ -23,7 +23,6 @@ PENDING = (
     "src/tellwhen/compile",
     "src/tellwhen/encode",
     "src/tellwhen/index",
-    "src/tellwhen/language",
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",

@@ -716,5 +716,5 @@ def test_times_that_are_not_declared_are_hinted_at(tmp_path):
         hints = good(client.post("/v1/validate", json=given))["hints"]
         assert hints == ["at is compared with a time, and not declared as one: no text in JSON is one"]
         found = good(client.post("/v1/explain", json=given | {"event": {"at": "2026-02-02", "day": "2026-02-02"}}))
-        assert "at is '2026-02-02', which is a string, and not a time; a schema can declare it as one" in found["text"]
+        assert "at is '2026-02-02', which is a string, not a time; a schema can declare at as a time" in found["text"]
         assert found["value"] is None

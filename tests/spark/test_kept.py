@@ -45,7 +45,7 @@ def test_a_strict_schema(spark, tmp_path):
     schema = tw.Schema({"x": "int", "y": "string"}, strict=True)
     subs, quarantined = tws.ingest(raw, schema=schema)
     assert [(row.id, row.reason) for row in quarantined.collect()] == [
-        ("c", "x + z > 2: z is not declared; add it to the schema, or do without strict")
+        ("c", "x + z > 2: z is not declared; declare it in the schema, or make the schema with strict=False")
     ]
     version = tws.build(subs, tmp_path / "i")
     assert version.schema == schema

@@ -143,7 +143,7 @@ def test_a_strict_schema(tmp_path):
     )
     for bad, message in {
         "prise > 5": "prise is not declared; did you mean price?",
-        "price + qty > 5": "qty is not declared; add it to the schema",
+        "price + qty > 5": "qty is not declared; declare it in the schema",
         "items[qty > 5]": "items.qty is not declared",
         "price > 5 OR NOT (s = 'x' AND t IS NULL)": "t is not declared",
         "s HAS ANY ('x') OR tags HAS NONE ('y')": "tags is not declared",
@@ -159,5 +159,5 @@ def test_a_strict_schema(tmp_path):
         loaded.add("bad", "prise > 5")
     assert repr(schema).endswith(", strict=True)")
     assert schema != tw.Schema(schema.types)
-    with pytest.raises(tw.SchemaError, match="strict is True or False"):
+    with pytest.raises(tw.SchemaError, match="strict must be True or False"):
         tw.Schema({}, strict="yes")

@@ -1,8 +1,8 @@
-"""Text, JSON or Python -> Expr -> its meaning.
+"""The expression language: text, JSON or Python -> Expr -> its value on an event.
 
-text ──parse──┐
-JSON ──json───┼──> ast.Expr ──evaluate──> True / False / None (the oracle)
-col() ─column─┘        └──format──> text, ──json──> JSON, ──explain──> a tree with the value of every node
+text ──parser──┐
+JSON ──json────┼──> ast.Expr ──evaluation──> True / False / None (the oracle)
+col() ─column──┘        └──formatting──> text, ──json──> JSON, ──explanation──> a tree with the value of every node
 """
 
 from tellwhen.language.ast import Expr

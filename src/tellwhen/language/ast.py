@@ -1,9 +1,9 @@
-"""What is an expression? Seven small immutable classes; text, JSON and Python all become these.
+"""The syntax tree of expressions: seven small immutable classes, built from text, JSON or Python.
 
     Predicate(attribute, operator, operand)     And / Or / Xor / Xnor(args)     Not(arg)     Truth(value)
 
-`And`, `Or`, `Xor` and `Xnor` are associative in the three-valued logic used here, so a nested node of the same
-class is always merged into its parent: one meaning has one tree, and `parse(str(e)) == e`.
+`And`, `Or`, `Xor` and `Xnor` are associative in the three-valued logic of the language, so a node is merged into a
+parent of the same class. Therefore `parse(str(e)) == e`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Operator = Literal[
     "IS NULL", "IS NOT NULL", "HAS ANY", "HAS ALL", "HAS NONE",
 ]  # fmt: skip
 
-# operators by the operand they take
+# operators by the operand that they take
 COMPARISON_OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 LIST_OPERATORS = ("IN", "NOT IN")
 RANGE_OPERATORS = ("BETWEEN", "NOT BETWEEN")
@@ -33,11 +33,17 @@ LIKE_OPERATORS = ("LIKE", "NOT LIKE")
 TEXT_OPERATORS = ("STARTS WITH", "ENDS WITH", "CONTAINS", "MATCHES")
 NULL_OPERATORS = ("IS NULL", "IS NOT NULL")
 HAS_OPERATORS = ("HAS ANY", "HAS ALL", "HAS NONE")
+OPERATORS = (
+    *COMPARISON_OPERATORS, *LIST_OPERATORS, *RANGE_OPERATORS, *LIKE_OPERATORS, *TEXT_OPERATORS, *NULL_OPERATORS,
+    *HAS_OPERATORS,
+)  # fmt: skip
 
 
 class Expr:
-    """A Boolean expression over the attributes of an event. Combine with `&`, `|`, `^` and `~`.
+    """A Boolean expression over the attributes of an event. Combine expressions with `&`, `|`, `^` and `~`.
 
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> e = tw.parse("price < 20 AND NOT sold")
     >>> e.evaluate({"price": 12, "sold": False}), e.evaluate({"price": 30}), e.evaluate({"price": 12})
@@ -51,25 +57,25 @@ class Expr:
     size: int
 
     def evaluate(self, event: Mapping[str, Any]) -> bool | None:
-        """True, False, or None for undefined: the meaning of the expression (see LANGUAGE.md)."""
+        """Return the value of the expression on an event: True, False, or None for undefined (see LANGUAGE.md)."""
         from tellwhen.language.evaluation import evaluate_expression
 
         return evaluate_expression(self, event)
 
     def explain(self, event: Mapping[str, Any]) -> Explanation:
-        """The value of every node, as a tree to print."""
+        """Return the value of every node of the expression on an event, as a tree to print."""
         from tellwhen.language.explanation import explain_expression
 
         return explain_expression(self, event)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: plain dicts, lists and scalars."""
+        """Return the JSON form of the expression: dicts, lists and scalars."""
         from tellwhen.language.json import to_json
 
         return to_json(self)
 
     def predicates(self) -> Iterator[Predicate]:
-        """Every predicate from left to right, with repetitions."""
+        """Yield all predicates from left to right, with repetitions."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -94,27 +100,30 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "an expression has no truth value until it meets an event; combine with & | ^ ~, not and/or/not"
+            "an expression has no truth value without an event; combine expressions with & | ^ ~, not and/or/not"
         )
 
 
 def as_expr(value: object) -> Expr:
-    """The value, if it is an expression; a bare `col()` becomes a predicate on a Boolean attribute."""
+    """Return an expression as it is, and a column as a predicate that the column is TRUE.
+
+    Raise TypeError for other values.
+    """
     if isinstance(value, Expr):
         return value
-    bare = getattr(value, "as_predicate", None)
-    if bare is not None:
-        predicate: Expr = bare()
+    as_predicate = getattr(value, "as_predicate", None)  # a Column, which this module cannot import
+    if as_predicate is not None:
+        predicate: Expr = as_predicate()
         return predicate
     raise TypeError(f"expected an expression, got a {type(value).__name__}; compare a column first: col('a') == 1")
 
 
 class Predicate(Expr):
-    """One attribute, one operator, one operand.
+    """A test of one attribute with one operator and one operand.
 
-    The operand is a constant for comparisons and text operators, a tuple for IN and BETWEEN, `(pattern, escape)`
-    for LIKE, and None for IS NULL. The constructor checks nothing; `build.predicate` does. The attribute may be
-    computed (`terms.py`).
+    The operand is a constant for comparisons and text operators, a tuple for IN, BETWEEN and HAS, `(pattern, escape)`
+    for LIKE, and None for IS NULL. The attribute may be computed (`terms.py`). The constructor validates nothing;
+    `predicates.build_predicate` does.
     """
 
     __slots__ = ("attribute", "operand", "operator")
@@ -128,7 +137,7 @@ class Predicate(Expr):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """The constants that it compares with; none for IS NULL."""
+        """Constants of the operand; none for IS NULL."""
         if self.operator in LIKE_OPERATORS:
             return (self.operand[0],)
         if self.operand is None:
@@ -137,7 +146,7 @@ class Predicate(Expr):
 
     @property
     def family(self) -> Family | None:
-        """The family its constants belong to; None for IS NULL, which takes any."""
+        """Family of the constants; None for IS NULL, which tests values of every family."""
         constants = self.constants
         return get_family(constants[0]) if constants else None
 
@@ -160,13 +169,13 @@ class Predicate(Expr):
 
 
 class Has(Predicate):
-    """`HAS ANY`, `HAS ALL` or `HAS NONE` of some constants. It is never undefined, unlike other predicates."""
+    """A predicate with `HAS ANY`, `HAS ALL` or `HAS NONE`. Unlike other predicates it is never undefined."""
 
     __slots__ = ()
 
 
 class Truth(Expr):
-    """TRUE, FALSE, or NULL, which is undefined, as a whole expression."""
+    """A constant expression: TRUE, FALSE, or NULL, which is undefined."""
 
     __slots__ = ("value",)
     depth = 0
@@ -206,7 +215,7 @@ class Not(Expr):
 
 
 class Connective(Expr):
-    """Base of And, Or, Xor and Xnor. Create one with `.of`, which merges nested nodes of the same class."""
+    """Base of And, Or, Xor and Xnor. Make nodes with `create`, which merges nested nodes of the same class."""
 
     __slots__ = ("args", "depth", "size")
     keyword: ClassVar[str]
@@ -219,11 +228,13 @@ class Connective(Expr):
         self.depth = _validate_depth(depth)
         self.size = size
         if self.size > limits.PREDICATES_MAX:
-            raise LimitError(f"an expression has at most {limits.PREDICATES_MAX} predicates, this one has {self.size}")
+            raise LimitError(
+                f"an expression may have at most {limits.PREDICATES_MAX} predicates, this one has {self.size}"
+            )
 
     @classmethod
     def create(cls, *args: Expr) -> Expr:
-        """The connective of these operands."""
+        """Connect operands, and merge those of the same class into the new node."""
         if not any([type(arg) is cls for arg in args]):
             return cls(args)
         # Depth and size come from the parts: otherwise building `a | b | c | ...` would take quadratic time.
@@ -247,28 +258,28 @@ class Connective(Expr):
 
 
 class And(Connective):
-    """True when all are."""
+    """Conjunction: true if all operands are true."""
 
     __slots__ = ()
     keyword = "AND"
 
 
 class Or(Connective):
-    """True when at least one is."""
+    """Disjunction: true if at least one operand is true."""
 
     __slots__ = ()
     keyword = "OR"
 
 
 class Xor(Connective):
-    """True when an odd number is; undefined when one is."""
+    """Exclusive or: true if an odd number of operands is true; undefined if any operand is undefined."""
 
     __slots__ = ()
     keyword = "XOR"
 
 
 class Xnor(Connective):
-    """`a XNOR b` is `NOT (a XOR b)`; a chain associates to the left."""
+    """Equivalence: `a XNOR b` is `NOT (a XOR b)`. A chain associates to the left."""
 
     __slots__ = ()
     keyword = "XNOR"
@@ -276,5 +287,5 @@ class Xnor(Connective):
 
 def _validate_depth(depth: int) -> int:
     if depth > limits.DEPTH_MAX:
-        raise LimitError(f"an expression is nested at most {limits.DEPTH_MAX} deep")
+        raise LimitError(f"an expression may be nested at most {limits.DEPTH_MAX} deep")
     return depth

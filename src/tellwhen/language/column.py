@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tellwhen.errors import ExpressionError
+from tellwhen.errors import ExpressionError, abbreviate
 from tellwhen.language.ast import Expr, Not, as_expr
 from tellwhen.language.comparisons import (
     build_between,
@@ -24,9 +24,13 @@ from tellwhen.language.values import normalize_constant
 
 
 class Column:
-    """An attribute, or what is computed from some, to be compared with Python's operators; alone it stands for
-    something that is TRUE.
+    """An attribute or a computed value, from which Python's operators build expressions.
 
+    Comparisons return expressions, arithmetic returns columns. In place of an expression, a column means
+    that it is TRUE.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> price, genre = tw.col("price"), tw.col("genre")
     >>> print(price.between(20, 40) & genre.isin(["crime", "classics"]) | ~tw.col("sold"))
@@ -41,152 +45,158 @@ class Column:
     def __init__(self, term: Term) -> None:
         self.term = term
 
-    # comparing
+    # comparisons
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return self._compared("=", other)
+        return self._compare("=", other)
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return self._compared("<>", other)
+        return self._compare("<>", other)
 
     def __lt__(self, other: object) -> Expr:
-        return self._compared("<", other)
+        return self._compare("<", other)
 
     def __le__(self, other: object) -> Expr:
-        return self._compared("<=", other)
+        return self._compare("<=", other)
 
     def __gt__(self, other: object) -> Expr:
-        return self._compared(">", other)
+        return self._compare(">", other)
 
     def __ge__(self, other: object) -> Expr:
-        return self._compared(">=", other)
+        return self._compare(">=", other)
 
-    def _compared(self, operator: str, other: object) -> Expr:
-        return build_comparison(self.term, operator, self._other(other))
+    def _compare(self, operator: str, other: object) -> Expr:
+        return build_comparison(self.term, operator, self._to_term(other))
 
-    def _other(self, given: Any) -> Term:
-        """What it is compared or computed with: another column, or a constant."""
-        return as_term(given, self.term.text)
+    def _to_term(self, value: Any) -> Term:
+        return as_term(value, self.term.text)
 
     def isin(self, values: Iterable[Any]) -> Expr:
-        """`IN`: equal to one of the values."""
-        return self._one_of("IN", values)
+        """Return the expression `IN`: the value equals one of `values`."""
+        return self._build_in("IN", values)
 
     def not_in(self, values: Iterable[Any]) -> Expr:
-        """`NOT IN`: equal to none of the values."""
-        return self._one_of("NOT IN", values)
+        """Return the expression `NOT IN`: the value equals none of `values`."""
+        return self._build_in("NOT IN", values)
 
-    def _one_of(self, operator: str, values: Any) -> Expr:
+    def _build_in(self, operator: str, values: Any) -> Expr:
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise ExpressionError(f"{self.term.text}: {operator} takes a list of constants")
-        given = tuple(values)
-        if given and not any([isinstance(value, Column) for value in given]):
-            return build_term_predicate(self.term, operator, given)  # perhaps a million constants: no term for each
-        return build_in(self.term, operator == "NOT IN", [self._other(value) for value in given])
+            raise ExpressionError(f"{self.term.text}: {operator} takes a list of constants, not {abbreviate(values)}")
+        items = tuple(values)
+        if items and not any([isinstance(item, Column) for item in items]):
+            # No term for each constant: there may be a million.
+            return build_term_predicate(self.term, operator, items)
+        return build_in(self.term, operator == "NOT IN", [self._to_term(item) for item in items])
 
     def between(self, low: Any, high: Any) -> Expr:
-        """`BETWEEN`: at least `low` and at most `high`."""
-        return build_between(self.term, False, self._other(low), self._other(high))
+        """Return the expression `BETWEEN`: the value is at least `low` and at most `high`."""
+        return build_between(self.term, False, self._to_term(low), self._to_term(high))
 
     def not_between(self, low: Any, high: Any) -> Expr:
-        """`NOT BETWEEN`: less than `low` or greater than `high`."""
-        return build_between(self.term, True, self._other(low), self._other(high))
+        """Return the expression `NOT BETWEEN`: the value is less than `low` or greater than `high`."""
+        return build_between(self.term, True, self._to_term(low), self._to_term(high))
 
     def like(self, pattern: str, escape: str | None = None) -> Expr:
-        """`LIKE`: the whole string fits the pattern; `%` stands for any characters, `_` for one."""
+        """Return the expression `LIKE`: the whole string matches the pattern.
+
+        In the pattern, `%` stands for any characters and `_` for one character.
+        """
         return build_term_predicate(self.term, "LIKE", (pattern, escape))
 
     def not_like(self, pattern: str, escape: str | None = None) -> Expr:
-        """`NOT LIKE`: the string does not fit the pattern."""
+        """Return the expression `NOT LIKE`: the string does not match the pattern."""
         return build_term_predicate(self.term, "NOT LIKE", (pattern, escape))
 
     def ilike(self, pattern: str, escape: str | None = None) -> Expr:
-        """`ILIKE`: LIKE without regard to case."""
+        """Return the expression `ILIKE`: LIKE that ignores case."""
         return build_ilike(self.term, "LIKE", pattern, escape)
 
     def in_cidr(self, *networks: str) -> Expr:
-        """`IN CIDR`: the text of an address of one of the networks, such as '10.0.0.0/8'."""
+        """Return the expression `IN CIDR`: the string is an IP address in one of the networks, such as '10.0.0.0/8'."""
         return build_in_networks(self.term, False, networks)
 
     def startswith(self, prefix: str) -> Expr:
-        """`STARTS WITH`."""
+        """Return the expression `STARTS WITH`: the string starts with a prefix."""
         return build_term_predicate(self.term, "STARTS WITH", prefix)
 
     def endswith(self, suffix: str) -> Expr:
-        """`ENDS WITH`."""
+        """Return the expression `ENDS WITH`: the string ends with a suffix."""
         return build_term_predicate(self.term, "ENDS WITH", suffix)
 
     def contains(self, part: str) -> Expr:
-        """`CONTAINS`."""
+        """Return the expression `CONTAINS`: the string contains another string."""
         return build_term_predicate(self.term, "CONTAINS", part)
 
     def matches(self, pattern: str) -> Expr:
-        """`MATCHES`: the regular expression, in RE2's syntax, is found somewhere in the string."""
+        """Return the expression `MATCHES`: a regular expression in RE2's syntax matches somewhere in the string."""
         return build_term_predicate(self.term, "MATCHES", pattern)
 
     def is_null(self) -> Expr:
-        """`IS NULL`: the event has no value."""
+        """Return the expression `IS NULL`: the event has no value."""
         return build_term_predicate(self.term, "IS NULL", None)
 
     def is_not_null(self) -> Expr:
-        """`IS NOT NULL`: the event has a value."""
+        """Return the expression `IS NOT NULL`: the event has a value."""
         return build_term_predicate(self.term, "IS NOT NULL", None)
 
     # lists
 
     def has_any(self, values: Iterable[Any]) -> Expr:
-        """`HAS ANY`: one of the values is among its own."""
+        """Return the expression `HAS ANY`: the attribute has at least one of the values."""
         return build_has(self._name, "ANY", values)
 
     def has_all(self, values: Iterable[Any]) -> Expr:
-        """`HAS ALL`: all of the values are among its own."""
+        """Return the expression `HAS ALL`: the attribute has all of the values."""
         return build_has(self._name, "ALL", values)
 
     def has_none(self, values: Iterable[Any]) -> Expr:
-        """`HAS NONE`: none of the values is among its own, of which there need not be any."""
+        """Return the expression `HAS NONE`: the attribute has none of the values, or is missing."""
         return build_has(self._name, "NONE", values)
 
     def any(self, expression: object) -> Expr:
-        """`items[price > 5]`: some object in the list satisfies the expression, which is about its members."""
+        """Return an expression such as `items[price > 5]`: some object in the list satisfies `expression`.
+
+        The attributes in `expression` are members of the object.
+        """
         return build_condition(Each(self._name, as_expr(expression)))
 
     @property
     def _name(self) -> str:
         if not isinstance(self.term, Name):
-            raise ExpressionError(f"{self.term.text} is computed: this is for an attribute of the event")
+            raise ExpressionError(f"expected an attribute of the event, {self.term.text} is computed")
         return self.term.name
 
-    # computing
+    # computed columns
 
     def __add__(self, other: object) -> Column:
-        return self._computed("+", other)
+        return self._compute("+", other)
 
     def __radd__(self, other: object) -> Column:
-        return self._computed("+", other, swapped=True)
+        return self._compute("+", other, is_reversed=True)
 
     def __sub__(self, other: object) -> Column:
-        return self._computed("-", other)
+        return self._compute("-", other)
 
     def __rsub__(self, other: object) -> Column:
-        return self._computed("-", other, swapped=True)
+        return self._compute("-", other, is_reversed=True)
 
     def __mul__(self, other: object) -> Column:
-        return self._computed("*", other)
+        return self._compute("*", other)
 
     def __rmul__(self, other: object) -> Column:
-        return self._computed("*", other, swapped=True)
+        return self._compute("*", other, is_reversed=True)
 
     def __truediv__(self, other: object) -> Column:
-        return self._computed("/", other)
+        return self._compute("/", other)
 
     def __rtruediv__(self, other: object) -> Column:
-        return self._computed("/", other, swapped=True)
+        return self._compute("/", other, is_reversed=True)
 
     def __mod__(self, other: object) -> Column:
-        return self._computed("%", other)
+        return self._compute("%", other)
 
     def __rmod__(self, other: object) -> Column:
-        return self._computed("%", other, swapped=True)
+        return self._compute("%", other, is_reversed=True)
 
     def __neg__(self) -> Column:
         return Column(build_call("-", self.term))
@@ -197,55 +207,58 @@ class Column:
     def __abs__(self) -> Column:
         return self.abs()
 
-    def _computed(self, function: str, other: object, swapped: bool = False) -> Column:
-        args = self.term, self._other(other)
-        return Column(build_call(function, *(reversed(args) if swapped else args)))
+    def _compute(self, function: str, other: object, is_reversed: bool = False) -> Column:
+        args = self.term, self._to_term(other)
+        return Column(build_call(function, *(reversed(args) if is_reversed else args)))
 
     def abs(self) -> Column:
-        """The number without its sign."""
+        """Return the absolute value as a column."""
         return Column(build_call("abs", self.term))
 
     def round(self, digits: int = 0) -> Column:
-        """The number, rounded to some digits behind the point; halves away from zero."""
-        return Column(build_call("round", self.term, *([] if digits == 0 else [self._other(digits)])))
+        """Return the number rounded to `digits` after the decimal point, halves away from zero, as a column."""
+        return Column(build_call("round", self.term, *([] if digits == 0 else [self._to_term(digits)])))
 
     def lower(self) -> Column:
-        """The string in lower case."""
+        """Return the string in lower case as a column."""
         return Column(build_call("lower", self.term))
 
     def upper(self) -> Column:
-        """The string in upper case."""
+        """Return the string in upper case as a column."""
         return Column(build_call("upper", self.term))
 
     def length(self) -> Column:
-        """How many characters, or of a list, how many members."""
+        """Return the number of characters of a string, or of members of a list, as a column."""
         return Column(build_call("length", self.term))
 
     def concat(self, other: object) -> Column:
-        """The string, and another one behind it: `||`."""
-        return self._computed("||", other)
+        """Return the string followed by another one (`||`) as a column."""
+        return self._compute("||", other)
 
     def substr(self, first: int, length: int | None = None) -> Column:
-        """The characters from position `first` on, counted from 1, or if it is negative, from the end."""
-        given = [first] if length is None else [first, length]
-        return Column(build_call("substr", self.term, *(self._other(one) for one in given)))
+        """Return the characters from position `first` as a column.
+
+        The first character has position 1, the last one -1. `length` limits the number of characters.
+        """
+        args = [first] if length is None else [first, length]
+        return Column(build_call("substr", self.term, *(self._to_term(arg) for arg in args)))
 
     def date_part(self, part: str) -> Column:
-        """The year, month, day, hour and so on of a time."""
-        return Column(build_call("date_part", self._other(part), self.term))
+        """Return a part of a time, such as "year", "month" or "hour", as a column."""
+        return Column(build_call("date_part", self._to_term(part), self.term))
 
     def cast(self, kind: str) -> Column:
-        """As another type: int, float, string, bool, date or timestamp."""
+        """Return the value converted to a type as a column: int, float, string, bool, date or timestamp."""
         return Column(
             build_call(
-                "cast", self.term, self._other(TYPE_BY_SQL_NAME.get(kind, kind) if isinstance(kind, str) else kind)
+                "cast", self.term, self._to_term(TYPE_BY_SQL_NAME.get(kind, kind) if isinstance(kind, str) else kind)
             )
         )
 
     # as a condition
 
     def as_predicate(self) -> Expr:
-        """It is TRUE."""
+        """Return the expression that the column is TRUE."""
         return build_condition(self.term)
 
     def __and__(self, other: object) -> Expr:
@@ -264,15 +277,32 @@ class Column:
         return as_expr(other) & self
 
     def __bool__(self) -> bool:
-        raise TypeError("a column has no truth value; combine with & | ^ ~, not and/or/not")
+        raise TypeError("a column has no truth value; combine columns with & | ^ ~, not and/or/not")
 
     def __repr__(self) -> str:
         return f"tellwhen.col({self.term.name!r})" if isinstance(self.term, Name) else f"<Column {self.term.text}>"
 
 
 def col(attribute: str) -> Column:
-    """The attribute of this name, to build expressions in Python.
+    """Return the column of an attribute, to build expressions in Python.
 
+    Parameters
+    ----------
+    attribute
+        Name of the attribute; a dotted name for a member of an object.
+
+    Returns
+    -------
+    Column
+        The column.
+
+    Raises
+    ------
+    ExpressionError
+        If the name is empty, too long or no str.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> print((tw.col("level") == "critical") & ~tw.col("muted"))
     level = 'critical' AND NOT muted = TRUE
@@ -280,16 +310,18 @@ def col(attribute: str) -> Column:
     return Column(Name(validate_name(attribute)))
 
 
-def coalesce(*given: object) -> Column:
-    """The first of them that has a value.
+def coalesce(*values: object) -> Column:
+    """Return the first of several columns or constants that has a value, as a column.
 
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> print(tw.coalesce(tw.col("nickname"), tw.col("name"), "nobody") == "Ada")
     coalesce(nickname, name, 'nobody') = 'Ada'
     """
-    return Column(build_call("coalesce", *(as_term(one, "coalesce") for one in given)))
+    return Column(build_call("coalesce", *(as_term(value, "coalesce") for value in values)))
 
 
-def as_term(given: Any, where: str) -> Term:
-    """A column's term, or a constant."""
-    return given.term if isinstance(given, Column) else Literal(normalize_constant(given, where))
+def as_term(value: Any, label: str) -> Term:
+    """Return the term of a column, or a constant as a term. Errors begin with `label`."""
+    return value.term if isinstance(value, Column) else Literal(normalize_constant(value, label))

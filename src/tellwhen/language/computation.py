@@ -1,6 +1,7 @@
-"""What is the value of a term on an event? All its values: of several values in the event come several results.
+"""Computation of the values of terms on events.
 
-No value is undefined. A function of several lists is computed for each combination of their members.
+A term has a list of values, because an attribute of an event may be a list. An empty list stands for undefined. A
+function of several lists is computed for each combination of their members.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tellwhen.language.values import Interval, Value, flatten, is_list_like, is_
 
 
 def compute_value(term: Term, event: Mapping[str, Any]) -> Any:
-    """The value of a term on a flat event, as an event could carry it: None, one value, or a list."""
+    """Return the value of a term on a flat event in the form of an attribute's value: None, one value, or a list."""
     values = compute_values(term, event)
     if len(values) == 1:
         return to_python(values[0])
@@ -27,7 +28,7 @@ def compute_value(term: Term, event: Mapping[str, Any]) -> Any:
 
 
 def to_python(value: Value) -> Any:
-    """As a user would write it."""
+    """Return the Python value of a Value."""
     family, key = value
     if family == "number" or family == "string":
         return key
@@ -35,70 +36,70 @@ def to_python(value: Value) -> Any:
 
 
 def compute_values(term: Term, event: Mapping[str, Any]) -> list[Value]:
-    """All values of a term on a flat event."""
+    """Return all values of a term on a flat event."""
     if isinstance(term, Name):
-        given: Any = event.get(term.name)
-        kind = type(given)
+        raw: Any = event.get(term.name)
+        kind = type(raw)
         if kind is int or kind is str:  # the common cases, in a fifth of the time
-            if kind is int and -limits.INTEGER_MAX <= given <= limits.INTEGER_MAX:
-                return [Value("number", given)]
-            if kind is str and given.isascii():
-                return [Value("string", given)]
-        elif kind is float and given == given:
-            return [Value("number", given)]
-        elif given is None:
+            if kind is int and -limits.INTEGER_MAX <= raw <= limits.INTEGER_MAX:
+                return [Value("number", raw)]
+            if kind is str and raw.isascii():
+                return [Value("string", raw)]
+        elif kind is float and raw == raw:
+            return [Value("number", raw)]
+        elif raw is None:
             return []
-        return [value for member in iter_members(given) if (value := normalize_value(member)) is not None]
+        return [value for member in iter_members(raw) if (value := normalize_value(member)) is not None]
     if isinstance(term, Literal):
         value = normalize_value(term.value)
         return [] if value is None else [value]
     if isinstance(term, Each):
         return _compute_each(term, event)
     assert isinstance(term, Call)
-    whole = LIST_FUNCTIONS.get(term.function)
-    if whole is not None:
-        return whole(term, event)
+    list_function = LIST_FUNCTIONS.get(term.function)
+    if list_function is not None:
+        return list_function(term, event)
     return apply_function(term.function, [compute_values(arg, event) for arg in term.args])
 
 
 def apply_function(function: str, args: list[list[Value]]) -> list[Value]:
-    """A function of every combination of its arguments' values."""
+    """Return the defined results of a function for every combination of its arguments' values."""
     run = FUNCTIONS[function].run
     if len(args) == 1 or all([len(values) == 1 for values in args]):
-        found = [run(*combined) for combined in zip(*args, strict=False)] if args[0] else []
+        results = [run(*values) for values in zip(*args, strict=False)] if args[0] else []
     else:
         combinations = 1
         for values in args:
             combinations *= len(values)
         if combinations > limits.COMBINATIONS_MAX:
             return []
-        found = [run(*combined) for combined in product(*args)]
-    return [value for value in found if value is not None]
+        results = [run(*values) for values in product(*args)]
+    return [value for value in results if value is not None]
 
 
-# functions that see more than single values
+# functions that take the whole list of an argument's values
 
 
 def _compute_each(term: Each, event: Mapping[str, Any]) -> list[Value]:
     from tellwhen.language.evaluation import evaluate_flat
 
     objects = [member for member in iter_members(event.get(term.name)) if isinstance(member, Mapping)]
-    found = [evaluate_flat(term.expression, flatten(member)) for member in objects]
-    if True in found:
+    results = [evaluate_flat(term.expression, flatten(member)) for member in objects]
+    if True in results:
         return [Value("bool", 1)]
-    return [Value("bool", 0)] if False in found else []
+    return [Value("bool", 0)] if False in results else []
 
 
 def _compute_coalesce(term: Call, event: Mapping[str, Any]) -> list[Value]:
     for arg in term.args:
-        found = compute_values(arg, event)
-        if found:
-            return found
+        values = compute_values(arg, event)
+        if values:
+            return values
     return []
 
 
 def _compute_length(term: Call, event: Mapping[str, Any]) -> list[Value]:
-    """Of a list its members, of a string its characters."""
+    """Return the number of members of a list, or of characters of a string."""
     (arg,) = term.args
     if isinstance(arg, Name) and is_list_like(event.get(arg.name)):
         return [Value("number", sum(not is_missing(member) for member in event[arg.name]))]
@@ -110,8 +111,8 @@ def _compute_lacks(term: Call, event: Mapping[str, Any]) -> list[Value]:
     assert isinstance(name, Name)
     assert isinstance(family, Literal)
     for member in iter_members(event.get(name.name)):
-        found = member if isinstance(member, Interval) else normalize_value(member)
-        if found is not None and found.family == family.value:
+        value = member if isinstance(member, Interval) else normalize_value(member)
+        if value is not None and value.family == family.value:
             return [Value("bool", 0)]
     return [Value("bool", 1)]
 
@@ -124,7 +125,7 @@ LIST_FUNCTIONS: dict[str, Callable[[Call, Mapping[str, Any]], list[Value]]] = {
 
 
 def iter_input_names(name: str) -> Iterator[str]:
-    """The attributes of events that an attribute is: itself, or the parts of what is computed."""
+    """Yield the attributes of events from which an attribute is computed; if it is not computed, the attribute."""
     if is_computed(name):
         yield from get_term(name).iter_names()
     else:
@@ -132,7 +133,7 @@ def iter_input_names(name: str) -> Iterator[str]:
 
 
 def iter_input_paths(name: str) -> Iterator[str]:
-    """The same, with the members of objects in lists by their paths: of `items[price > 5]`, items.price."""
+    """Yield what `iter_input_names` yields, but for `items[price > 5]` the path items.price instead of items."""
     term = get_term(name) if is_computed(name) else None
     if isinstance(term, Each):
         for predicate in term.expression.predicates():
@@ -142,7 +143,10 @@ def iter_input_paths(name: str) -> Iterator[str]:
 
 
 def get_weighted_name(name: str) -> str:
-    """The attribute, as users know it, to which a predicate counts: what is computed is one of its own."""
+    """Return the display name of the attribute whose weight applies to predicates on `name`.
+
+    A computed attribute has a weight of its own, but a call of `lacks` counts as its argument.
+    """
     if is_computed(name):
         term = get_term(name)
         if isinstance(term, Call) and term.function == LACKS:
@@ -152,13 +156,13 @@ def get_weighted_name(name: str) -> str:
 
 @lru_cache(8_192)
 def get_term(name: str) -> Term:
-    """The term that a computed attribute is named after."""
+    """Parse the term of a computed attribute from its name; raise ExpressionError if it calls an unknown function."""
     from tellwhen.language.parser import parse_term
 
     try:
         return parse_term(name.lstrip(COMPUTED_PREFIX))
     except ParseError as error:
         raise ExpressionError(
-            f"{get_display_name(name)} cannot be computed: {error.message}; a function of your own is registered with "
-            "tellwhen.function before an index that calls it is opened"
+            f"{get_display_name(name)} cannot be computed: {error.message}; register your own functions with "
+            "tellwhen.function before you open an index that calls them"
         ) from None

@@ -1,7 +1,7 @@
-"""What does an expression mean? Written once, slow and simple: the oracle that every engine is tested against.
+"""Evaluation of expressions on events: slow and simple, the oracle that every engine is tested against.
 
-Three-valued (Kleene) logic: True, False, or None for undefined. A predicate is undefined when its attribute has no
-value of the family it compares with; only True is a match. LANGUAGE.md says the same in words.
+The logic is Kleene's three-valued one: True, False, or None for undefined. A predicate is undefined if its attribute
+has no value of the family of its constants. Only True is a match. LANGUAGE.md describes the same in words.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tellwhen.language.values import Interval, Value, flatten, is_present, iter_
 
 
 def evaluate_expression(expr: Expr, event: Mapping[str, Any]) -> bool | None:
-    """The value of `expr` on `event`."""
+    """Return the value of an expression on an event: True, False or None."""
     return evaluate_flat(expr, flatten(event))
 
 
 def evaluate_flat(expr: Expr, event: Mapping[str, Any]) -> bool | None:
-    """The value of `expr` on an event that is flat already: nested objects have become dotted names."""
+    """Return the value of an expression on a flat event (see `values.flatten`)."""
     if isinstance(expr, Predicate):
         return evaluate_predicate(expr, get_value(event, expr.attribute))
     if isinstance(expr, Truth):
@@ -33,12 +33,12 @@ def evaluate_flat(expr: Expr, event: Mapping[str, Any]) -> bool | None:
 
 
 def get_operands(expr: Expr) -> tuple[Expr, ...]:
-    """What a NOT or a connective is about; nothing for other expressions."""
+    """Return the operands of a NOT or a connective; an empty tuple for other expressions."""
     return expr.args if isinstance(expr, Connective) else (expr.arg,) if isinstance(expr, Not) else ()
 
 
 def combine_values(expr: Expr, values: list[bool | None]) -> bool | None:
-    """The value of an expression with parts, from theirs."""
+    """Return the value of a NOT or a connective, given the values of its operands."""
     if isinstance(expr, Not):
         return evaluate_not(values[0])
     if isinstance(expr, And):
@@ -50,7 +50,7 @@ def combine_values(expr: Expr, values: list[bool | None]) -> bool | None:
 
 
 def get_value(event: Mapping[str, Any], attribute: str) -> Any:
-    """The value of an attribute in a flat event, computed if it is a computed one."""
+    """Return the value of an attribute of a flat event; compute it if the attribute is computed."""
     return compute_value(get_term(attribute), event) if is_computed(attribute) else event.get(attribute)
 
 
@@ -85,38 +85,38 @@ def evaluate_xnor(values: list[bool | None]) -> bool | None:
 
 
 def evaluate_predicate(predicate: Predicate, value: Any) -> bool | None:
-    """True when some member of the value satisfies the predicate; members of another family do not count."""
+    """Return whether some member of a value satisfies a predicate; None if no member is of the predicate's family."""
     if predicate.operator == "IS NULL":
         return not is_present(value)
     if predicate.operator == "IS NOT NULL":
         return is_present(value)
     if isinstance(predicate, Has):
         return _evaluate_has(predicate, value)
-    comparable = []
+    results = []  # of the members of the predicate's family
     for member in iter_members(value):
         if isinstance(member, Interval):
             if member.family == predicate.family:
-                comparable.append(is_satisfied_in_interval(predicate, member))
+                results.append(is_satisfied_in_interval(predicate, member))
             continue
-        reduced = normalize_value(member)
-        if reduced is not None and reduced.family == predicate.family:
-            comparable.append(is_satisfied_by_value(predicate, reduced))
-    return any(comparable) if comparable else None
+        normalized = normalize_value(member)
+        if normalized is not None and normalized.family == predicate.family:
+            results.append(is_satisfied_by_value(predicate, normalized))
+    return any(results) if results else None
 
 
 def _evaluate_has(predicate: Has, value: Any) -> bool:
-    """Which of the constants are among the members? Never undefined."""
+    """Return the value of HAS ANY, HAS ALL or HAS NONE, which is never undefined."""
     found = [has_equal_member(predicate, constant, value) for constant in predicate.constants]
     return all(found) if predicate.operator == "HAS ALL" else any(found) == (predicate.operator == "HAS ANY")
 
 
 def has_equal_member(predicate: Has, constant: Any, value: Any) -> bool:
-    """Does some member equal the constant?"""
+    """Return whether some member of a value equals the constant."""
     return evaluate_predicate(Predicate(predicate.attribute, "=", constant), value) is True
 
 
 def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
-    """Does a single value satisfy the predicate, which is of the same family?"""
+    """Return whether a single value satisfies a predicate of the same family."""
     x = value.key
     operator = predicate.operator
     if operator == "LIKE":
@@ -156,9 +156,9 @@ def is_satisfied_by_value(predicate: Predicate, value: Value) -> bool:
 
 
 def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool:
-    """Does some value in the interval satisfy the predicate?
+    """Return whether some value in an interval satisfies a predicate of the same family.
 
-    Between two different values there is always another, unless they are neighbouring doubles.
+    There is a value between any two different ones, unless they are adjacent doubles.
     """
     low, high = interval.low_key, interval.high_key
     keys = [_get_key(constant) for constant in predicate.constants]

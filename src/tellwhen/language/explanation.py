@@ -1,4 +1,4 @@
-"""Why does an expression match an event, or why not? Its tree, with the value of every node."""
+"""Explanations of why an expression matches an event or not: its tree with the value of every node."""
 
 from __future__ import annotations
 
@@ -17,8 +17,21 @@ VALUE_LABELS = {True: "true", False: "false", None: "undefined"}
 
 
 class Explanation(NamedTuple):
-    """An expression, its value on an event, and the explanations of its parts.
+    """The value of an expression on an event, and the explanations of its operands.
 
+    Attributes
+    ----------
+    expression
+        The expression.
+    value
+        Its value: True, False, or None for undefined.
+    parts
+        The explanations of the operands of a NOT or a connective.
+    note
+        The values in the event of the attributes of a predicate.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> print(tw.parse("price < 20 AND NOT sold").explain({"price": 12}))
     undefined  AND
@@ -33,14 +46,14 @@ class Explanation(NamedTuple):
     note: str
 
     def __str__(self) -> str:
-        lines = self._lines("", "")
+        lines = self._format_lines("", "")
         width = max((len(label) for _, label, note in lines if note), default=0)
         width = min(max(width, 30), 72)
         return "\n".join(f"{VALUE_LABELS[value]:<9}  {label:<{width}} {note}".rstrip() for value, label, note in lines)
 
     @property
     def label(self) -> str:
-        """The expression without its parts."""
+        """The text of the node: of a connective its keyword, of a predicate the whole text."""
         expr = self.expression
         return (
             expr.keyword if isinstance(expr, Connective)
@@ -49,21 +62,26 @@ class Explanation(NamedTuple):
             else str(expr)
         )  # fmt: skip
 
-    def _lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
+    def _format_lines(self, branch: str, indent: str) -> list[tuple[bool | None, str, str]]:
         lines = [(self.value, branch + self.label, self.note)]
         for i, part in enumerate(self.parts):
-            last = i == len(self.parts) - 1
-            lines += part._lines(indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
+            is_last = i == len(self.parts) - 1
+            lines += part._format_lines(indent + ("└─ " if is_last else "├─ "), indent + ("   " if is_last else "│  "))
         return lines
 
 
-def explain_expression(expr: Expr, event: Mapping[str, Any], look: Callable[[], None] = lambda: None) -> Explanation:
-    """The explanation of `expr` on `event`. `look` is called before every part: it may raise an error to give up."""
+def explain_expression(
+    expr: Expr, event: Mapping[str, Any], check_abort: Callable[[], None] = lambda: None
+) -> Explanation:
+    """Return the explanation of an expression on an event.
+
+    `check_abort` is called before every node. It may raise an error to abort.
+    """
     flat = flatten(event)
     objects = {name[:end] for name in flat for end, sign in enumerate(name) if sign == "."}
 
     def explain_node(expr: Expr) -> Explanation:
-        look()
+        check_abort()
         parts = tuple(map(explain_node, get_operands(expr)))
         value = combine_values(expr, [part.value for part in parts]) if parts else evaluate_flat(expr, flat)
         return Explanation(expr, value, parts, _describe_attributes(expr, value, flat, objects))
@@ -72,7 +90,7 @@ def explain_expression(expr: Expr, event: Mapping[str, Any], look: Callable[[], 
 
 
 def _describe_attributes(expr: Expr, value: bool | None, event: Mapping[str, Any], objects: set[str]) -> str:
-    """What the event has of the attributes of a predicate. `objects` are the names of what was flattened."""
+    """Describe the values of a predicate's attributes. `objects` are the names of the nested objects of the event."""
     if not isinstance(expr, Predicate):
         return ""
     if is_computed(expr.attribute):
@@ -81,13 +99,13 @@ def _describe_attributes(expr: Expr, value: bool | None, event: Mapping[str, Any
         )
     note = _describe_value(expr.attribute, event, objects)
     if value is None and isinstance(event.get(expr.attribute), str) and expr.family is not None:
-        more = "; a schema can declare it as one" if expr.family == "time" else ""
-        note += f", which is a string, and not a {expr.family}{more}"
+        hint = f"; a schema can declare {format_name(expr.attribute)} as a time" if expr.family == "time" else ""
+        note += f", which is a string, not a {expr.family}{hint}"
     return note
 
 
 def _describe_value(name: str, event: Mapping[str, Any], objects: set[str]) -> str:
-    """What an attribute is; where it is missing, what is there instead: an object for a list, or a list of objects."""
+    """Describe the value of an attribute, or why it is missing: it is an object, or inside of a list of objects."""
     value = event.get(name)
     if is_present(value):
         return f"{format_name(name)} is {format_value(value)}"
@@ -100,6 +118,6 @@ def _describe_value(name: str, event: Mapping[str, Any], objects: set[str]) -> s
         outer = ".".join(parts[:end])
         inner: Any = event.get(outer)
         if is_list_like(inner) and any(isinstance(member, Mapping) for member in inner):
-            asked = f"{format_name(outer)}[{'.'.join(parts[end:])} ...]"
-            return f"{format_name(name)} is missing: {format_name(outer)} is a list of objects, ask with {asked}"
+            example = f"{format_name(outer)}[{'.'.join(parts[end:])} ...]"
+            return f"{format_name(name)} is missing: {format_name(outer)} is a list of objects; write {example}"
     return f"{format_name(name)} is missing"

@@ -1,4 +1,4 @@
-"""Expr -> text that parses to an equal Expr."""
+"""Formatting of expressions as text that parses to an equal expression, and of values for messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tellwhen.language.values import Interval, is_list_like, is_missing
 
 
 def format_expression(expr: Expr) -> str:
-    """The expression, with parentheses only where the precedence needs them."""
+    """Return the text of an expression, with parentheses only where precedence requires them."""
     return _format(expr, 0)
 
 
@@ -51,14 +51,13 @@ def _format(expr: Expr, precedence: int) -> str:
 
 
 def format_predicate(predicate: Predicate) -> str:
-    """The text of a predicate."""
     attribute, operator, operand = format_name(predicate.attribute), predicate.operator, predicate.operand
     if is_condition(predicate.attribute) and operator == "=" and operand is True:
         return attribute
     if operator in RANGE_OPERATORS and is_computed(predicate.attribute):
-        network = _format_networks(get_term(predicate.attribute), operator, operand)
-        if network is not None:
-            return network
+        text = _format_network(get_term(predicate.attribute), operator, operand)
+        if text is not None:
+            return text
     if operator in LIST_OPERATORS or operator in HAS_OPERATORS:
         return f"{attribute} {operator} ({', '.join(map(format_constant, operand))})"
     if operator in RANGE_OPERATORS:
@@ -72,8 +71,11 @@ def format_predicate(predicate: Predicate) -> str:
     return f"{attribute} {operator}"
 
 
-def _format_networks(term: Term, operator: str, operand: Any) -> str | None:
-    """`ip IN CIDR '10.0.0.0/8'`, which the parser makes a range of addresses."""
+def _format_network(term: Term, operator: str, operand: Any) -> str | None:
+    """Return text such as `ip IN CIDR '10.0.0.0/8'` for the range of addresses that the parser made of it.
+
+    Return None for other ranges.
+    """
     if not (isinstance(term, Call) and term.function == "address"):
         return None
     try:
@@ -85,11 +87,11 @@ def _format_networks(term: Term, operator: str, operand: Any) -> str | None:
 
 
 def format_value(value: Any, length: int = 60) -> str:
-    """The value of an attribute of an event, as a user would write it; cut short."""
+    """Return the value of an event's attribute as text of at most `length` characters."""
     if is_missing(value):
         text = "missing"
     elif is_list_like(value):
-        # A member has two characters at least, a comma and a digit: no more can be seen.
+        # A member takes at least two characters, a digit and a comma: no more members fit.
         text = f"[{', '.join(format_value(member, length) for member in islice(value, length // 2))}]"
     elif isinstance(value, Interval):
         low, high = ("" if end is None else format_value(end) for end in (value.low, value.high))
@@ -97,6 +99,6 @@ def format_value(value: Any, length: int = 60) -> str:
     elif isinstance(value, dt.date | np.datetime64):
         text = format_time(value)
     else:
-        known = value.item() if isinstance(value, np.generic) else value
-        text = format_constant(known) if isinstance(known, bool) else abbreviate(known, length)
+        scalar = value.item() if isinstance(value, np.generic) else value
+        text = format_constant(scalar) if isinstance(scalar, bool) else abbreviate(scalar, length)
     return text if len(text) <= length else text[: length - 3] + "..."

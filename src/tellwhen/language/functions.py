@@ -1,7 +1,7 @@
-"""What can be computed? Functions of single values; each returns None where it is undefined.
+"""Built-in functions on single values. A function returns None where it is undefined.
 
-Integers stay integers, exact up to the limit of the language and undefined beyond it; once a double takes part, the
-result is the double that IEEE 754 says, and undefined where that is infinite or not a number.
+Functions of integers are exact, and undefined beyond the largest integer of the language. If an argument is a double,
+the result is the double of IEEE 754, and undefined if that is infinite or not a number.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ Implementation = Callable[..., Value | None]
 
 
 class Function(NamedTuple):
-    """How many arguments it takes, and of which family where that is fixed; and what it does with one value of each."""
+    """A definition of a function: its number of arguments, the families of arguments and result, its implementation."""
 
     min_arguments: int
     max_arguments: int
     argument_family: Family | None
+    """Family of the arguments, or of the main one; None if any is possible."""
     run: Implementation
     result_family: Family | None = None
-    """The family of its results, where that is fixed."""
+    """Family of the results; None if it depends on the arguments."""
     is_user_defined: bool = False
-    """Was it registered by the user?"""
+    """Whether it was registered with `tellwhen.function`."""
 
 
 def make_number(key: int | float) -> Value | None:
-    """A result; None if it is beyond what the language has."""
+    """Return a numeric result; None if it is out of range, infinite or not a number."""
     if type(key) is int:
         return Value("number", key) if -limits.INTEGER_MAX <= key <= limits.INTEGER_MAX else None
     return Value("number", key) if math.isfinite(key) else None
 
 
 def make_string(key: str) -> Value | None:
+    """Return a string result; None if it is too long."""
     return Value("string", key) if len(key) <= limits.COMPUTED_CHARACTERS_MAX else None
 
 
@@ -53,7 +55,7 @@ def make_string(key: str) -> Value | None:
 
 
 def _lift_numeric(compute: Callable[..., int | float | None]) -> Implementation:
-    """A function that is undefined where an argument is no number, or where it returns None."""
+    """Return a function of Values that applies `compute` to numbers. It is undefined for other arguments."""
 
     def run(*values: Value) -> Value | None:
         if any([value.family != "number" for value in values]):
@@ -69,12 +71,12 @@ def _subtract_or_negate(a: Any, b: Any = None) -> Any:
 
 
 def _divide(a: Any, b: Any) -> float | None:
-    """A double, also of two integers."""
+    """Return the quotient as a double, also of two integers."""
     return None if b == 0 else float(a) / float(b)
 
 
 def _compute_remainder(a: Any, b: Any) -> int | float | None:
-    """With the sign of the dividend, as in SQL."""
+    """Return the remainder, with the sign of the dividend as in SQL."""
     if b == 0 or math.isinf(a):
         return None
     if type(a) is int and type(b) is int:
@@ -83,7 +85,7 @@ def _compute_remainder(a: Any, b: Any) -> int | float | None:
 
 
 def _round(a: Any, digits: Any = 0) -> int | float | None:
-    """Rounded to some digits behind the point; halves away from zero, as in SQL."""
+    """Round to digits after the decimal point, halves away from zero as in SQL."""
     if type(digits) is not int or not -15 <= digits <= 15:
         return None
     if type(a) is int:
@@ -100,19 +102,21 @@ def _round(a: Any, digits: Any = 0) -> int | float | None:
 # strings
 
 
-def _lift_string(compute: Callable[[str], Any], result: Callable[[Any], Value | None]) -> Implementation:
+def _lift_string(compute: Callable[[str], Any], make_result: Callable[[Any], Value | None]) -> Implementation:
+    """Return a function of Values that applies `compute` to a string. It is undefined for other arguments."""
+
     def run(value: Value) -> Value | None:
-        return result(compute(value.key)) if value.family == "string" else None
+        return make_result(compute(value.key)) if value.family == "string" else None
 
     return run
 
 
-def _concatenate(one: Value, other: Value) -> Value | None:
-    return make_string(one.key + other.key) if one.family == other.family == "string" else None
+def _concatenate(left: Value, right: Value) -> Value | None:
+    return make_string(left.key + right.key) if left.family == right.family == "string" else None
 
 
 def _take_substring(text: Value, first: Value, length: Value | None = None) -> Value | None:
-    """From position 1 on; a negative position counts from the end."""
+    """Return the characters from position `first`. The first character has position 1, the last one -1."""
     if text.family != "string" or type(first.key) is not int or first.family != "number":
         return None
     begin = first.key - 1 if first.key >= 0 else first.key + len(text.key)
@@ -125,69 +129,69 @@ def _take_substring(text: Value, first: Value, length: Value | None = None) -> V
 
 
 def encode_address(text: str) -> str | None:
-    """The version of an IP address, and its hexadecimal digits: their order is that of addresses."""
+    """Return an IP address as version and hexadecimal digits, which sort like addresses; None for other text."""
     try:
-        found = ipaddress.ip_address(text.strip())
-        return f"{found.version}:{found.packed.hex()}"
+        address = ipaddress.ip_address(text.strip())
+        return f"{address.version}:{address.packed.hex()}"
     except ValueError:
         return None
 
 
 def _compute_address(value: Value) -> Value | None:
-    found = encode_address(value.key) if value.family == "string" else None
-    return None if found is None else Value("string", found)
+    address = encode_address(value.key) if value.family == "string" else None
+    return None if address is None else Value("string", address)
 
 
 @lru_cache(4_096)
 def parse_network(text: str) -> tuple[str, str] | None:
-    """The first and the last address of a network, as `address` writes them."""
+    """Return the first and the last address of a network as `encode_address` does; None for other text."""
     try:
-        found = ipaddress.ip_network(text.strip(), strict=False)
+        network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
         return None
-    first, last = (encode_address(str(end)) for end in (found.network_address, found.broadcast_address))
+    first, last = (encode_address(str(end)) for end in (network.network_address, network.broadcast_address))
     assert first is not None
     assert last is not None
     return first, last
 
 
 def _compute_in_networks(value: Value, *networks: Value) -> Value | None:
-    own = _compute_address(value)
-    ends = [parse_network(one.key) if one.family == "string" else None for one in networks]
-    if own is None or None in ends:
+    address = _compute_address(value)
+    ends = [parse_network(network.key) if network.family == "string" else None for network in networks]
+    if address is None or None in ends:
         return None
-    return Value("bool", int(any(first <= own.key <= last for first, last in ends)))  # type: ignore[misc]
+    return Value("bool", int(any(first <= address.key <= last for first, last in ends)))  # type: ignore[misc]
 
 
 # times
 
 
-def _get_day_of_week(at: dt.datetime) -> int:
-    """Sunday is 0."""
-    return at.isoweekday() % 7
+def _get_day_of_week(time: dt.datetime) -> int:
+    """Return the day of the week, 0 for Sunday."""
+    return time.isoweekday() % 7
 
 
 DATE_PARTS: dict[str, Callable[[dt.datetime], int]] = {
-    "year": lambda at: at.year,
-    "quarter": lambda at: (at.month + 2) // 3,
-    "month": lambda at: at.month,
-    "week": lambda at: at.isocalendar().week,
-    "day": lambda at: at.day,
+    "year": lambda time: time.year,
+    "quarter": lambda time: (time.month + 2) // 3,
+    "month": lambda time: time.month,
+    "week": lambda time: time.isocalendar().week,
+    "day": lambda time: time.day,
     "dow": _get_day_of_week,
-    "isodow": lambda at: at.isoweekday(),
-    "doy": lambda at: at.timetuple().tm_yday,
-    "hour": lambda at: at.hour,
-    "minute": lambda at: at.minute,
-    "second": lambda at: at.second,
-    "epoch": lambda at: (at - EPOCH) // dt.timedelta(seconds=1),
+    "isodow": lambda time: time.isoweekday(),
+    "doy": lambda time: time.timetuple().tm_yday,
+    "hour": lambda time: time.hour,
+    "minute": lambda time: time.minute,
+    "second": lambda time: time.second,
+    "epoch": lambda time: (time - EPOCH) // dt.timedelta(seconds=1),
 }
 
 
-def _extract_date_part(part: Value, at: Value) -> Value | None:
-    if at.family != "time" or part.family != "string" or part.key.lower() not in DATE_PARTS:
+def _extract_date_part(part: Value, time: Value) -> Value | None:
+    if time.family != "time" or part.family != "string" or part.key.lower() not in DATE_PARTS:
         return None
     try:
-        return Value("number", DATE_PARTS[part.key.lower()](EPOCH + at.key // 1000 * MICROSECOND))
+        return Value("number", DATE_PARTS[part.key.lower()](EPOCH + time.key // 1000 * MICROSECOND))
     except OverflowError:  # beyond year 9999
         return None
 
@@ -195,9 +199,9 @@ def _extract_date_part(part: Value, at: Value) -> Value | None:
 # comparisons, of values of one family
 
 
-def _lift_comparison(holds: Callable[[Any, Any], bool]) -> Implementation:
-    def run(one: Value, other: Value) -> Value | None:
-        return Value("bool", int(holds(one.key, other.key))) if one.family == other.family else None
+def _lift_comparison(compare: Callable[[Any, Any], bool]) -> Implementation:
+    def run(left: Value, right: Value) -> Value | None:
+        return Value("bool", int(compare(left.key, right.key))) if left.family == right.family else None
 
     return run
 
@@ -212,7 +216,7 @@ TYPE_BY_SQL_NAME: dict[str, str] = {
     "string": "string", "varchar": "string", "text": "string", "char": "string",
     "bool": "bool", "boolean": "bool", "date": "date", "timestamp": "timestamp", "datetime": "timestamp",
 }  # fmt: skip
-"""Types to cast to, by the names that SQL has for them."""
+"""Types of CAST by the names that SQL has for them."""
 
 CAST_TYPES = tuple(dict.fromkeys(TYPE_BY_SQL_NAME.values()))
 
@@ -227,15 +231,15 @@ def _parse_number(text: str) -> int | float | None:
 def _cast(value: Value, kind: Value) -> Value | None:
     family, key = value
     if kind.key in ("int", "float"):
-        found = _parse_number(key) if family == "string" else key if family in ("number", "bool") else None
-        if found is None or not math.isfinite(found):
+        number = _parse_number(key) if family == "string" else key if family in ("number", "bool") else None
+        if number is None or not math.isfinite(number):
             return None
-        return make_number(math.trunc(found) if kind.key == "int" else float(found))
+        return make_number(math.trunc(number) if kind.key == "int" else float(number))
     if kind.key == "string":
         return make_string(_format_key(family, key))
     if kind.key == "bool":
-        found = BOOL_BY_TEXT.get(key.strip().lower()) if family == "string" else key if family != "time" else None
-        return None if found is None else Value("bool", int(found != 0))
+        number = BOOL_BY_TEXT.get(key.strip().lower()) if family == "string" else key if family != "time" else None
+        return None if number is None else Value("bool", int(number != 0))
     if family == "string":
         try:
             key = to_nanoseconds(parse_time(key.strip()))
@@ -247,6 +251,7 @@ def _cast(value: Value, kind: Value) -> Value | None:
 
 
 def _format_key(family: Family, key: Any) -> str:
+    """Return the text of a key, as CAST to string does."""
     if family == "bool":
         return "true" if key else "false"
     if family == "time":
@@ -254,14 +259,14 @@ def _format_key(family: Family, key: Any) -> str:
     return str(key)
 
 
-def to_datetime(key: int) -> Any:
-    """A time as Python has it, given its nanoseconds since 1970."""
-    micros, rest = divmod(key, 1000)
+def to_datetime(nanoseconds: int) -> Any:
+    """Return the datetime of nanoseconds since 1970; a datetime64 if a datetime cannot represent it."""
+    micros, rest = divmod(nanoseconds, 1000)
     try:
-        at = EPOCH + micros * MICROSECOND
+        time = EPOCH + micros * MICROSECOND
     except OverflowError:
         return np.datetime64(micros, "us")
-    return np.datetime64(key, "ns") if rest else at
+    return np.datetime64(nanoseconds, "ns") if rest else time
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -289,34 +294,31 @@ FUNCTIONS: dict[str, Function] = {
     "substr": Function(2, 3, "string", _take_substring, "string"),
     "upper": Function(1, 1, "string", _lift_string(str.upper, make_string), "string"),
 }
-"""By name. `coalesce` and `length` see whole lists of values: `compute.py` has them."""
+"""Functions by name. `coalesce` and `length` take whole lists of values: see `LIST_FUNCTIONS` in `computation.py`."""
 
 BUILT_IN_NAMES = frozenset([*FUNCTIONS, LACKS])
 FUNCTION_ALIASES = {"substring": "substr", "len": "length", "char_length": "length", "datepart": "date_part"}
 
 
-def get_function(function: str, args: int) -> Function:
-    """The function of this name; raises ExpressionError if there is none, or if it takes more or fewer arguments."""
-    found = FUNCTIONS.get(function)
-    if found is None:
-        raise ExpressionError(_describe_unknown_function(function))
-    if not found.min_arguments <= args <= found.max_arguments:
-        wanted = (
-            str(found.min_arguments)
-            if found.min_arguments == found.max_arguments
-            else f"{found.min_arguments} to {found.max_arguments}"
-        )
-        raise ExpressionError(f"{function} takes {wanted} argument{'' if wanted == '1' else 's'}, not {args}")
-    return found
+def get_function(name: str, argument_count: int) -> Function:
+    """Return the function of a name; raise ExpressionError if there is none or the number of arguments is wrong."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise ExpressionError(_describe_unknown_function(name))
+    least, most = function.min_arguments, function.max_arguments
+    if not least <= argument_count <= most:
+        expected = str(least) if least == most else f"{least} to {most}"
+        raise ExpressionError(f"{name} takes {expected} argument{'' if expected == '1' else 's'}, not {argument_count}")
+    return function
 
 
-def _describe_unknown_function(function: str) -> str:
-    if function in ("now", "current_timestamp", "current_date", "today", "sysdate", "getdate"):
+def _describe_unknown_function(name: str) -> str:
+    if name in ("now", "current_timestamp", "current_date", "today", "sysdate", "getdate"):
         return (
-            f"there is no {function}(): a subscription stands for a long time, and events carry their own; compare an "
-            "attribute with a TIMESTAMP, or send the current time with the event"
+            f"there is no {name}(), because the time differs between events; compare an attribute with a TIMESTAMP, or "
+            "send the current time with the event"
         )
-    named = sorted(name for name in FUNCTIONS if name[0].isalpha())
-    similar = find_similar(function, named)
-    hint = f"did you mean {similar}?" if similar else f"there are {', '.join(named)}"
-    return f"there is no function {function}; {hint}"
+    names = sorted(name for name in FUNCTIONS if name[0].isalpha())
+    similar = find_similar(name, names)
+    hint = f"did you mean {similar}?" if similar else f"the functions are {', '.join(names)}"
+    return f"there is no function {name}; {hint}"

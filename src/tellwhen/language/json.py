@@ -1,4 +1,4 @@
-"""JSON <-> Expr, for programs that write expressions.
+"""Conversion between JSON and Expr, for programs that generate expressions.
 
     {"and": [e, ...]}  {"or": [...]}  {"xor": [...]}  {"xnor": [...]}  {"not": e}  true  false
     {"attribute": "price", "operator": "between", "value": [20, 40]}
@@ -14,7 +14,7 @@ import datetime as dt
 import json
 from typing import Any
 
-from tellwhen.errors import ExpressionError, LimitError, ParseError
+from tellwhen.errors import ExpressionError, LimitError, ParseError, abbreviate
 from tellwhen.language import limits
 from tellwhen.language.ast import (
     COMPARISON_OPERATORS,
@@ -22,8 +22,8 @@ from tellwhen.language.ast import (
     LIKE_OPERATORS,
     LIST_OPERATORS,
     NULL_OPERATORS,
+    OPERATORS,
     RANGE_OPERATORS,
-    TEXT_OPERATORS,
     Connective,
     Expr,
     Not,
@@ -45,25 +45,14 @@ from tellwhen.language.terms import Call, Each, Literal, Name, Term, is_comparis
 from tellwhen.language.times import parse_timestamp
 from tellwhen.language.values import Constant, normalize_constant
 
-OPERATOR_BY_JSON_NAME = {
-    op.lower(): op
-    for op in (
-        *COMPARISON_OPERATORS,
-        *LIST_OPERATORS,
-        *RANGE_OPERATORS,
-        *LIKE_OPERATORS,
-        *TEXT_OPERATORS,
-        *NULL_OPERATORS,
-        *HAS_OPERATORS,
-    )
-} | {"!=": "<>"}
+OPERATOR_BY_JSON_NAME = {op.lower(): op for op in OPERATORS} | {"!=": "<>"}
 
 
 SCALAR_TYPES = {bool, int, float, str}
 
 
 def to_json(expr: Expr) -> Any:
-    """Plain dicts, lists and scalars, ready for `json.dumps`."""
+    """Return the JSON form of an expression: dicts, lists and scalars, ready for `json.dumps`."""
     if isinstance(expr, Truth):
         return expr.value
     if isinstance(expr, Not):
@@ -78,8 +67,8 @@ def to_json(expr: Expr) -> Any:
             return _term_to_json(term)
         if isinstance(term, Call) and is_comparison(term) and expr.operator == "=" and expr.operand is True:
             left, right = (_term_to_json(arg) for arg in term.args)
-            named = left["attribute"] if set(left) == {"attribute"} else left
-            return {"attribute": named, "operator": term.function, "value": right}
+            attribute = left["attribute"] if set(left) == {"attribute"} else left
+            return {"attribute": attribute, "operator": term.function, "value": right}
         form["attribute"] = _term_to_json(term)
     if expr.operator in LIKE_OPERATORS:
         pattern, escape = expr.operand
@@ -109,70 +98,103 @@ def _scalar_to_json(value: Constant) -> Any:
 
 
 def from_json(form: Any) -> Expr:
-    """Read the JSON form, parsed or as text; errors name the path, like `$.and[1].value`.
+    """Read an expression from its JSON form. Errors state the path, such as `$.and[1].value`.
 
+    Parameters
+    ----------
+    form
+        JSON as text, or parsed: dicts, lists and scalars.
+
+    Returns
+    -------
+    Expr
+        The expression.
+
+    Raises
+    ------
+    ParseError
+        If the text is not JSON, or too long.
+    ExpressionError
+        If the JSON is no expression.
+    LimitError
+        If the expression is too large.
+
+    Examples
+    --------
     >>> print(from_json({"and": [{"attribute": "a", "operator": "<", "value": 3}, {"not": False}]}))
     a < 3 AND NOT FALSE
     """
     if isinstance(form, str):
         if len(form) > limits.TEXT_CHARACTERS_MAX:
             raise ParseError(
-                f"an expression has at most {limits.TEXT_CHARACTERS_MAX} characters, this one has {len(form)}"
+                f"an expression may have at most {limits.TEXT_CHARACTERS_MAX} characters, this one has {len(form)}"
             )
         try:
             form = json.loads(form)
         except json.JSONDecodeError as error:
-            raise ParseError(f"this is not JSON: {error.msg}", form, error.pos) from None
+            raise ParseError(f"expected JSON: {error.msg}", form, error.pos) from None
         except (RecursionError, ValueError):
             raise ParseError(
-                f"this JSON is nested too deep, or contains a number of thousands of digits; "
-                f"expressions nest at most {limits.DEPTH_MAX} deep"
+                "this JSON is nested too deep or contains a number with thousands of digits; "
+                f"an expression may be nested at most {limits.DEPTH_MAX} deep"
             ) from None
     return _read(form, "$", 0)
 
 
 def _read(form: Any, path: str, depth: int) -> Expr:
     if depth > limits.DEPTH_MAX:
-        raise LimitError(f"{path[:60]}...: an expression is nested at most {limits.DEPTH_MAX} deep")
+        raise LimitError(f"{path[:60]}...: an expression may be nested at most {limits.DEPTH_MAX} deep")
     if form is None or isinstance(form, bool):
         return Truth(form)
     if not isinstance(form, dict):
-        raise ExpressionError(f"{path}: an expression is an object or a boolean, not {type(form).__name__}")
+        raise ExpressionError(f"{path}: expected an object or a Boolean, found {type(form).__name__}")
     if "where" in form:
         return build_condition(_read_each(form, path, depth))
     if "attribute" in form:
         return _read_predicate(form, path)
     if len(form) != 1:
-        raise ExpressionError(f"{path}: expected one of and, or, xor, xnor, not; or attribute, operator, value")
+        raise ExpressionError(
+            f"{path}: expected one of and, or, xor, xnor, not; or attribute, operator, value; found {abbreviate(form)}"
+        )
     (word, value), *_ = form.items()
     if word == "not":
         return Not(_read(value, f"{path}.not", depth + 1))
     connective = CONNECTIVES.get(str(word).upper())
     if connective is None:
-        raise ExpressionError(f"{path}: unknown operator {word!r}; there are and, or, xor, xnor and not")
+        raise ExpressionError(
+            f"{path}: unknown operator {abbreviate(word)}; the operators are and, or, xor, xnor and not"
+        )
     if not isinstance(value, list) or len(value) < 2:
         raise ExpressionError(f"{path}.{word}: expected a list of at least two expressions")
     return connective.create(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
 
 
+def _list_members(form: dict[str, Any]) -> str:
+    return ", ".join(sorted(map(str, form)))
+
+
 def _read_each(form: dict[str, Any], path: str, depth: int) -> Each:
     if set(form) != {"attribute", "where"}:
-        raise ExpressionError(f"{path}: beside where there is the attribute, and nothing else")
+        raise ExpressionError(f"{path}: expected the members attribute and where, found {_list_members(form)}")
     return Each(validate_name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
 
 
 def _read_predicate(form: dict[str, Any], path: str) -> Expr:
     unknown = set(form) - {"attribute", "operator", "value", "escape"}
     if unknown:
-        raise ExpressionError(f"{path}: unknown member {sorted(map(str, unknown))[0]!r}")
+        raise ExpressionError(
+            f"{path}: unknown member {sorted(map(str, unknown))[0]!r}; "
+            "the members are attribute, operator, value and escape"
+        )
     operator = OPERATOR_BY_JSON_NAME.get(str(form.get("operator", "=")).lower())
     if operator is None:
         raise ExpressionError(
-            f"{path}.operator: unknown operator {form['operator']!r}; there are {', '.join(OPERATOR_BY_JSON_NAME)}"
+            f"{path}.operator: unknown operator {abbreviate(form['operator'])}; "
+            f"the operators are {', '.join(OPERATOR_BY_JSON_NAME)}"
         )
     if operator in NULL_OPERATORS:
         if "value" in form:
-            raise ExpressionError(f"{path}.value: {operator} takes no value")
+            raise ExpressionError(f"{path}.value: {operator} takes no value, remove it")
         values: Any = None
     elif "value" not in form:
         raise ExpressionError(f"{path}: {operator} needs a value")
@@ -199,13 +221,13 @@ def _read_left(form: Any, path: str) -> Term:
 
 
 def _build(left: Term, operator: str, values: Any) -> Expr:
-    """The predicate of an operator and what it takes: terms, or a pattern with its escape, or nothing."""
+    """Build a predicate. `values` is a term or a list of terms, `(pattern, escape)` for LIKE, or None for IS NULL."""
     if isinstance(values, tuple) and values and operator in LIST_OPERATORS:
         return build_term_predicate(left, operator, values)
     if operator in LIST_OPERATORS or operator in RANGE_OPERATORS or operator in HAS_OPERATORS:
         values = list(values) if isinstance(values, tuple) else values
         if not isinstance(values, list):
-            raise ExpressionError(f"{left.text}: {operator} takes a list of constants")
+            raise ExpressionError(f"{left.text}: {operator} takes a list of constants, not one value")
         if operator in LIST_OPERATORS:
             return build_in(left, operator == "NOT IN", values)
         if operator in RANGE_OPERATORS:
@@ -213,7 +235,7 @@ def _build(left: Term, operator: str, values: Any) -> Expr:
                 raise ExpressionError(f"{left.text}: {operator} takes two constants, not {len(values)}")
             return build_between(left, operator == "NOT BETWEEN", *values)
         if not isinstance(left, Name) or not all(isinstance(value, Literal) for value in values):
-            raise ExpressionError(f"{left.text}: {operator} is for an attribute and a list of constants")
+            raise ExpressionError(f"{left.text}: {operator} takes an attribute and a list of constants")
         return build_has(left.name, operator.removeprefix("HAS "), [value.value for value in values])
     if operator in COMPARISON_OPERATORS:
         if not isinstance(values, Term):
@@ -221,15 +243,15 @@ def _build(left: Term, operator: str, values: Any) -> Expr:
         return build_comparison(left, operator, values)
     if isinstance(values, Term):
         if not isinstance(values, Literal):
-            raise ExpressionError(f"{left.text}: {operator} takes a string")
+            raise ExpressionError(f"{left.text}: {operator} takes a string, not {values.text}")
         values = values.value
     return build_term_predicate(left, operator, values)
 
 
 def _read_term(form: Any, path: str, depth: int) -> Term:
-    """A constant, an attribute, or a function."""
+    """Read a term: a constant, an attribute, `where`, or a function."""
     if depth > limits.DEPTH_MAX:
-        raise LimitError(f"{path[:60]}...: a computation is nested at most {limits.DEPTH_MAX} deep")
+        raise LimitError(f"{path[:60]}...: a computation may be nested at most {limits.DEPTH_MAX} deep")
     if isinstance(form, dict) and set(form) == {"attribute"}:
         return Name(validate_name(form["attribute"]))
     if isinstance(form, dict) and "where" in form:
@@ -237,9 +259,11 @@ def _read_term(form: Any, path: str, depth: int) -> Term:
     if isinstance(form, dict) and "function" in form:
         function, args = form["function"], form.get("arguments")
         if set(form) != {"function", "arguments"} or not isinstance(function, str) or not isinstance(args, list):
-            raise ExpressionError(f"{path}: a function has a name and a list of arguments")
-        made = [_read_term(arg, f"{path}.arguments[{i}]", depth + 1) for i, arg in enumerate(args)]
-        return build_call(function, *made)
+            raise ExpressionError(
+                f"{path}: expected a function with a name and a list of arguments, found {abbreviate(form)}"
+            )
+        terms = [_read_term(arg, f"{path}.arguments[{i}]", depth + 1) for i, arg in enumerate(args)]
+        return build_call(function, *terms)
     return Literal(None if form is None else normalize_constant(_read_constant(form, path), path))
 
 
@@ -253,7 +277,10 @@ def _read_constant(value: Any, path: str) -> Any:
                 return parse_timestamp(text)
         except (ValueError, TypeError):
             pass
-        raise ExpressionError(f'{path}: expected {{"date": "2026-01-31"}} or {{"timestamp": "2026-01-31 23:59:59"}}')
+        raise ExpressionError(
+            f'{path}: expected {{"date": "2026-01-31"}} or {{"timestamp": "2026-01-31 23:59:59"}}, '
+            f"found {abbreviate(value)}"
+        )
     if isinstance(value, list):
-        raise ExpressionError(f"{path}: expected a constant")
+        raise ExpressionError(f"{path}: expected a constant, found a list")
     return value

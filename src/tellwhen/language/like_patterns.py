@@ -1,4 +1,4 @@
-"""Which strings fit a LIKE pattern? `%` stands for any characters, `_` for one; ESCAPE makes the next one literal."""
+"""LIKE patterns: `%` stands for any characters, `_` for one character; ESCAPE makes the next character literal."""
 
 from __future__ import annotations
 
@@ -9,57 +9,62 @@ from tellwhen.errors import ExpressionError
 
 
 class Wildcard(Enum):
-    """The two wildcards, as opposed to literal characters."""
+    """A wildcard of a pattern, as opposed to a literal character."""
 
     ANY = "%"
     ONE = "_"
 
 
 def parse_pattern(pattern: str, escape: str | None) -> list[str | Wildcard]:
-    """The pattern as literal characters and wildcards."""
-    found: list[str | Wildcard] = []
+    """Return the literal characters and wildcards of a pattern; raise ExpressionError for a misplaced escape."""
+    tokens: list[str | Wildcard] = []
     characters = iter(pattern)
     for character in characters:
         if character == escape:
             literal = next(characters, None)
             if literal is None or literal not in ("%", "_", escape):
-                raise ExpressionError(f"the ESCAPE character {escape!r} in {pattern!r} must precede %, _ or itself")
-            found.append(literal)
+                raise ExpressionError(
+                    f"the ESCAPE character {escape!r} in {pattern!r} must be followed by %, _ or itself"
+                )
+            tokens.append(literal)
         elif character == "%":
-            found.append(Wildcard.ANY)
+            tokens.append(Wildcard.ANY)
         elif character == "_":
-            found.append(Wildcard.ONE)
+            tokens.append(Wildcard.ONE)
         else:
-            found.append(character)
-    return found
+            tokens.append(character)
+    return tokens
 
 
 def is_like(text: str, pattern: str, escape: str | None) -> bool:
-    """Does the whole text fit the pattern? What stands between two % may be anywhere, in this order: the first place
-    will do, so that nothing is tried twice."""
+    """Return whether the whole text matches a LIKE pattern.
+
+    Each part between two % is searched from the end of the part before it. The first place found is taken: the search
+    never backtracks.
+    """
     first, *others = _split_at_any(parse_pattern(pattern, escape))
     if not others:
-        return len(first) == len(text) and _is_at(0, first, text)
+        return len(first) == len(text) and _has_part_at(0, first, text)
     *middle, last = others
-    at, end = len(first), len(text) - len(last)
-    if at > end or not _is_at(0, first, text) or not _is_at(end, last, text):
+    start, end = len(first), len(text) - len(last)
+    if start > end or not _has_part_at(0, first, text) or not _has_part_at(end, last, text):
         return False
     for part in middle:
-        at = _find_part(part, text, at, end)
-        if at < 0:
+        position = _find_part(part, text, start, end)
+        if position < 0:
             return False
-        at += len(part)
+        start = position + len(part)
     return True
 
 
 Part = list[str | Wildcard]
-"""Literal characters, and wildcards for one character."""
+"""Literal characters and `_` wildcards."""
 
 
-def _split_at_any(wanted: list[str | Wildcard]) -> list[Part]:
-    """What is before, between and behind the %."""
+def _split_at_any(tokens: list[str | Wildcard]) -> list[Part]:
+    """Split the tokens of a pattern at its % wildcards."""
     parts: list[Part] = [[]]
-    for token in wanted:
+    for token in tokens:
         if token is Wildcard.ANY:
             parts.append([])
         else:
@@ -68,29 +73,31 @@ def _split_at_any(wanted: list[str | Wildcard]) -> list[Part]:
 
 
 def _find_literal_runs(part: Part) -> list[tuple[int, str]]:
-    """Literal texts in a part, each with its place."""
+    """Return (offset, text) of the longest runs of literal characters in a part."""
     runs = []
-    for is_text, group in groupby(enumerate(part), key=lambda one: isinstance(one[1], str)):
-        if is_text:
-            places, characters = zip(*group, strict=True)
-            runs.append((places[0], "".join(characters)))
+    for is_literal, group in groupby(enumerate(part), key=lambda item: isinstance(item[1], str)):
+        if is_literal:
+            offsets, characters = zip(*group, strict=True)
+            runs.append((offsets[0], "".join(characters)))
     return runs
 
 
-def _is_at(at: int, part: Part, text: str) -> bool:
-    return all([text.startswith(run, at + place) for place, run in _find_literal_runs(part)])
+def _has_part_at(position: int, part: Part, text: str) -> bool:
+    return all([text.startswith(run, position + offset) for offset, run in _find_literal_runs(part)])
 
 
-def _find_part(part: Part, text: str, at: int, end: int) -> int:
-    """Where the part is first, from `at` on and before `end`; -1 if it is nowhere."""
+def _find_part(part: Part, text: str, start: int, end: int) -> int:
+    """Return the first position of a part in `text[start:end]`; -1 if there is none."""
     runs = _find_literal_runs(part)
     if not runs:
-        return at if end - at >= len(part) else -1
-    place, run = min(runs, key=lambda one: text.count(one[1], at, end))  # the rarest is looked for
-    last = end - len(part)
-    found = text.find(run, at + place)
-    while 0 <= found - place <= last:
-        if all([text.startswith(other, found - place + where) for where, other in runs]):
-            return found - place
-        found = text.find(run, found + 1)
+        return start if end - start >= len(part) else -1
+    # Searching for the rarest run gives the fewest positions to test.
+    offset, rarest_run = min(runs, key=lambda item: text.count(item[1], start, end))
+    last_position = end - len(part)
+    found = text.find(rarest_run, start + offset)
+    while 0 <= found - offset <= last_position:
+        position = found - offset
+        if all([text.startswith(run, position + run_offset) for run_offset, run in runs]):
+            return position
+        found = text.find(rarest_run, found + 1)
     return -1

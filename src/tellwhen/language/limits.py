@@ -1,15 +1,15 @@
-"""How large may an expression be? The limits that keep hostile input cheap to refuse."""
+"""Limits on the size of expressions and events. They keep hostile input cheap to reject."""
 
 from __future__ import annotations
 
 TEXT_CHARACTERS_MAX = 1 << 20
-"""Characters in the text of one expression that a user gives as text or JSON."""
+"""Characters in one expression that a user passes as text or JSON."""
 
 STORED_TEXT_CHARACTERS_MAX = 1 << 25
-"""Characters in the text of one that is made in Python."""
+"""Characters in the text of one expression that is built in Python or read from a saved index."""
 
 DEPTH_MAX = 100
-"""Levels of nesting: parentheses, NOT, and the operators above a predicate."""
+"""Levels of nesting in one expression: parentheses, NOT, and the connectives above a predicate."""
 
 PREDICATES_MAX = 50_000
 """Predicates in one expression, counted with repetition."""
@@ -24,16 +24,16 @@ PATTERN_CHARACTERS_MAX = 4_096
 """Characters in one LIKE, CONTAINS or MATCHES pattern."""
 
 NAME_CHARACTERS_MAX = 1_024
-"""Characters in an attribute's name."""
+"""Characters in the name of an attribute."""
 
 EVENT_OBJECTS_MAX = 10_000
 """Nested objects in one event."""
 
 INTEGER_MAX = (1 << 62) - 1
-"""Integers are exact up to this magnitude; beyond it a number is a double."""
+"""Largest magnitude of an exact integer. A larger number is a double."""
 
 COMPUTED_CHARACTERS_MAX = 1 << 24
-"""Characters in a string that is computed; one that would be longer is undefined."""
+"""Characters in a computed string. A longer result is undefined."""
 
 COMBINATIONS_MAX = 10_000
-"""Combinations of the members of several lists for which one value is computed; with more it is undefined."""
+"""Combinations of list members for which a function of several lists is computed. With more it is undefined."""

@@ -1,4 +1,4 @@
-"""Names and constants as text, and which names need quotes."""
+"""The text of names and constants, and the quotes that names need."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ is_plain_name = re.compile(NAME_PATTERN).fullmatch
 RESERVED_KEYWORDS = frozenset(
     ["AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"]
 )
-"""Keywords that need quotes to be names."""
+"""Keywords that can be names only in double quotes."""
 
 COMPUTED_PREFIX = "\0"
 CONDITION_PREFIX = COMPUTED_PREFIX + COMPUTED_PREFIX
-"""What the names of computed attributes begin with (`terms.py`), and of those that are conditions: comparisons of two
-terms, and `items[...]`. Users' names contain no NUL."""
+"""Prefixes of the names of computed attributes (`terms.py`).
+
+`CONDITION_PREFIX` marks Boolean ones: comparisons of two terms, and `items[...]`. Names of users contain no NUL.
+"""
 
 
 def format_name(name: str) -> str:
-    """The name of an attribute, in quotes where it would not parse without; of a computed one, its term."""
+    """Return the name of an attribute as text that parses: quoted if needed; for a computed attribute, its term."""
     if name[:1] == COMPUTED_PREFIX:
         return get_display_name(name)
     if is_plain_name(name) and name.upper() not in RESERVED_KEYWORDS:
@@ -35,8 +37,10 @@ LACKS_PATTERN = re.compile(r"lacks\((.*), '(\w+)'\)")
 
 
 def get_display_name(name: str) -> str:
-    """The name of an attribute as users know it, without quotes; of a computed one, its term. What `HAS` needs to know
-    is no term that a user can write, so it is said in words."""
+    """Return the name of an attribute for messages: without quotes; for a computed attribute, its term.
+
+    Users cannot write a call of `lacks`, so it is paraphrased.
+    """
     text = name.lstrip(COMPUTED_PREFIX)
     if name[:1] == COMPUTED_PREFIX and (found := LACKS_PATTERN.fullmatch(text)):
         return f"no {found[2]} in {found[1]}"
@@ -44,7 +48,7 @@ def get_display_name(name: str) -> str:
 
 
 def format_constant(value: Constant) -> str:
-    """A constant as a literal."""
+    """Return a constant as a literal of the language."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):

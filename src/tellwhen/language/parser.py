@@ -1,6 +1,6 @@
-"""Text -> Expr: an operator-precedence parser with its own stacks, so that no nesting can exhaust Python's.
+"""Operator-precedence parser of expressions. It has stacks of its own, so that nesting cannot exhaust Python's stack.
 
-Precedence, tightest first: terms (`term_parser.py`), predicate, NOT, AND, XOR and XNOR, OR. Keywords in any case.
+Precedence, tightest first: terms (`term_parser.py`), predicates, NOT, AND, XOR and XNOR, OR.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PRECEDENCE = {"(": 0, "OR": 1, "XOR": 2, "XNOR": 2, "AND": 3, "NOT": 4}
 PREDICATE_KEYWORDS = frozenset(
     ["IN", "BETWEEN", "LIKE", "ILIKE", "IS", "NOT", "STARTS", "ENDS", "CONTAINS", "MATCHES", "HAS"]
 )
-"""Words that begin the operator of a predicate."""
+"""Keywords that can follow the left side of a predicate."""
 
 LITERAL_KEYWORDS = frozenset(["TRUE", "FALSE", "NULL"])
 CONSTANT_START = frozenset("'0123456789")
-"""What most constants begin with."""
+"""First characters of most constants."""
 
 NON_BOOLEAN_FUNCTIONS = frozenset(
     ["abs", "address", "date_part", "length", "lower", "round", "substr", "upper", *TERM_OPERATORS]
@@ -46,8 +46,27 @@ NON_BOOLEAN_FUNCTIONS = frozenset(
 
 
 def parse(text: str) -> Expr:
-    """Read an expression; raises ParseError with the position of what is wrong.
+    """Parse the text of an expression.
 
+    Parameters
+    ----------
+    text
+        An expression in the language of LANGUAGE.md.
+
+    Returns
+    -------
+    Expr
+        The expression.
+
+    Raises
+    ------
+    ParseError
+        If the text is no expression; the error shows the position.
+    LimitError
+        If the expression is too large.
+
+    Examples
+    --------
     >>> parse("price BETWEEN 20 AND 40 and not genre = 'crime'")
     tellwhen.parse("price BETWEEN 20 AND 40 AND NOT genre = 'crime'")
     """
@@ -55,33 +74,33 @@ def parse(text: str) -> Expr:
 
 
 def parse_stored(text: str) -> Expr:
-    """Read the text of an expression that was made in Python, and may be longer than what a user may write."""
+    """Parse the text of an expression that an index stored. It may be longer than text from a user."""
     return _ExpressionParser(_validate_text(text, limits.STORED_TEXT_CHARACTERS_MAX)).parse_expression()
 
 
 def parse_term(text: str) -> Term:
-    """Read what a computed attribute is named after: a term, or a comparison of two."""
+    """Parse the text of a term or of a comparison of two terms, after which a computed attribute is named."""
     parser = _ExpressionParser(_validate_text(text, limits.STORED_TEXT_CHARACTERS_MAX))
     parser._allows_lacks = True
-    found = parser.parse_term()
+    term = parser.parse_term()
     if parser.tokens[parser.index] in COMPARISON_FUNCTIONS:
         operator = parser.tokens[parser.index]
         parser.index += 1
-        found = Call(operator, (found, parser.parse_term()))
+        term = Call(operator, (term, parser.parse_term()))
     parser.expect("", "the end")
-    return found
+    return term
 
 
-def _validate_text(text: str, most: int = limits.TEXT_CHARACTERS_MAX) -> str:
+def _validate_text(text: str, characters_max: int = limits.TEXT_CHARACTERS_MAX) -> str:
     if not isinstance(text, str):
-        raise ExpressionError(f"an expression's text is a str, not a {type(text).__name__}")
-    if len(text) > most:
-        raise ParseError(f"an expression has at most {most} characters, this one has {len(text)}")
+        raise ExpressionError(f"the text of an expression must be a str, not a {type(text).__name__}")
+    if len(text) > characters_max:
+        raise ParseError(f"an expression may have at most {characters_max} characters, this one has {len(text)}")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise ParseError("a lone surrogate is not text", text, error.start) from None
+            raise ParseError("a lone surrogate is not valid text", text, error.start) from None
     return text
 
 
@@ -95,7 +114,7 @@ class _ExpressionParser(TermParser):
         tokens = self.tokens
         depth = 0
         while True:
-            # an operand is due
+            # an operand is expected
             token = tokens[self.index]
             keyword = find_keyword(token)
             if keyword == "NOT" or (token == "(" and not self._is_term_in_parentheses()):
@@ -103,17 +122,17 @@ class _ExpressionParser(TermParser):
                 indexes.append(self.index)
                 depth += 1
                 if depth > limits.DEPTH_MAX:
-                    self.fail(f"an expression is nested at most {limits.DEPTH_MAX} deep")
+                    self.fail(f"an expression may be nested at most {limits.DEPTH_MAX} deep")
                 self.index += 1
                 continue
             operands.append(self._parse_operand(token, keyword))
-            # an operator is due
+            # an operator is expected
             while True:
                 token = tokens[self.index]
                 if token == ")":
                     depth -= self._reduce(operands, operators, indexes, 1)
                     if not operators:
-                        self.fail("this ) closes nothing")
+                        self.fail("this ) has no matching (")
                     operators.pop()
                     indexes.pop()
                     depth -= 1
@@ -124,7 +143,7 @@ class _ExpressionParser(TermParser):
                 self._reduce(operands, operators, indexes, 1)
                 if operators:
                     self.index = indexes[-1]
-                    self.fail("this ( is never closed")
+                    self.fail("this ( has no matching )")
                 self.index += 1
                 return operands[0]
             keyword = find_keyword(token)
@@ -133,7 +152,7 @@ class _ExpressionParser(TermParser):
                 self.fail(f"expected AND, OR, XOR, XNOR or {closing or 'the end'}, found {describe_token(token)}{hint}")
             precedence = PRECEDENCE[keyword]
             depth -= self._reduce(operands, operators, indexes, precedence + 1)
-            # Equal operators wait, so that a chain of n operands becomes a node in one step.
+            # Equal operators stay on the stack, so that a chain of n operands becomes one node in one step.
             if operators and operators[-1] != keyword and PRECEDENCE[operators[-1]] == precedence:
                 self._reduce(operands, operators, indexes, precedence)
             operators.append(keyword)
@@ -141,7 +160,7 @@ class _ExpressionParser(TermParser):
             self.index += 1
 
     def _reduce(self, operands: list[Expr], operators: list[str], indexes: list[int], precedence: int) -> int:
-        """Apply the waiting operators that bind at least this tight; returns how many of them were NOT."""
+        """Apply the operators on the stack of at least this precedence; return how many of them were NOT."""
         negations = 0
         try:
             while operators and PRECEDENCE[operators[-1]] >= precedence:
@@ -165,20 +184,20 @@ class _ExpressionParser(TermParser):
         return negations
 
     def _is_term_in_parentheses(self) -> bool:
-        """Does this parenthesis enclose a term, not an expression? What follows its end tells: an operator of terms."""
+        """Return whether the next parenthesis encloses a term: an operator on terms follows its end."""
         if self._closed_by is None:
             self._closed_by = {}
-            waiting = []
+            open_indexes = []
             for index, token in enumerate(self.tokens):
                 if token == "(":
-                    waiting.append(index)
-                elif token == ")" and waiting:
-                    self._closed_by[waiting.pop()] = index
-        last = self._closed_by.get(self.index)
-        if last is None:
+                    open_indexes.append(index)
+                elif token == ")" and open_indexes:
+                    self._closed_by[open_indexes.pop()] = index
+        end = self._closed_by.get(self.index)
+        if end is None:
             return False
-        after = self.tokens[last + 1]
-        return after in COMPARISON_SYMBOLS or after in TERM_OPERATORS or find_keyword(after) in PREDICATE_KEYWORDS
+        token = self.tokens[end + 1]
+        return token in COMPARISON_SYMBOLS or token in TERM_OPERATORS or find_keyword(token) in PREDICATE_KEYWORDS
 
     # predicates
 
@@ -194,7 +213,7 @@ class _ExpressionParser(TermParser):
                 and tokens[start + 2][:1] in CONSTANT_START
                 and tokens[start + 3] not in TERM_OPERATORS
             ):
-                # The common case. A literal is of a right type by construction: nothing left to check.
+                # The common case. A literal has a valid type by construction, so there is nothing to validate.
                 attribute = self.decode_name(token, keyword)
                 self.index = start + 2
                 return Predicate(attribute, operator, self.read_constant())  # type: ignore[arg-type]
@@ -205,7 +224,7 @@ class _ExpressionParser(TermParser):
         return self._parse_predicate(self.parse_term())
 
     def _parse_predicate(self, left: str | Term) -> Expr:
-        """The predicate whose left side is read: an attribute, or a term."""
+        """Parse the rest of a predicate after its left side, an attribute or a term."""
         start = self.index
         try:
             return self._parse_operator(left, self.tokens[start])
@@ -221,7 +240,7 @@ class _ExpressionParser(TermParser):
             self.index += 1
             if token == "=" and (order := self.tokens[self.index]) in (">", "<"):
                 self.index -= 1
-                self.fail(f"={order} is written {order}=")
+                self.fail(f"expected {order}=, found ={order}")
             right = self._parse_right_side()
             if isinstance(left, str) and not isinstance(right, Term):
                 return Predicate(left, operator, right)  # type: ignore[arg-type]
@@ -232,7 +251,7 @@ class _ExpressionParser(TermParser):
             keyword = find_keyword(self.tokens[self.index])
             if keyword not in ("IN", "BETWEEN", "LIKE", "ILIKE"):
                 self.fail(
-                    "expected IN, BETWEEN, LIKE or ILIKE after NOT; for other operators write NOT before the attribute"
+                    "expected IN, BETWEEN, LIKE or ILIKE after NOT; for other operators, write NOT before the attribute"
                 )
             return self._parse_negatable(left, keyword, True)
         if keyword in ("IN", "BETWEEN", "LIKE", "ILIKE"):
@@ -248,17 +267,19 @@ class _ExpressionParser(TermParser):
             return self._parse_has(left)
         if keyword == "IS":
             self.index += 1
-            presence: Operator = "IS NOT NULL" if self.accept("NOT") else "IS NULL"
-            self.expect("NULL", "NULL (other values are compared with = and <>)")
+            operator_of_null: Operator = "IS NOT NULL" if self.accept("NOT") else "IS NULL"
+            self.expect("NULL", "NULL after IS (compare other values with = and <>)")
             return (
-                Predicate(left, presence, None) if isinstance(left, str) else build_term_predicate(left, presence, None)
+                Predicate(left, operator_of_null, None)
+                if isinstance(left, str)
+                else build_term_predicate(left, operator_of_null, None)
             )
         if token == "==":
-            self.fail("equality is written =")
+            self.fail("expected =, found ==")
         return self._build_bare_condition(left)
 
     def _build_bare_condition(self, left: str | Term) -> Expr:
-        """Without an operator: something that is TRUE or FALSE itself."""
+        """Build the expression of a left side without an operator, which must be Boolean."""
         if isinstance(left, str):
             return Predicate(left, "=", True)
         if isinstance(left, Literal):
@@ -266,12 +287,12 @@ class _ExpressionParser(TermParser):
                 return Truth(left.value)
             self.fail(f"expected an operator after {left.text}, found {describe_token(self.tokens[self.index])}")
         if isinstance(left, Call) and left.function in NON_BOOLEAN_FUNCTIONS:
-            self.fail(f"{left.text} is not true or false by itself: compare it with something")
+            self.fail(f"expected an operator: {left.text} is not Boolean, compare it with a value")
         assert isinstance(left, Name | Call | Each)
         return build_condition(left)
 
     def _parse_right_side(self) -> Constant | Term:
-        """What is compared with: a constant, or a term that is none."""
+        """Parse a right side: return the value of a constant, and a term for anything else."""
         token = self.tokens[self.index]
         first = token[:1]
         if first in CONSTANT_START and self.tokens[self.index + 1] not in TERM_OPERATORS:
@@ -281,11 +302,11 @@ class _ExpressionParser(TermParser):
             return -self.read_constant()  # type: ignore[operator]
         if first == '"':
             self.fail(
-                "expected a constant, found a quoted name; strings take single quotes, and an attribute with quotes "
-                f"goes into parentheses here: ({describe_token(token)})"
+                "expected a constant, found a quoted name; write strings in single quotes, and a quoted attribute in "
+                f"parentheses: ({describe_token(token)})"
             )
-        found = self.parse_term()
-        return found.value if isinstance(found, Literal) and found.value is not None else found
+        term = self.parse_term()
+        return term.value if isinstance(term, Literal) and term.value is not None else term
 
     def _parse_text_operand(self, left: str | Term, operator: str) -> Expr:
         if self.accept("NULL"):
@@ -300,7 +321,7 @@ class _ExpressionParser(TermParser):
         )
 
     def _parse_negatable(self, left: str | Term, keyword: str, is_negated: bool) -> Expr:
-        """The predicate of an operator that may follow NOT."""
+        """Parse an operator that NOT may precede (IN, BETWEEN, LIKE, ILIKE) and its right side."""
         self.index += 1
         negation = "NOT " if is_negated else ""
         if keyword in ("LIKE", "ILIKE"):
@@ -322,7 +343,7 @@ class _ExpressionParser(TermParser):
         return build_in(_convert_name(left), is_negated, [_convert_constant(item) for item in items])
 
     def _parse_list(self) -> list[Constant | Term]:
-        """A list in parentheses."""
+        """Parse a list of constants and terms in parentheses."""
         tokens = self.tokens
         items: list[Constant | Term] = []
         self.expect("(")
@@ -348,7 +369,7 @@ class _ExpressionParser(TermParser):
         return self._build_predicate(left, operator, (pattern, escape))
 
     def _parse_networks(self, left: str | Term, is_negated: bool) -> Expr:
-        """Addresses of one network, or of one of several."""
+        """Parse one network, or several in parentheses."""
         texts: list[str] = []
         if self.accept("("):
             texts.append(self.read_string("CIDR"))
@@ -368,18 +389,16 @@ class _ExpressionParser(TermParser):
             self.fail(f"expected ANY, ALL or NONE after HAS, found {describe_token(self.tokens[self.index])}")
         items = self._parse_list()
         if not isinstance(left, str) or not _has_only_constants(items):
-            self.fail(f"HAS {keyword} is for an attribute and a list of constants")
+            self.fail(f"HAS {keyword} takes an attribute and a list of constants")
         return build_has(left, keyword, items)
 
 
-def _convert_name(given: str | Term) -> Term:
-    """The left side of a predicate: an attribute, or a term."""
-    return Name(given) if isinstance(given, str) else given
+def _convert_name(left: str | Term) -> Term:
+    return Name(left) if isinstance(left, str) else left
 
 
-def _convert_constant(given: Constant | Term) -> Term:
-    """The right side: a constant, or a term."""
-    return given if isinstance(given, Term) else Literal(given)
+def _convert_constant(right: Constant | Term) -> Term:
+    return right if isinstance(right, Term) else Literal(right)
 
 
 def _has_only_constants(items: Sequence[Constant | Term]) -> bool:
@@ -387,7 +406,7 @@ def _has_only_constants(items: Sequence[Constant | Term]) -> bool:
 
 
 def _build_list_predicate(attribute: str, operator: Any, items: Sequence[Any]) -> Expr:
-    # Each literal is right by construction. What is left to check: how many there are, and that they go together.
+    # Literals are valid by construction. Only their number and their common type remain to be validated.
     kind, constants = type(items[0]), tuple(items)
     if kind is not float and len(constants) <= limits.LIST_CONSTANTS_MAX and all([type(c) is kind for c in constants]):
         return Predicate(attribute, operator, constants)

@@ -1,4 +1,4 @@
-"""The parts of a predicate -> Predicate, checked, whatever form they came in."""
+"""Validated construction of predicates from an attribute, an operator and an operand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tellwhen.language.ast import (
     LIKE_OPERATORS,
     LIST_OPERATORS,
     NULL_OPERATORS,
+    OPERATORS,
     RANGE_OPERATORS,
     TEXT_OPERATORS,
     Expr,
@@ -28,70 +29,80 @@ from tellwhen.language.values import can_be_float, can_be_int, get_family, is_un
 
 
 def build_predicate(attribute: str, operator: str, operand: Any) -> Predicate:
-    """A predicate whose attribute, operator and operand fit together; raises ExpressionError where they do not."""
-    if is_computed(attribute):
-        shown_name = format_name(attribute)
-    else:
-        shown_name = validate_name(attribute)
+    """Build a predicate; raise ExpressionError if attribute, operator and operand do not fit together."""
+    label = format_name(attribute) if is_computed(attribute) else validate_name(attribute)
     if operator in COMPARISON_OPERATORS:
-        operand = normalize_constant(operand, shown_name)
+        operand = normalize_constant(operand, label)
     elif operator in LIST_OPERATORS:
-        operand = _validate_constants(shown_name, operator, operand)
+        operand = _validate_constants(label, operator, operand)
     elif operator in HAS_OPERATORS:
-        constants = _validate_constants(shown_name, operator, operand)
-        if operator == "HAS ALL" and len(constants) > limits.PREDICATES_MAX:  # it is one predicate for each
-            raise ExpressionError(f"{shown_name}: {operator} takes at most {limits.PREDICATES_MAX} constants")
+        constants = _validate_constants(label, operator, operand)
+        if operator == "HAS ALL" and len(constants) > limits.PREDICATES_MAX:  # compiled to one predicate per constant
+            raise ExpressionError(
+                f"{label}: {operator} takes at most {limits.PREDICATES_MAX} constants, not {len(constants)}"
+            )
         return Has(attribute, operator, constants)  # type: ignore[arg-type]
     elif operator in RANGE_OPERATORS:
-        operand = _validate_constants(shown_name, operator, operand)
+        operand = _validate_constants(label, operator, operand)
         if len(operand) != 2:
-            raise ExpressionError(f"{shown_name}: {operator} takes two constants, not {len(operand)}")
+            raise ExpressionError(f"{label}: {operator} takes two constants, not {len(operand)}")
     elif operator in LIKE_OPERATORS:
-        operand = _validate_like(shown_name, operator, operand)
+        operand = _validate_like(label, operator, operand)
     elif operator in TEXT_OPERATORS:
-        operand = _validate_text(shown_name, operator, operand)
+        operand = _validate_text(label, operator, operand)
         if operator == "MATCHES":
             compile_pattern(operand)
     elif operator in NULL_OPERATORS:
         operand = None
     else:
-        raise ExpressionError(f"{shown_name}: unknown operator {operator!r}")
+        raise ExpressionError(
+            f"{label}: unknown operator {abbreviate(operator)}; the operators are {', '.join(OPERATORS)}"
+        )
     return Predicate(attribute, operator, operand)  # type: ignore[arg-type]
 
 
-def build_has(attribute: str, word: str, constants: Iterable[Any]) -> Expr:
-    """`HAS ANY`, `HAS ALL` or `HAS NONE`. Of an empty list, nothing is had, and all."""
+def build_has(attribute: str, quantifier: str, constants: Iterable[Any]) -> Expr:
+    """Build `HAS ANY`, `HAS ALL` or `HAS NONE`; `quantifier` is the second word.
+
+    With no constants, HAS ANY is FALSE, and HAS ALL and HAS NONE are TRUE.
+    """
     if isinstance(constants, str) or not isinstance(constants, Iterable):
-        raise ExpressionError(f"{attribute}: HAS {word} takes a list of constants")
+        raise ExpressionError(f"{attribute}: HAS {quantifier} takes a list of constants, not {abbreviate(constants)}")
     operand = tuple(constants)
-    return build_predicate(attribute, f"HAS {word}", operand) if operand else Truth(word != "ANY")
+    return build_predicate(attribute, f"HAS {quantifier}", operand) if operand else Truth(quantifier != "ANY")
 
 
 def validate_name(attribute: str) -> str:
-    """The name of an attribute; raises ExpressionError when it cannot be one."""
+    """Return the name of an attribute; raise ExpressionError if it cannot be one."""
     if not isinstance(attribute, str) or not attribute:
-        raise ExpressionError(f"the name of an attribute is a non-empty str, not {abbreviate(attribute)}")
+        raise ExpressionError(f"the name of an attribute must be a non-empty str, not {abbreviate(attribute)}")
     if len(attribute) > limits.NAME_CHARACTERS_MAX or "\0" in attribute or not is_unicode(attribute):
         raise ExpressionError(
-            f"a name has at most {limits.NAME_CHARACTERS_MAX} characters, no NUL and no lone surrogate"
+            f"the name of an attribute may have at most {limits.NAME_CHARACTERS_MAX} characters, and no NUL "
+            f"or lone surrogate; this one is {abbreviate(attribute)}"
         )
     return attribute
 
 
 def _validate_constants(attribute: str, operator: str, operand: Any) -> tuple[Any, ...]:
     if isinstance(operand, str) or not isinstance(operand, Iterable):
-        raise ExpressionError(f"{attribute}: {operator} takes a list of constants")
+        raise ExpressionError(f"{attribute}: {operator} takes a list of constants, not {abbreviate(operand)}")
     constants = tuple(normalize_constant(value, attribute) for value in operand)
     if not constants:
         raise ExpressionError(f"{attribute}: {operator} takes at least one constant")
     if len(constants) > limits.LIST_CONSTANTS_MAX:
-        raise ExpressionError(f"{attribute}: {operator} takes at most {limits.LIST_CONSTANTS_MAX} constants")
+        raise ExpressionError(
+            f"{attribute}: {operator} takes at most {limits.LIST_CONSTANTS_MAX} constants, not {len(constants)}"
+        )
     families = {get_family(value) for value in constants}
     if len(families) > 1:
-        raise ExpressionError(f"{attribute}: {operator} mixes {' and '.join(sorted(families))} constants")
+        raise ExpressionError(
+            f"{attribute}: {operator} takes constants of one type, "
+            f"but there are {' and '.join(sorted(families))} constants"
+        )
     if families == {"number"} and not (can_be_int(constants) or can_be_float(constants)):
         raise ExpressionError(
-            f"{attribute}: one {operator} mixes fractions, or numbers beyond 2**62, with integers of 2**52 or more; "
+            f"{attribute}: {operator} cannot mix fractions, or numbers beyond 2**62, with integers of 2**52 or more; "
             "write two predicates"
         )
     return constants
@@ -100,10 +111,11 @@ def _validate_constants(attribute: str, operator: str, operand: Any) -> tuple[An
 def _validate_text(attribute: str, operator: str, operand: Any) -> str:
     value = normalize_constant(operand, attribute)
     if not isinstance(value, str):
-        raise ExpressionError(f"{attribute}: {operator} takes a string")
+        raise ExpressionError(f"{attribute}: {operator} takes a string, not {abbreviate(value)}")
     if operator in ("CONTAINS", "MATCHES", *LIKE_OPERATORS) and len(value) > limits.PATTERN_CHARACTERS_MAX:
         raise ExpressionError(
-            f"{attribute}: a {operator} pattern has at most {limits.PATTERN_CHARACTERS_MAX} characters"
+            f"{attribute}: a {operator} pattern may have at most {limits.PATTERN_CHARACTERS_MAX} characters, "
+            f"this one has {len(value)}"
         )
     return value
 
@@ -114,6 +126,6 @@ def _validate_like(attribute: str, operator: str, operand: Any) -> tuple[str, st
     if escape is not None:
         escape = _validate_text(attribute, "ESCAPE", escape)
         if len(escape) != 1:
-            raise ExpressionError(f"{attribute}: ESCAPE takes one character")
+            raise ExpressionError(f"{attribute}: ESCAPE takes one character, not {abbreviate(escape)}")
     parse_pattern(pattern, escape)
     return pattern, escape

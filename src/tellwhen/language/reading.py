@@ -1,4 +1,4 @@
-"""An expression in any form that a user may give it -> Expr, and its text."""
+"""Reading of an expression from text, JSON or Python: `read_expression` returns the Expr and its text."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from tellwhen.language.json import from_json
 from tellwhen.language.parser import parse, parse_stored
 
 ExpressionInput = str | Expr | Mapping[str, Any]
-"""Text, JSON (as text or parsed), or an expression."""
+"""Text, JSON (as text or parsed), or an Expr."""
 
 
 class StoredText(str):
-    """The text of a subscription that an index has taken before: it may be longer than what a user may write."""
+    """Text of a subscription from an index. It may be longer than text from a user."""
 
     __slots__ = ()
 
 
-def read_expression(given: ExpressionInput) -> tuple[Expr, str]:
-    """The expression and its text: the user's own, if text was given."""
-    if type(given) is StoredText:
-        return parse_stored(given), str(given)
-    if isinstance(given, str) and not given.lstrip().startswith("{"):  # no text of an expression starts with a brace
-        return parse(given), given
+def read_expression(expression: ExpressionInput) -> tuple[Expr, str]:
+    """Return the expression and its text. Text in the language is returned unchanged."""
+    if type(expression) is StoredText:
+        return parse_stored(expression), str(expression)
+    if isinstance(expression, str) and not expression.lstrip().startswith("{"):  # JSON begins with a brace, text never
+        return parse(expression), expression
     try:
-        expression = from_json(given) if isinstance(given, str | Mapping | bool) else as_expr(given)
+        expr = from_json(expression) if isinstance(expression, str | Mapping | bool) else as_expr(expression)
     except TypeError as error:
         raise ExpressionError(str(error)) from None
-    text = str(expression)
+    text = str(expr)
     if len(text) > limits.STORED_TEXT_CHARACTERS_MAX:
-        raise LimitError(f"as text the expression has more than {limits.STORED_TEXT_CHARACTERS_MAX} characters")
-    return expression, text
+        raise LimitError(
+            f"an expression may have at most {limits.STORED_TEXT_CHARACTERS_MAX} characters as text, "
+            f"this one has {len(text)}"
+        )
+    return expr, text

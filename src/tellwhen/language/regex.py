@@ -1,4 +1,4 @@
-"""Does a regular expression match? By RE2, which is linear in the text whatever the pattern: it cannot hang."""
+"""Regular expressions of MATCHES, by RE2, whose time is linear in the text for every pattern."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import re2
 from tellwhen.errors import ExpressionError
 
 
-def make_options(memory: int = 8 << 20) -> Any:
-    """RE2's options: no messages, no captures, and `memory` bytes for a compiled pattern."""
-    chosen = re2.Options()
-    chosen.log_errors = False
-    chosen.never_capture = True
-    chosen.max_mem = memory
-    return chosen
+def make_options(memory_bytes: int = 8 << 20) -> Any:
+    """Return RE2 options without messages and captures, with at most `memory_bytes` for a compiled pattern."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = memory_bytes
+    return options
 
 
-@lru_cache(maxsize=64)  # each may take all the memory that `options` allows
+@lru_cache(maxsize=64)  # each pattern may take the memory that `make_options` allows
 def compile_pattern(pattern: str) -> Any:
-    """The compiled pattern; raises ExpressionError where RE2 refuses it."""
+    """Compile a pattern; raise ExpressionError if RE2 rejects it."""
     try:
         return re2.compile(pattern, make_options())
     except re2.error as error:
         reason = error.args[0]
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ExpressionError(f"MATCHES takes an RE2 regular expression: {text}") from None
+        raise ExpressionError(f"MATCHES requires an RE2 regular expression: {text}") from None
 
 
 def has_match(pattern: str, text: str) -> bool:
-    """Does the pattern match anywhere in the text?"""
+    """Return whether a pattern matches anywhere in the text."""
     return compile_pattern(pattern).search(text) is not None

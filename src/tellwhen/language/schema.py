@@ -1,7 +1,7 @@
-"""What type is an attribute? As declared by the user, or else the families that subscriptions compare it with.
+"""Declared types of attributes.
 
-Nothing needs declaring. With a declaration, subscriptions that contradict it are refused, text in events is read as a
-time where one is declared, and events that consist of text only are read as declared.
+Declarations are optional. Subscriptions that contradict a declaration are rejected. Text in events is read as a time
+where a time is declared, and events that consist of text only are read as declared.
 """
 
 from __future__ import annotations
@@ -27,13 +27,26 @@ FAMILY_BY_TYPE: dict[str, Family] = {
 
 
 CONSTANT_EXAMPLES = {"date": "DATE '2026-01-31'", "timestamp": "TIMESTAMP '2026-01-31 12:30:00'"}
-"""Constants of types that people write in other ways: 2026-01-31 is a subtraction."""
+"""Examples of constants for error messages. Without its keyword, 2026-01-31 is a subtraction."""
 
 
 class Schema:
-    """The declared types of attributes. One that is not declared may have any type or, if the schema is `strict`, not
-    be used.
+    """Declared types of attributes.
 
+    Parameters
+    ----------
+    types
+        Names of attributes and their types: bool, int, float, string, date or timestamp.
+    strict
+        Reject subscriptions with an attribute that is not declared. Without `strict` it may have any type.
+
+    Raises
+    ------
+    SchemaError
+        If a type is unknown or the arguments are no schema.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> index = tw.Index(schema=tw.Schema({"price": "float", "opened": "date"}))
     >>> _ = index.add("early", "opened < DATE '2000-01-01'")
@@ -51,23 +64,23 @@ class Schema:
 
     def __init__(self, types: Mapping[str, str] | Iterable[tuple[str, str]] = (), *, strict: bool = False) -> None:
         if not isinstance(strict, bool):
-            raise SchemaError(f"strict is True or False, not {abbreviate(strict)}")
+            raise SchemaError(f"strict must be True or False, not {abbreviate(strict)}")
         self.strict = strict
         try:
             self.types: dict[str, TypeName] = dict(types)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise SchemaError(f"a schema is a mapping of names to types, not {abbreviate(types)}") from None
+            raise SchemaError(f"a schema must be a mapping of names to types, not {abbreviate(types)}") from None
         for attribute, type_ in self.types.items():
             validate_name(attribute)
             if not isinstance(type_, str) or type_ not in FAMILY_BY_TYPE:
                 raise SchemaError(
-                    f"{attribute}: unknown type {abbreviate(type_)}; there are {', '.join(FAMILY_BY_TYPE)}"
+                    f"{attribute}: unknown type {abbreviate(type_)}; the types are {', '.join(FAMILY_BY_TYPE)}"
                 )
         self.reads_times = any(FAMILY_BY_TYPE[type_] == "time" for type_ in self.types.values())
 
     @classmethod
     def coerce(cls, schema: Schema | Mapping[str, Any] | None) -> Schema:
-        """Return a Schema as it is, make one of a mapping, and an empty one of None."""
+        """Return a Schema as it is, make one from a mapping, and an empty one from None."""
         return schema if isinstance(schema, Schema) else cls({} if schema is None else schema)
 
     @classmethod
@@ -79,20 +92,23 @@ class Schema:
     of = _coerce_and_warn
 
     def as_json(self) -> dict[str, Any]:
-        """To be saved."""
+        """Return the schema as a dict that JSON can store."""
         return {"types": self.types, "strict": self.strict}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Schema:
-        """What `as_json` saved."""
+        """Make a schema from the dict that `as_json` returned."""
         return cls(form["types"], strict=form["strict"])
 
     def check(self, expression: Expr) -> None:
-        """Raises SchemaError if a predicate has constants of another family than its attribute is declared to be, or,
-        in a strict schema, an attribute that is not declared."""
+        """Raise SchemaError if an expression contradicts the schema.
+
+        That is, if a predicate has constants of another family than its attribute is declared with or, in a strict
+        schema, an attribute that is not declared.
+        """
         if self.types or self.strict:
             for predicate in expression.predicates():
-                self._check(predicate)
+                self._check_family(predicate)
                 if self.strict:
                     self._check_declared(predicate)
 
@@ -101,35 +117,39 @@ class Schema:
             is_object = any(validate_name.startswith(f"{attribute}.") for validate_name in self.types)
             if attribute not in self.types and not is_object:
                 similar = find_similar(attribute, self.types)
-                hint = f"; did you mean {similar}?" if similar else "; add it to the schema, or do without strict"
+                hint = (
+                    f"; did you mean {similar}?"
+                    if similar
+                    else "; declare it in the schema, or make the schema with strict=False"
+                )
                 raise SchemaError(f"{format_predicate(predicate)}: {attribute} is not declared{hint}")
 
-    def _check(self, predicate: Predicate) -> None:
+    def _check_family(self, predicate: Predicate) -> None:
         declared = self.types.get(predicate.attribute)
         family = predicate.family
         if declared is not None and family is not None and FAMILY_BY_TYPE[declared] != family:
-            hint = f"; a {declared} is written {CONSTANT_EXAMPLES[declared]}" if declared in CONSTANT_EXAMPLES else ""
+            hint = f"; write a {declared} as {CONSTANT_EXAMPLES[declared]}" if declared in CONSTANT_EXAMPLES else ""
             raise SchemaError(
                 f"{format_predicate(predicate)}: {predicate.attribute} is declared {declared}, "
                 f"but {predicate.constants[0]!r} is a {family}{hint}"
             )
 
     def read(self, attribute: str, value: Any) -> Any:
-        """The value as declared: text becomes a time, if the attribute is declared as one and the text is one."""
+        """Return a value of an event as declared: text of a date or timestamp attribute becomes a time if it is one."""
         if isinstance(value, str) and FAMILY_BY_TYPE.get(self.types.get(attribute, "")) == "time":
-            parsed = parse_time_or_none(value)
-            return value if parsed is None else parsed
+            time = parse_time_or_none(value)
+            return value if time is None else time
         return value
 
     def read_event(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """A flat event, with every value as declared."""
-        read = {}
+        """Return a flat event with every value as declared."""
+        values = {}
         for attribute, value in event.items():
             if is_list_like(value):
-                read[attribute] = [self.read(attribute, member) for member in value]
+                values[attribute] = [self.read(attribute, member) for member in value]
             else:
-                read[attribute] = self.read(attribute, value)
-        return read
+                values[attribute] = self.read(attribute, value)
+        return values
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and (self.types, self.strict) == (other.types, other.strict)
@@ -139,7 +159,7 @@ class Schema:
 
 
 def parse_time_or_none(text: str) -> dt.datetime | None:
-    """An ISO date or timestamp, or None."""
+    """Parse an ISO date or timestamp; return None for other text."""
     try:
         return parse_time(text.strip())
     except ValueError:
@@ -147,7 +167,10 @@ def parse_time_or_none(text: str) -> dt.datetime | None:
 
 
 def parse_value(text: str, family: Family) -> Any:
-    """The value of a family that a text stands for, in events that consist of text only; None if it stands for none."""
+    """Parse text as a value of a family; return None if it is none.
+
+    This reads events that consist of text only, such as rows of CSV.
+    """
     if family == "string":
         return text
     if family == "time":

@@ -1,4 +1,4 @@
-"""Text -> Term: what may stand on either side of a comparison. By recursive descent, to a limited depth.
+"""Parser of terms, which stand on either side of a comparison: recursive descent to a limited depth.
 
 sum ::= product (+ | - | ||) product ...    product ::= sign (* | / | %) sign ...    sign ::= [+ | -] primary
 primary ::= constant | NULL | name | function(sum, ...) | CAST(sum AS type) | name[expression] | (sum)
@@ -16,25 +16,25 @@ from tellwhen.language.tokens import TokenReader, describe_token, find_keyword
 
 
 class TermParser(TokenReader):
-    """Reads terms."""
+    """Parser of terms on a sequence of tokens."""
 
     _depth = 0
-    _allows_lacks = False  # does the text come from here, not from a user?
+    _allows_lacks = False  # only in names of computed attributes, never in text from users
 
     def parse_expression(self, closing: str = "") -> Expr:
-        """The expression up to the end, or up to what closes it."""
+        """Parse an expression up to the end or, in brackets, up to the token `closing`."""
         raise NotImplementedError
 
     def parse_term(self, precedence: int = SUM) -> Term:
-        """The longest term that follows, of operators that bind at least this tight."""
+        """Parse the longest term whose operators have at least this precedence."""
         self._depth += 1
         if self._depth > limits.DEPTH_MAX:
-            self.fail(f"a computation is nested at most {limits.DEPTH_MAX} deep")
+            self.fail(f"a computation may be nested at most {limits.DEPTH_MAX} deep")
         left = self._parse_signed()
-        while (own := TERM_OPERATORS.get(self.tokens[self.index], 0)) >= precedence:
+        while (operator_precedence := TERM_OPERATORS.get(self.tokens[self.index], 0)) >= precedence:
             operator, start = self.tokens[self.index], self.index
             self.index += 1
-            left = self._build_call(operator, [left, self.parse_term(own + 1)], start)
+            left = self._build_call(operator, [left, self.parse_term(operator_precedence + 1)], start)
         self._depth -= 1
         return left
 
@@ -43,21 +43,21 @@ class TermParser(TokenReader):
         while self.tokens[self.index] in ("-", "+"):
             is_negative ^= self.tokens[self.index] == "-"
             self.index += 1
-        found = self._parse_primary()
+        term = self._parse_primary()
         if not is_negative:
-            return found
-        if isinstance(found, Literal) and type(found.value) in (int, float):
-            return Literal(-found.value)  # type: ignore[operator]
-        return self._build_call("-", [found], start)
+            return term
+        if isinstance(term, Literal) and type(term.value) in (int, float):
+            return Literal(-term.value)  # type: ignore[operator]
+        return self._build_call("-", [term], start)
 
     def _parse_primary(self) -> Term:
         token = self.tokens[self.index]
         first = token[:1]
         if token == "(":
             self.index += 1
-            found = self.parse_term()
+            term = self.parse_term()
             self.expect(")")
-            return found
+            return term
         if first == "'" or first.isdecimal() or (first == "." and len(token) > 1):
             return Literal(self.read_constant())
         keyword = find_keyword(token)
@@ -80,7 +80,7 @@ class TermParser(TokenReader):
         return Name(name)
 
     def _parse_each(self, name: str) -> Term:
-        """The objects of a list, of which one satisfies the expression in brackets."""
+        """Parse the expression in brackets after the name of a list of objects."""
         start = self.index
         self.index += 1
         expression = self.parse_expression("]")
@@ -94,7 +94,7 @@ class TermParser(TokenReader):
         start = self.index
         self.index += 2
         if keyword == "CAST":
-            found = self.parse_term()
+            operand = self.parse_term()
             self.expect("AS")
             kind = TYPE_BY_SQL_NAME.get(self.tokens[self.index].lower())
             if kind is None:
@@ -102,7 +102,7 @@ class TermParser(TokenReader):
                 self.fail(f"expected a type after AS, found {token}; the types are {', '.join(CAST_TYPES)}")
             self.index += 1
             self.expect(")")
-            return self._build_call("cast", [found, Literal(kind)], start)
+            return self._build_call("cast", [operand, Literal(kind)], start)
         args = []
         if not self.accept(")"):
             args = [self.parse_term()]

@@ -1,8 +1,8 @@
-"""What is computed from attributes? A tree of calls over names and constants: `lower(city)`, `a + b * 2`, `a < b`.
+"""Terms: trees of function calls over attributes and constants, such as `lower(city)`, `a + b * 2` and `a < b`.
 
-A predicate may compare a computed value in place of an attribute. To all else it is an attribute then, whose name no
-attribute of an event can have: `MARK` and its text. Equal texts are equal terms, so one distinct computation is one
-attribute, however many subscriptions have it.
+A predicate on a term is stored as a predicate on a *computed attribute*. The name of this attribute is
+`COMPUTED_PREFIX` and the text of the term; no attribute of an event can have such a name. Terms are equal if their
+texts are, so subscriptions with the same term share one computed attribute.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from tellwhen.language.ast import Expr
 
 LACKS = "lacks"
-"""The call that says that an attribute has no value of a family: what `HAS` needs, and no user can write."""
+"""Function that tests that an attribute has no value of a family. Compiled `HAS` needs it; users cannot write it."""
 
 COMPARISON_FUNCTIONS = ("=", "<>", "<", "<=", ">", ">=")
-"""Calls that compare two terms of which none is constant: with a constant it would be a plain predicate."""
+"""Functions that compare two terms, neither of them constant. A comparison with a constant is a plain predicate."""
 
 SUM, PRODUCT, SIGN, PRIMARY = range(1, 5)
 TERM_OPERATORS = {"||": SUM, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT}
-"""How tight binary operators bind."""
+"""Binary operators and their precedence; a higher one binds tighter."""
 
 
 class Term:
-    """A name, a constant, or a call. Equal if their texts are."""
+    """Base of the nodes of a term: `Name`, `Literal`, `Call` and `Each`. Terms with equal texts are equal."""
 
     __slots__ = ("depth", "text")
     precedence: int = PRIMARY
 
     def __init__(self, text: str, depth: int) -> None:
         if depth > limits.DEPTH_MAX:
-            raise LimitError(f"a computation is nested at most {limits.DEPTH_MAX} deep")
+            raise LimitError(f"a computation may be nested at most {limits.DEPTH_MAX} deep")
         self.text, self.depth = text, depth
 
     def iter_names(self) -> Iterator[str]:
-        """The attributes that it needs, with repetitions."""
+        """Yield the attributes that the term reads, with repetitions."""
         return iter(())
 
     def __eq__(self, other: object) -> bool:
@@ -55,7 +55,7 @@ class Term:
 
 
 class Name(Term):
-    """An attribute."""
+    """An attribute as a term."""
 
     __slots__ = ("name",)
 
@@ -68,7 +68,7 @@ class Name(Term):
 
 
 class Literal(Term):
-    """A constant; None for NULL."""
+    """A constant as a term; its value is None for NULL."""
 
     __slots__ = ("value",)
 
@@ -78,12 +78,12 @@ class Literal(Term):
 
     @property
     def precedence(self) -> int:  # type: ignore[override]
-        """A sign binds less tight than what follows it."""
+        """SIGN for a negative number, PRIMARY for other constants."""
         return SIGN if self.text[0] == "-" else PRIMARY
 
 
 class Call(Term):
-    """A function, or an operator, of terms."""
+    """A function or an operator applied to terms."""
 
     __slots__ = ("args", "function", "precedence")
 
@@ -98,7 +98,7 @@ class Call(Term):
 
 
 class Each(Term):
-    """Is some object of a list such that an expression over its members is true? `items[price > 5 AND qty >= 2]`"""
+    """A Boolean term such as `items[price > 5 AND qty >= 2]`: some object in a list satisfies an expression."""
 
     __slots__ = ("expression", "name")
 
@@ -110,8 +110,8 @@ class Each(Term):
         yield self.name
 
 
-def _get_precedence(function: str, args: int) -> int:
-    if function == "-" and args == 1:
+def _get_precedence(function: str, argument_count: int) -> int:
+    if function == "-" and argument_count == 1:
         return SIGN
     return 0 if function in COMPARISON_FUNCTIONS else TERM_OPERATORS.get(function, PRIMARY)
 
@@ -124,7 +124,7 @@ def _format_call(function: str, args: tuple[Term, ...]) -> str:
         own = TERM_OPERATORS[function]
         return f"{_parenthesize(args[0], own)} {function} {_parenthesize(args[1], own + 1)}"
     if function in COMPARISON_FUNCTIONS:
-        # Bare quotes are refused on the right, where many mean a string by them.
+        # The parser rejects a bare quoted name on the right, where users often mean a string.
         return f"{texts[0]} {function} " + (f"({texts[1]})" if texts[1][0] == '"' else texts[1])
     if function == "cast":
         kind = args[1]
@@ -138,12 +138,12 @@ def _parenthesize(term: Term, precedence: int) -> str:
 
 
 def is_comparison(term: Term) -> bool:
-    """Is it a comparison?"""
+    """Return whether a term is a comparison of two terms."""
     return isinstance(term, Call) and term.function in COMPARISON_FUNCTIONS
 
 
 def get_required_name(term: Term) -> str:
-    """An attribute without which a term is undefined; an empty name if there is none."""
+    """Return an attribute without which the term is undefined; an empty string if there is none."""
     if isinstance(term, Name | Each):
         return term.name
     if isinstance(term, Call) and term.function not in ("coalesce", LACKS):
@@ -151,26 +151,26 @@ def get_required_name(term: Term) -> str:
     return ""
 
 
-# their names
+# names of computed attributes
 
 
 def is_computed(name: str) -> bool:
-    """Is an attribute computed from others?"""
+    """Return whether an attribute is computed from others."""
     return name[:1] == COMPUTED_PREFIX
 
 
 def is_condition(name: str) -> bool:
-    """Is it a computed attribute that is true or false by itself?"""
+    """Return whether an attribute is computed and Boolean: a comparison of two terms, or `items[...]`."""
     return name[:2] == CONDITION_PREFIX
 
 
 def is_lacks_call(name: str) -> bool:
-    """Does it say that an attribute has no value of a family?"""
+    """Return whether an attribute is computed by a call of `lacks`."""
     return is_computed(name) and name.lstrip(COMPUTED_PREFIX).startswith(f"{LACKS}(")
 
 
 def get_attribute_name(term: Term) -> str:
-    """The name of the attribute that a term is: its own if it is one."""
+    """Return the name of the attribute that holds the value of a term."""
     if isinstance(term, Name):
         return term.name
     return (CONDITION_PREFIX if isinstance(term, Each) or is_comparison(term) else COMPUTED_PREFIX) + term.text

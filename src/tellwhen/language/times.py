@@ -1,6 +1,6 @@
-"""Here is a date, a time, or ISO text of one: which moment is it?
+"""Conversions between dates, times, ISO text, and microseconds or nanoseconds since 1970 in UTC.
 
-Moments count from 1970 in UTC. A date is its first moment; a time without a zone is taken as UTC.
+A date stands for its first instant. A time without a zone is in UTC.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ import numpy as np
 EPOCH = dt.datetime(1970, 1, 1)
 MICROSECOND = dt.timedelta(microseconds=1)
 CYCLE_YEARS, CYCLE_DAYS = 400, 146_097
-"""The period of the Gregorian calendar."""
+"""The period after which the Gregorian calendar repeats."""
 
 DAY_NANOSECONDS = 86_400 * 10**9
 UNIT_NANOSECONDS = {
     "W": 7 * DAY_NANOSECONDS, "D": DAY_NANOSECONDS, "h": DAY_NANOSECONDS // 24, "m": 60 * 10**9,
     "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
 }  # fmt: skip
-"""NumPy's units of time that are a number of nanoseconds; months and years are not."""
+"""Nanoseconds per unit of NumPy. Months and years have no fixed length."""
 
 UNITS_PER_NANOSECOND = {"ps": 10**3, "fs": 10**6, "as": 10**9}
-"""NumPy's units below a nanosecond: how many make one."""
+"""NumPy's units below a nanosecond: the number of them in a nanosecond."""
 
 FRACTION_PATTERN = re.compile(r"[.,]([0-9]+)")
 
 
 def to_microseconds(value: dt.date) -> int:
-    """The moment of a date or a datetime, without the nanoseconds of a pandas Timestamp."""
+    """Return microseconds since 1970 in UTC. The nanoseconds of a pandas Timestamp are dropped."""
     if not isinstance(value, dt.datetime):
         value = dt.datetime(value.year, value.month, value.day)
     elif value.tzinfo is not None:
@@ -40,18 +40,18 @@ def to_microseconds(value: dt.date) -> int:
 
 
 def to_nanoseconds(value: dt.date | np.datetime64) -> int:
-    """The moment, rounded down to nanoseconds."""
+    """Return nanoseconds since 1970 in UTC, rounded down."""
     return split_nanoseconds(value)[0]
 
 
 def split_nanoseconds(value: dt.date | np.datetime64) -> tuple[int, int]:
-    """The moment of a date, a datetime, a pandas Timestamp or a datetime64; and a rest that is 0 when this is exact.
+    """Return (nanoseconds, remainder) since 1970 in UTC; the remainder is 0 if the nanoseconds are exact.
 
-    NaT has none.
+    `value` is a date, a datetime, a pandas Timestamp or a datetime64, and not NaT.
     """
     if not isinstance(value, np.datetime64):
         return to_microseconds(value) * 1000 + int(getattr(value, "nanosecond", 0)), 0
-    # By Python's integers: a coarse unit reaches further than int64 nanoseconds, and astype() wraps round silently.
+    # Python integers, because a coarse unit exceeds the range of int64 nanoseconds and astype() overflows silently.
     unit, size = np.datetime_data(value.dtype)
     count = int(value.astype(np.int64)) * size
     if unit in ("Y", "M"):
@@ -64,7 +64,7 @@ def split_nanoseconds(value: dt.date | np.datetime64) -> tuple[int, int]:
 
 
 def _count_days_before_month(months: int) -> int:
-    """Days from 1970 to the first day of a month that is this many months after January 1970."""
+    """Return the days from 1970-01-01 to the first day of the month that is `months` after January 1970."""
     years, month = divmod(months, 12)
     cycles, year = divmod(1970 + years, CYCLE_YEARS)
     same_month = dt.datetime(CYCLE_YEARS + year, month + 1, 1)
@@ -72,37 +72,37 @@ def _count_days_before_month(months: int) -> int:
 
 
 def has_day_unit(value: np.datetime64) -> bool:
-    """Is its unit a day or longer?"""
+    """Return whether the unit of a datetime64 is a day or longer."""
     return np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
 
 
 class Moment(dt.datetime):
-    """A time read from text, with the nanoseconds that a datetime has no room for."""
+    """A datetime with nanoseconds, parsed from text."""
 
     nanosecond = 0
 
 
 def parse_time(text: str) -> Moment:
-    """ISO text as a time; ValueError for text that is none, or finer than nanoseconds."""
+    """Parse ISO text; raise ValueError if it is not a time, or finer than nanoseconds."""
     found: Moment = Moment.fromisoformat(text)
     fractions = [digits.rstrip("0") for digits in FRACTION_PATTERN.findall(text)]
     if any([len(digits) > 9 for digits in fractions]) or any([len(digits) > 6 for digits in fractions[1:]]):
-        raise ValueError("nanoseconds at most")
+        raise ValueError("expected at most 9 digits after the second")
     if fractions:
         found.nanosecond = int(fractions[0].ljust(9, "0")[6:])
     return found
 
 
 def parse_timestamp(text: str) -> dt.datetime:
-    """ISO text as a constant of an expression; ValueError for text finer than microseconds."""
+    """Parse the ISO text of a constant; raise ValueError if it is finer than microseconds."""
     found = parse_time(text)
     if found.nanosecond:
-        raise ValueError("microseconds at most")
+        raise ValueError("expected at most 6 digits after the second")
     return found
 
 
 def format_time(value: dt.date | np.datetime64) -> str:
-    """The date or time as a literal of the language."""
+    """Return a date or time as a literal of the language."""
     if isinstance(value, np.datetime64):
         if has_day_unit(value):
             return f"DATE '{value.astype('datetime64[D]')}'"

@@ -1,7 +1,7 @@
-"""The tokens of an expression's text, and the constants and names among them.
+"""Lexer: the tokens of an expression's text, and the names and constants among them.
 
-They come from one `findall`, as strings: the fastest lexer that Python has. It drops their positions, which only errors
-need; `fail` finds them by lexing again.
+The tokens are strings from one `findall`, the fastest lexer in Python. It drops the positions of the tokens, which only
+errors need; `fail` finds the position by lexing again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tellwhen.language.literals import NAME_PATTERN, RESERVED_KEYWORDS, is_plain
 from tellwhen.language.times import parse_timestamp
 from tellwhen.language.values import Constant, normalize_constant
 
-# Possessive (*+): an unterminated quote fails at once instead of being retried shorter.
+# Possessive (*+), so that an unterminated quote fails at once, without backtracking.
 TOKEN_PATTERN = re.compile(
     rf"""\s*+(
         {NAME_PATTERN}
@@ -43,8 +43,10 @@ KEYWORD_LENGTH_MAX = max(map(len, KEYWORDS))
 
 
 class _KeywordCache(dict[str, str | None]):
-    """By token: the keyword that it spells, in upper case, or None. Short tokens are kept once they were asked for:
-    most names come again, and nothing in Python is faster than looking into a dict."""
+    """The keyword in upper case that a token spells, or None, by token.
+
+    Short tokens are cached, because names recur and a dict is the fastest lookup in Python.
+    """
 
     def __missing__(self, token: str) -> str | None:
         if len(token) > KEYWORD_LENGTH_MAX or not token.isascii():
@@ -57,17 +59,17 @@ class _KeywordCache(dict[str, str | None]):
 
 CACHED_TOKENS_MAX = 10_000
 find_keyword: Callable[[str], str | None] = _KeywordCache().__getitem__
-"""The keyword that a token spells, if it does."""
+"""Return the keyword in upper case that a token spells, or None."""
 
 
 class TokenReader:
-    """A text, and how far it is read."""
+    """Tokens of a text and the index of the next token to read."""
 
     __slots__ = ("index", "text", "tokens")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # Without white space at the end: the pattern would fail there at every character, in quadratic time.
+        # rstrip, because the pattern would fail at every trailing white space, in quadratic time.
         self.tokens: list[str] = TOKEN_PATTERN.findall(text.rstrip())
         self.tokens.append("")  # the end
         self.index = 0
@@ -75,28 +77,30 @@ class TokenReader:
     # names
 
     def decode_name(self, token: str, keyword: str | None) -> str:
-        """The name that a token is."""
+        """Return the attribute name that a token spells; fail if it is not a name. `keyword` is the token's keyword."""
         first = token[:1]
         if first == '"' and len(token) > 2:
             name = token[1:-1].replace('""', '"')
             if len(name) > limits.NAME_CHARACTERS_MAX or "\0" in name:
-                self.fail(f"the name of an attribute has at most {limits.NAME_CHARACTERS_MAX} characters, and no NUL")
+                self.fail(
+                    f"the name of an attribute may have at most {limits.NAME_CHARACTERS_MAX} characters, and no NUL"
+                )
             return name
         if keyword not in RESERVED_KEYWORDS and (first.isalpha() or is_plain_name(token)):
             if len(token) > limits.NAME_CHARACTERS_MAX:
-                self.fail(f"the name of an attribute has at most {limits.NAME_CHARACTERS_MAX} characters")
+                self.fail(f"the name of an attribute may have at most {limits.NAME_CHARACTERS_MAX} characters")
             return token
         if token == "'":
             self.fail("this string is never closed; a quote inside is written ''")
         if keyword is not None:
             self.fail(f'expected an attribute, found the keyword {keyword}; quote it to use it as a name: "{token}"')
-        wanted = "an attribute, NOT or (" if self.index == 0 else "an attribute, a constant or ("
-        self.fail(f"expected {wanted}, found {describe_token(token)}")
+        expected = "an attribute, NOT or (" if self.index == 0 else "an attribute, a constant or ("
+        self.fail(f"expected {expected}, found {describe_token(token)}")
 
     # constants
 
     def read_constant(self) -> Constant:
-        """The constant that is due."""
+        """Read a constant; fail if the next token begins none."""
         token = self.tokens[self.index]
         first = token[:1]
         if first.isdecimal() and token.isdigit() and len(token) < 19 and token.isascii():
@@ -114,15 +118,17 @@ class TokenReader:
             self.index += 1
             return self._read_time(keyword)
         if first == '"':
-            self.fail("expected a constant, found a quoted name; strings take single quotes")
+            self.fail("expected a constant, found a quoted name; write strings in single quotes")
         self.fail(f"expected a constant, found {describe_token(token)}")
 
     def _read_number(self, token: str) -> int | float:
         if is_integer_literal(token):
-            # The length first: int() of a huge literal is slow, and refused by Python beyond 4,300 digits.
+            # The length is tested first: int() of a huge literal is slow, and fails beyond 4,300 digits.
             value = int(token) if len(token) < 1000 else limits.INTEGER_MAX + 1
             if value > limits.INTEGER_MAX:
-                self.fail(f"integers go up to ±{limits.INTEGER_MAX}; write a decimal point to compare as a double")
+                self.fail(
+                    f"an integer must be within ±{limits.INTEGER_MAX}; write a decimal point to compare as a double"
+                )
             self.index += 1
             return value
         if is_float_literal(token) and len(token) < 1000:
@@ -133,21 +139,24 @@ class TokenReader:
             return number
         self.fail(f"expected a number, found {describe_token(token)}")
 
-    def read_string(self, after: str) -> str:
-        """The string that is due, after some keyword."""
+    def read_string(self, preceding: str) -> str:
+        """Read a string; fail if the next token is none. `preceding` is the keyword before it, for the error."""
         token = self.tokens[self.index]
         if token[:1] != "'" or len(token) < 2:
             if token == "'":
                 self.fail("this string is never closed; a quote inside is written ''")
-            where = f" after {after}" if after else ""
+            where = f" after {preceding}" if preceding else ""
             self.fail(f"expected a string{where}, found {describe_token(token)}")
         value = token[1:-1]
         if "'" in value:
             value = value.replace("''", "'")
         if len(value) > limits.STRING_CHARACTERS_MAX:
-            self.fail(f"a string constant has at most {limits.STRING_CHARACTERS_MAX} characters")
+            self.fail(
+                f"a string constant may have at most {limits.STRING_CHARACTERS_MAX} characters, "
+                f"this one has {len(value)}"
+            )
         if "\0" in value:
-            self.fail("a string constant contains no NUL")
+            self.fail("a string constant must not contain NUL")
         self.index += 1
         return value
 
@@ -159,29 +168,29 @@ class TokenReader:
         except (ValueError, OverflowError):
             self.index -= 1
             example = "DATE '2026-01-31'" if keyword == "DATE" else "TIMESTAMP '2026-01-31 23:59:59.123456'"
-            self.fail(f"this is not a {keyword}; an example: {example}")
+            self.fail(f"expected a {keyword} such as {example}")
 
-    # what is due, and what is wrong
+    # expected tokens and errors
 
-    def accept(self, wanted: str) -> bool:
-        """Is this the next token, or keyword? Then it is read."""
+    def accept(self, expected: str) -> bool:
+        """Read the next token if it is the expected token or keyword; return whether it was."""
         token = self.tokens[self.index]
-        if token == wanted or find_keyword(token) == wanted:
+        if token == expected or find_keyword(token) == expected:
             self.index += 1
             return True
         return False
 
-    def expect(self, wanted: str, words: str = "") -> None:
-        """Read a token, or keyword, that must follow."""
-        if not self.accept(wanted):
-            self.fail(f"expected {words or wanted}, found {describe_token(self.tokens[self.index])}")
+    def expect(self, expected: str, description: str = "") -> None:
+        """Read the expected token or keyword; fail if another one is next."""
+        if not self.accept(expected):
+            self.fail(f"expected {description or expected}, found {describe_token(self.tokens[self.index])}")
 
     def fail(self, message: str) -> NoReturn:
-        """Raise ParseError with the position of the current token."""
+        """Raise ParseError at the position of the next token."""
         if self.tokens[self.index] == "--":
-            message = "there are no comments with --; if it is minus a negative value, write - -x"
+            message = "comments with -- are not supported; to negate twice, write - -x"
         elif self.tokens[self.index] in CURLY_QUOTES:
-            message = f"text is written in straight quotes, 'like this', not in {self.tokens[self.index]}"
+            message = f"expected straight quotes, 'like this', found {self.tokens[self.index]}"
         position = len(self.text)
         for index, match in enumerate(TOKEN_PATTERN.finditer(self.text.rstrip())):
             if index == self.index:
@@ -194,7 +203,7 @@ CURLY_QUOTES = frozenset("‘’“”‚„«»`´")
 
 
 def describe_token(token: str) -> str:
-    """A token, in an error."""
+    """Return a token as text for an error, shortened."""
     if not token:
         return "the end of the text"
     if token == "'":

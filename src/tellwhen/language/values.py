@@ -1,7 +1,6 @@
-"""Here is a Python value: what is it in the language?
+"""Conversion of Python values to values and constants of the language.
 
-A value belongs to one *family*: bool, number, string or time. A predicate compares within one family only.
-Constants of subscriptions and values of events both pass through here.
+A value belongs to one *family*: bool, number, string or time. A predicate compares values of one family only.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ Constant = bool | int | float | str | dt.date | dt.datetime
 
 
 class Value(NamedTuple):
-    """A value reduced to what comparisons need: an ordered key inside a family.
+    """A family and a key that is ordered within the family.
 
-    The key of a time is its number of nanoseconds since 1970 in UTC.
+    The key of a time is the number of nanoseconds since 1970 in UTC.
     """
 
     family: Family
@@ -34,10 +33,23 @@ class Value(NamedTuple):
 
 
 class Interval:
-    """All numbers, or all times, from `low` to `high`, ends included; None leaves an end open.
+    """All numbers or all times from `low` to `high`, both included. None is an open end.
 
-    An event may carry one instead of a value. A predicate is then true when *some* value in the interval satisfies it.
+    An attribute of an event may have an Interval as its value. A predicate on it is true if *some* value in the
+    interval satisfies it.
 
+    Parameters
+    ----------
+    low, high
+        Two numbers or two times; one of them may be None.
+
+    Raises
+    ------
+    EventError
+        If both ends are None, or differ in family, or `low` is greater than `high`.
+
+    Examples
+    --------
     >>> import tellwhen as tw
     >>> tw.parse("price < 15").evaluate({"price": tw.Interval(10, 20)})
     True
@@ -50,11 +62,12 @@ class Interval:
     def __init__(self, low: Any, high: Any) -> None:
         ends = [normalize_value(end) for end in (low, high) if end is not None]
         if not ends:
-            raise EventError("an interval has at least one end: at most one of them is None")
+            raise EventError("an Interval needs a low or a high end, both are None")
         families = {end.family for end in ends if end is not None}
         if None in ends or len(families) != 1 or not families <= {"number", "time"}:
             raise EventError(
-                f"the ends of an interval are two numbers or two times, not {abbreviate(low)} and {abbreviate(high)}"
+                f"the ends of an Interval must be two numbers or two times, not {abbreviate(low)} and "
+                f"{abbreviate(high)}"
             )
         self.low, self.high = low, high
         self.family: Family = families.pop()
@@ -62,7 +75,8 @@ class Interval:
         self.high_key = math.inf if high is None else _get_key(high)
         if self.low_key > self.high_key:
             raise EventError(
-                f"an interval runs from its low end to its high end, not from {abbreviate(low)} to {abbreviate(high)}"
+                f"the low end of an Interval must not exceed its high end: {abbreviate(low)} is greater than "
+                f"{abbreviate(high)}"
             )
 
     def __repr__(self) -> str:
@@ -82,7 +96,7 @@ def _get_key(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Is it None, NaN or NaT? These stand for no value."""
+    """Return whether a value is None, NaN, NaT or pandas.NA, which all stand for no value."""
     if value is None:
         return True
     if isinstance(value, float | np.floating | np.datetime64 | dt.datetime):
@@ -93,7 +107,7 @@ def is_missing(value: Any) -> bool:
 
 
 def normalize_value(value: Any) -> Value | None:
-    """The family and the key of a value; None for a missing value, and for one of no family."""
+    """Return the family and the key of a Python value; None if it is missing or belongs to no family."""
     if is_missing(value):
         return None
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
@@ -101,7 +115,7 @@ def normalize_value(value: Any) -> Value | None:
     if isinstance(value, bool):
         return Value("bool", int(value))
     if isinstance(value, int):
-        value = int.__int__(value)  # an enum's member, for example, becomes a plain int
+        value = int.__int__(value)  # a subclass such as IntEnum becomes a plain int
         return Value("number", value if -limits.INTEGER_MAX <= value <= limits.INTEGER_MAX else to_double(value))
     if isinstance(value, float):
         return Value("number", float(value))
@@ -118,7 +132,7 @@ def normalize_value(value: Any) -> Value | None:
 
 
 def _from_numpy(value: np.generic) -> Any:
-    """The Python value of a NumPy scalar. A scalar of no family is returned as it is."""
+    """Return the Python value of a NumPy scalar. A scalar of no family is returned unchanged."""
     for kind, convert in ((np.bool_, bool), (np.integer, int), (np.floating, float), (np.str_, str.__str__)):
         if isinstance(value, kind) and not isinstance(value, np.timedelta64):
             return convert(value)
@@ -127,13 +141,13 @@ def _from_numpy(value: np.generic) -> Any:
 
 def _is_whole(value: Decimal | Fraction) -> bool:
     if isinstance(value, Decimal):
-        # Not the huge ones: as an int, 1e3000000 takes minutes.
+        # Huge numbers are excluded: int(Decimal("1e3000000")) takes minutes.
         return value.is_finite() and value.adjusted() < 40 and value == value.to_integral_value()
     return value.denominator == 1
 
 
 def to_double(value: int | Decimal | Fraction) -> float:
-    """The nearest double; beyond the largest one, infinity."""
+    """Return the nearest double; infinity beyond the largest double."""
     try:
         return float(value)
     except OverflowError:
@@ -141,7 +155,7 @@ def to_double(value: int | Decimal | Fraction) -> float:
 
 
 def is_unicode(text: str) -> bool:
-    """False for a string with a lone surrogate: it is not text in any encoding."""
+    """Return whether a string can be encoded, that is, has no lone surrogate."""
     if text.isascii():
         return True
     try:
@@ -152,12 +166,12 @@ def is_unicode(text: str) -> bool:
 
 
 def is_list_like(value: Any) -> bool:
-    """Is it a list of values?"""
+    """Return whether a value is a list, tuple, set or one-dimensional array."""
     return isinstance(value, list | tuple | set | frozenset) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def iter_members(value: Any) -> Iterator[Any]:
-    """The single values of an attribute: the items of a list, or the value itself."""
+    """Yield the items of a list-like value, or the value itself."""
     if is_list_like(value):
         yield from value
     else:
@@ -165,18 +179,21 @@ def iter_members(value: Any) -> Iterator[Any]:
 
 
 def is_present(value: Any) -> bool:
-    """Is there a value, of whatever family? The meaning of `IS NOT NULL`."""
+    """Return whether any member of a value is not missing, as `IS NOT NULL` requires."""
     return any(not is_missing(member) for member in iter_members(value))
 
 
 def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event without nested objects: their members get dotted names. A name that is written in full wins."""
+    """Return a copy of an event in which members of nested objects have dotted names.
+
+    If the event has both a dotted name and a nested object with the same member, the dotted name wins.
+    """
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
     objects = 1
-    while waiting:  # level by level: a name in full comes before a nested one. No recursion: depth may be hostile
+    while waiting:  # Level by level: dotted names come before nested ones. No recursion: the depth may be hostile.
         deeper: list[tuple[str, Mapping[Any, Any]]] = []
         for prefix, mapping in waiting:
             for key, value in mapping.items():
@@ -188,7 +205,7 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
                 if isinstance(value, Mapping):
                     objects += 1
                     if objects > limits.EVENT_OBJECTS_MAX:
-                        raise EventError(f"an event nests at most {limits.EVENT_OBJECTS_MAX} objects")
+                        raise EventError(f"an event may have at most {limits.EVENT_OBJECTS_MAX} nested objects")
                     deeper.append((name + ".", value))
                 else:
                     flat.setdefault(name, value)
@@ -197,7 +214,10 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def normalize_constant(value: Any, attribute: str) -> Constant:
-    """The value as a constant of an expression; raises ExpressionError when it cannot be one."""
+    """Return a Python value as a constant of an expression; raise ExpressionError if it cannot be one.
+
+    Errors begin with `attribute`.
+    """
     if isinstance(value, dt.datetime | np.datetime64):
         return _normalize_time(value, attribute)
     if isinstance(value, np.generic):
@@ -215,41 +235,44 @@ def normalize_constant(value: Any, attribute: str) -> Constant:
         return normalize_constant(int(value) if _is_whole(value) else to_double(value), attribute)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ExpressionError(f"{attribute}: {value} is not a constant; use IS NULL for missing values")
+            raise ExpressionError(f"{attribute}: {value} cannot be a constant; use IS NULL to test for missing values")
         return float(value)
     if isinstance(value, str):
         return _validate_string(str.__str__(value), attribute)
     if isinstance(value, dt.date):
         return dt.date(value.year, value.month, value.day)
     raise ExpressionError(
-        f"{attribute}: a constant is a bool, int, float, str, date or datetime, not {type(value).__name__}"
+        f"{attribute}: a constant must be a bool, int, float, str, date or datetime, not {type(value).__name__}"
     )
 
 
 def _validate_string(value: str, attribute: str) -> str:
     if len(value) > limits.STRING_CHARACTERS_MAX:
-        raise ExpressionError(f"{attribute}: a string constant has at most {limits.STRING_CHARACTERS_MAX} characters")
+        raise ExpressionError(
+            f"{attribute}: a string constant may have at most {limits.STRING_CHARACTERS_MAX} characters, "
+            f"this one has {len(value)}"
+        )
     if "\0" in value or not is_unicode(value):
-        raise ExpressionError(f"{attribute}: a string constant contains no NUL and no lone surrogate")
+        raise ExpressionError(f"{attribute}: a string constant must not contain NUL or a lone surrogate")
     return value
 
 
 def _normalize_time(value: dt.datetime | np.datetime64, attribute: str) -> dt.date:
-    """A datetime in UTC without a zone; a date for a datetime64 of whole days."""
+    """Return a datetime in UTC without a zone; a date for a datetime64 of whole days."""
     if is_missing(value):
-        raise ExpressionError(f"{attribute}: NaT is not a constant; use IS NULL for missing values")
+        raise ExpressionError(f"{attribute}: NaT cannot be a constant; use IS NULL to test for missing values")
     try:
         nanos, finer = split_nanoseconds(value)
         found = EPOCH + nanos // 1000 * MICROSECOND
     except (OverflowError, ValueError):
-        raise ExpressionError(f"{attribute}: {value} is not in the years 1 to 9999 in UTC") from None
+        raise ExpressionError(f"{attribute}: the time {value} is outside of the years 1 to 9999 in UTC") from None
     if nanos % 1000 or finer:
-        raise ExpressionError(f"{attribute}: a TIMESTAMP has microseconds at most, {value} is finer")
+        raise ExpressionError(f"{attribute}: a TIMESTAMP has at most microseconds, {value} is finer; round it")
     return found.date() if isinstance(value, np.datetime64) and has_day_unit(value) else found
 
 
 def get_family(value: Constant) -> Family:
-    """The family of a checked constant."""
+    """Return the family of a valid constant."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -262,10 +285,13 @@ FRACTIONLESS_DOUBLE_MIN = 1 << 52
 
 
 def can_be_int(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on an int domain? They must be whole numbers in range."""
+    """Return whether an int domain can hold the constants: whole numbers up to `INTEGER_MAX`."""
     return all(abs(c) <= limits.INTEGER_MAX and (isinstance(c, int) or c.is_integer()) for c in constants)
 
 
 def can_be_float(constants: tuple[Any, ...]) -> bool:
-    """May these constants live on a float domain? Not integers so large that another integer may have their double."""
+    """Return whether a float domain can hold the constants.
+
+    It cannot hold integers so large that another integer rounds to the same double.
+    """
     return all(abs(c) < FRACTIONLESS_DOUBLE_MIN or abs(c) > limits.INTEGER_MAX for c in constants)
