@@ -221,9 +221,9 @@ class Connective(Expr):
     keyword: ClassVar[str]
 
     def __init__(self, args: tuple[Expr, ...]) -> None:
-        self._set(args, 1 + max([arg.depth for arg in args]), sum([arg.size for arg in args]))
+        self._initialize(args, 1 + max([arg.depth for arg in args]), sum([arg.size for arg in args]))
 
-    def _set(self, args: tuple[Expr, ...], depth: int, size: int) -> None:
+    def _initialize(self, args: tuple[Expr, ...], depth: int, size: int) -> None:
         self.args = args
         self.depth = _validate_depth(depth)
         self.size = size
@@ -243,7 +243,7 @@ class Connective(Expr):
             parts += arg.args if isinstance(arg, cls) else (arg,)
         depth = max([arg.depth if type(arg) is cls else 1 + arg.depth for arg in args])
         merged = cls.__new__(cls)
-        merged._set(tuple(parts), depth, sum([arg.size for arg in args]))
+        merged._initialize(tuple(parts), depth, sum([arg.size for arg in args]))
         return merged
 
     def predicates(self) -> Iterator[Predicate]:

@@ -30,9 +30,7 @@ MIRRORED_OPERATORS = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">="
 def build_call(function: str, *args: Term) -> Term:
     """Build a call; if all arguments are constants, return the constant that it computes."""
     if function in COMPARISON_FUNCTIONS:
-        raise ExpressionError(
-            f"there is no function {function}: a comparison cannot be part of a computation"
-        )
+        raise ExpressionError(f"there is no function {function}: a comparison cannot be part of a computation")
     definition = get_function(function, len(args))
     if function == "date_part":
         _validate_date_part(args[0])

@@ -81,6 +81,7 @@ def apply_function(function: str, args: list[list[Value]]) -> list[Value]:
 
 
 def _compute_each(term: Each, event: Mapping[str, Any]) -> list[Value]:
+    """Return TRUE if some object in the list satisfies the expression, else FALSE; nothing if all are undefined."""
     from tellwhen.language.evaluation import evaluate_flat
 
     objects = [member for member in iter_members(event.get(term.name)) if isinstance(member, Mapping)]
@@ -107,6 +108,7 @@ def _compute_length(term: Call, event: Mapping[str, Any]) -> list[Value]:
 
 
 def _compute_lacks(term: Call, event: Mapping[str, Any]) -> list[Value]:
+    """Return whether an attribute has no value of a family."""
     name, family = term.args
     assert isinstance(name, Name)
     assert isinstance(family, Literal)

@@ -178,16 +178,16 @@ def is_satisfied_in_interval(predicate: Predicate, interval: Interval) -> bool:
     if operator == "IN":
         return any(low <= key <= high for key in keys)
     if operator == "NOT IN":
-        return low not in keys or high not in keys or (low < high and not _is_adjacent(low, high))
+        return low not in keys or high not in keys or (low < high and not _is_adjacent_double(low, high))
     if operator == "BETWEEN":
         return bool(c <= keys[1] and low <= keys[1] and c <= high)
     assert operator == "NOT BETWEEN"
     return bool(c > keys[1] or low < c or high > keys[1])
 
 
-def _is_adjacent(low: Any, high: Any) -> bool:
-    doubles = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER_MAX) for e in (low, high))
-    return doubles and math.nextafter(low, math.inf) == high
+def _is_adjacent_double(low: Any, high: Any) -> bool:
+    has_double = any(isinstance(e, float) and (not e.is_integer() or abs(e) > limits.INTEGER_MAX) for e in (low, high))
+    return has_double and math.nextafter(low, math.inf) == high
 
 
 def _get_key(constant: Any) -> Any:

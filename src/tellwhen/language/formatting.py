@@ -37,6 +37,7 @@ def format_expression(expr: Expr) -> str:
 
 
 def _format(expr: Expr, precedence: int) -> str:
+    """Return the text of an expression, in parentheses if it binds less tightly than `precedence`."""
     if isinstance(expr, Predicate):
         return format_predicate(expr)
     if isinstance(expr, Truth):

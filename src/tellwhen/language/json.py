@@ -138,10 +138,10 @@ def from_json(form: Any) -> Expr:
                 "this JSON is nested too deep or contains a number with thousands of digits; "
                 f"an expression may be nested at most {limits.DEPTH_MAX} deep"
             ) from None
-    return _read(form, "$", 0)
+    return _read_expression(form, "$", 0)
 
 
-def _read(form: Any, path: str, depth: int) -> Expr:
+def _read_expression(form: Any, path: str, depth: int) -> Expr:
     if depth > limits.DEPTH_MAX:
         raise LimitError(f"{path[:60]}...: an expression may be nested at most {limits.DEPTH_MAX} deep")
     if form is None or isinstance(form, bool):
@@ -158,7 +158,7 @@ def _read(form: Any, path: str, depth: int) -> Expr:
         )
     (word, value), *_ = form.items()
     if word == "not":
-        return Not(_read(value, f"{path}.not", depth + 1))
+        return Not(_read_expression(value, f"{path}.not", depth + 1))
     connective = CONNECTIVES.get(str(word).upper())
     if connective is None:
         raise ExpressionError(
@@ -166,7 +166,7 @@ def _read(form: Any, path: str, depth: int) -> Expr:
         )
     if not isinstance(value, list) or len(value) < 2:
         raise ExpressionError(f"{path}.{word}: expected a list of at least two expressions")
-    return connective.create(*(_read(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
+    return connective.create(*(_read_expression(arg, f"{path}.{word}[{i}]", depth + 1) for i, arg in enumerate(value)))
 
 
 def _list_members(form: dict[str, Any]) -> str:
@@ -176,7 +176,7 @@ def _list_members(form: dict[str, Any]) -> str:
 def _read_each(form: dict[str, Any], path: str, depth: int) -> Each:
     if set(form) != {"attribute", "where"}:
         raise ExpressionError(f"{path}: expected the members attribute and where, found {_list_members(form)}")
-    return Each(validate_name(form["attribute"]), _read(form["where"], f"{path}.where", depth + 1))
+    return Each(validate_name(form["attribute"]), _read_expression(form["where"], f"{path}.where", depth + 1))
 
 
 def _read_predicate(form: dict[str, Any], path: str) -> Expr:
@@ -211,7 +211,7 @@ def _read_predicate(form: dict[str, Any], path: str) -> Expr:
     if "escape" in form and operator not in LIKE_OPERATORS:
         raise ExpressionError(f"{path}.escape: only LIKE and NOT LIKE take an escape character")
     try:
-        return _build(_read_left(form["attribute"], f"{path}.attribute"), operator, values)
+        return _build_predicate(_read_left(form["attribute"], f"{path}.attribute"), operator, values)
     except ExpressionError as error:
         raise ExpressionError(f"{path}: {error}") from None
 
@@ -220,7 +220,7 @@ def _read_left(form: Any, path: str) -> Term:
     return _read_term(form, path, 0) if isinstance(form, dict) else Name(validate_name(form))
 
 
-def _build(left: Term, operator: str, values: Any) -> Expr:
+def _build_predicate(left: Term, operator: str, values: Any) -> Expr:
     """Build a predicate. `values` is a term or a list of terms, `(pattern, escape)` for LIKE, or None for IS NULL."""
     if isinstance(values, tuple) and values and operator in LIST_OPERATORS:
         return build_term_predicate(left, operator, values)

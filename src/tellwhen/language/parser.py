@@ -202,6 +202,7 @@ class _ExpressionParser(TermParser):
     # predicates
 
     def _parse_operand(self, token: str, keyword: str | None) -> Expr:
+        """Parse an operand of a connective: a whole predicate or a Boolean constant."""
         tokens, start = self.tokens, self.index
         if not token:
             self.fail("expected an attribute, NOT or (, found the end of the text")
@@ -235,6 +236,7 @@ class _ExpressionParser(TermParser):
             self.fail(str(error))
 
     def _parse_operator(self, left: str | Term, token: str) -> Expr:
+        """Parse an operator, which begins with `token`, and its right side."""
         operator = COMPARISON_SYMBOLS.get(token)
         if operator is not None:
             self.index += 1
