@@ -64,3 +64,20 @@ def test_lint_takes_no_longer_than_it_should():
 def test_what_differs_in_type_is_not_the_same():
     report = tw.validate({"a": "x BETWEEN 0 AND 1", "b": "x BETWEEN FALSE AND TRUE", "c": "x = 1", "d": "x = TRUE"})
     assert report.findings == []
+
+
+def test_an_exclusion_that_says_what_it_means_of_missing_values_gets_no_hint():
+    report = tw.validate({
+        "a": "NOT (x IS NOT NULL AND x IN (1, 2))",
+        "b": "x IS NULL OR NOT x IN (3)",
+        "c": "x IS NULL AND NOT x = 5",
+        "d": "y IS NULL OR NOT x IN (6)",
+        "long": f"NOT x IN ({', '.join(map(str, range(500)))})",
+    })  # fmt: skip
+    assert [one.id for one in report.get_findings("hint")] == ["c", "d", "long"]
+    assert len(report.get_findings("hint")[-1].reason) < 260
+
+
+def test_lists_may_ask_for_what_no_single_value_has():
+    report = tw.validate({"a": "t HAS ALL ('a', 'b') AND t HAS NONE ('c')", "b": "t HAS ANY ('a') AND t HAS ANY ('b')"})
+    assert report.findings == []

@@ -1,4 +1,4 @@
-"""Does everything mean what LANGUAGE.md says?"""
+"""The cases of LANGUAGE.md, evaluated by the oracle and matched by the engines."""
 
 import json
 

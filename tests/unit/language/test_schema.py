@@ -1,0 +1,10 @@
+"""Errors of a schema."""
+
+import pytest
+
+import tellwhen as tw
+
+
+def test_a_date_that_is_a_subtraction():
+    with pytest.raises(tw.SchemaError, match=r"write a date as DATE '2026-01-31'"):
+        tw.Index(schema={"day": "date"}).add(1, "day > 2026-01-01")
