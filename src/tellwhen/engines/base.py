@@ -144,7 +144,7 @@ class Engine(ABC):
     ----------
     source
         The store to index.
-    **given
+    **options
         Options by name. Options that are not given have their defaults.
     """
 
@@ -162,16 +162,16 @@ class Engine(ABC):
             if "expressions" not in cls.supports:
                 cls.options = {**cls.options, "strict": STRICT}
 
-    def __init__(self, source: Source, **given: int) -> None:
+    def __init__(self, source: Source, **options: int) -> None:
         self.source = source
-        self.given = given
-        self.option = {name: given.get(name, option.default) for name, option in self.options.items()}
+        self.given_options = options
+        self.option = {name: options.get(name, option.default) for name, option in self.options.items()}
 
     @property
     def spec(self) -> str:
         """Name and given options in one string, from which `create` makes an equal engine."""
-        given = ",".join(f"{name}={value}" for name, value in self.given.items())
-        return f"{self.name}:{given}" if given else self.name
+        text = ",".join(f"{name}={value}" for name, value in self.given_options.items())
+        return f"{self.name}:{text}" if text else self.name
 
     @property
     def named(self) -> Engine:

@@ -36,37 +36,37 @@ def load_flights() -> list[Flight]:
     return found
 
 
-def _format_delay_alert(flight: Flight, delay: int, wide: int) -> str:
+def _format_delay_alert(flight: Flight, delay: int, width: int) -> str:
     return f"flight = {flight['flight']} AND carrier = '{flight['carrier']}' AND dep_delay >= {delay}"
 
 
-def _format_route_alert(flight: Flight, delay: int, wide: int) -> str:
+def _format_route_alert(flight: Flight, delay: int, width: int) -> str:
     return f"origin = '{flight['origin']}' AND dest = '{flight['dest']}' AND arr_delay > {delay}"
 
 
-def _format_window_alert(flight: Flight, delay: int, wide: int) -> str:
+def _format_window_alert(flight: Flight, delay: int, width: int) -> str:
     hour = flight["hour"]
     return (
-        f"dest = '{flight['dest']}' AND month = {flight['month']} AND hour BETWEEN {max(0, hour - wide)} AND {hour} "
+        f"dest = '{flight['dest']}' AND month = {flight['month']} AND hour BETWEEN {max(0, hour - width)} AND {hour} "
         f"AND dep_delay <= {delay}"
     )
 
 
-def _format_cancellation_alert(flight: Flight, delay: int, wide: int) -> str:
-    return f"carrier = '{flight['carrier']}' AND origin = '{flight['origin']}' AND dep_time IS NULL AND hour >= {wide}"
+def _format_cancellation_alert(flight: Flight, delay: int, width: int) -> str:
+    return f"carrier = '{flight['carrier']}' AND origin = '{flight['origin']}' AND dep_time IS NULL AND hour >= {width}"
 
 
-def _format_day_alert(flight: Flight, delay: int, wide: int) -> str:
+def _format_day_alert(flight: Flight, delay: int, width: int) -> str:
     return (
         f"month = {flight['month']} AND day IN ({flight['day']}, {flight['day'] % 28 + 1}) "
         f"AND origin = '{flight['origin']}' AND (dep_delay > {delay} OR dep_time IS NULL)"
     )
 
 
-def _format_distance_alert(flight: Flight, delay: int, wide: int) -> str:
+def _format_distance_alert(flight: Flight, delay: int, width: int) -> str:
     return (
         f"distance >= {flight['distance']} AND NOT carrier = '{flight['carrier']}' "
-        f"AND (arr_delay > {delay} OR air_time > {60 * wide}) AND hour < {12 + wide}"
+        f"AND (arr_delay > {delay} OR air_time > {60 * width}) AND hour < {12 + width}"
     )
 
 

@@ -62,7 +62,7 @@ class Groups(Workload):
         is_negated = ~is_true & (draws.uniform(*shape) < NEGATED_SHARE)
         columns = (attribute, value, kind, step, more, is_true, is_negated)
         texts = [
-            self._leaf(*leaf)
+            self._format_leaf(*leaf)
             for leaf in zip(*(column.reshape(-1, *column.shape[3:]).tolist() for column in columns), strict=True)
         ]
         found = []
@@ -73,7 +73,7 @@ class Groups(Workload):
             found.append(outer.join(f"({inner.join(group)})" for group in groups))
         return found
 
-    def _leaf(
+    def _format_leaf(
         self, attribute: int, value: int, kind: float, step: int, more: list[int], is_true: bool, is_negated: bool
     ) -> str:
         name = f"{'NOT ' if is_negated else ''}a{attribute}"

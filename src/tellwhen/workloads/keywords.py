@@ -71,11 +71,11 @@ class Keywords(Workload):
             for row in range(BLOCK)
         ]
 
-    def _format_predicate(self, word: str, low: int, wide: int) -> str:
+    def _format_predicate(self, word: str, low: int, width: int) -> str:
         if self.form == "equal":
             return f"{format_name(word)} = 1"
         if self.form == "between":
-            return f"{format_name(word)} BETWEEN {low} AND {low + wide}"
+            return f"{format_name(word)} BETWEEN {low} AND {low + width}"
         head, tail = _split_word(word)
         return f"{format_name(head)} = '{tail}'"
 
@@ -91,11 +91,11 @@ class Keywords(Workload):
             at += DRAWS_PER_WORD * count
         return found
 
-    def _build_document(self, words: list[str], different: int) -> dict[str, Any]:
-        """Build a document of the first `different` distinct words, with the number of their occurrences."""
+    def _build_document(self, words: list[str], distinct_words: int) -> dict[str, Any]:
+        """Build a document of the first `distinct_words` distinct words, with the number of their occurrences."""
         times: Counter[str] = Counter()
         for word in words:
-            if len(times) == different:
+            if len(times) == distinct_words:
                 break
             times[word] += 1
         if self.form == "equal":

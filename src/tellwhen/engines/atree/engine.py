@@ -39,8 +39,8 @@ class ATree(BulkEngine):
     }
     index_kind = ATreeIndex
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._forest: ForestBuilder | None = None
         self._roots = np.zeros(0, dtype=np.int32)  # by built slot: its node in the forest
 

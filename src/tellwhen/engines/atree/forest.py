@@ -93,10 +93,10 @@ class ForestBuilder:
         self.forest = self.forest._replace(**arrays)
         self.packed = Packed(self.forest)
 
-    def _make_room(self, more: int) -> None:
-        """Make room for `more` nodes, edges and atoms; an array that is too small at least doubles."""
+    def _make_room(self, count: int) -> None:
+        """Make room for `count` nodes, edges and atoms; an array that is too small at least doubles."""
         forest, counters = self.forest, self.forest.counters
-        nodes = _grow_length(len(forest.nodes), int(counters[NODE_END]) + more)
+        nodes = _grow_length(len(forest.nodes), int(counters[NODE_END]) + count)
         if nodes > len(forest.nodes):
             self._set(
                 nodes=_extend(forest.nodes, nodes),
@@ -104,10 +104,10 @@ class ForestBuilder:
                 waiting=_extend(forest.waiting, nodes, 0),
                 queue=_extend(forest.queue, nodes),
             )
-        edges = _grow_length(len(forest.edges), int(counters[EDGE_END]) + more)
+        edges = _grow_length(len(forest.edges), int(counters[EDGE_END]) + count)
         if edges > len(forest.edges):
             self._set(edges=_extend(forest.edges, edges))
-        atoms = _grow_length(len(forest.atoms), int(counters[ATOM_END]) + more)
+        atoms = _grow_length(len(forest.atoms), int(counters[ATOM_END]) + count)
         if atoms > len(forest.atoms):
             self._set(atoms=_extend(forest.atoms, atoms))
         if len(self.forest.equal) < nodes:
@@ -117,8 +117,8 @@ class ForestBuilder:
                 chain_all_nodes(self.packed.addresses)
 
 
-def _grow_length(now: int, needed: int) -> int:
-    return now if needed <= now else max(needed, 2 * now)
+def _grow_length(length: int, needed: int) -> int:
+    return length if needed <= length else max(needed, 2 * length)
 
 
 def _extend(array: np.ndarray, length: int, fill: int | None = None) -> np.ndarray:

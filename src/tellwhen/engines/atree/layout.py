@@ -123,14 +123,14 @@ def _write_records(
 ) -> Records:
     """Write the records of all predicates and inner nodes; slots[k] belongs to record source[k]."""
     propagation = Propagation(int(switches.on_demand), int(not switches.zero_suppression))
-    given = forest.packed.addresses, pack(inner), leaf_chance, pack(found), pack(propagation)
+    arguments = forest.packed.addresses, pack(inner), leaf_chance, pack(found), pack(propagation)
     sizes = np.zeros((len(leaf_chance) + len(inner.order), RECORD), dtype=np.int64)
     sizes[:, SLOTS] = np.bincount(source, minlength=len(sizes))
-    count_links(*given, sizes)
+    count_links(*arguments, sizes)
     lengths = RECORD + sizes[:, TESTS] + sizes[:, SLOTS] + LINK_WORDS * sizes[:, LINKS]
     start = np.concatenate([[0], np.cumsum(lengths)])
     records = Records(sizes, start, np.zeros(start[-1], dtype=np.int32))
-    write_links(*given, pack(records))
+    write_links(*arguments, pack(records))
     write_slots(source, slots, pack(records))
     return records
 

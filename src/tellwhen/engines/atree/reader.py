@@ -11,7 +11,7 @@ from tellwhen.engines.shared.stabbing import make_satisfied_sizes
 
 
 def make_reader(
-    packed: Packed, snapshot: Packed, counted: MatchCounts | None = None, is_three_valued: bool = False
+    packed: Packed, snapshot: Packed, match_counts: MatchCounts | None = None, is_three_valued: bool = False
 ) -> CallReader:
     """Return a reader of an index. An index that propagates false results too is three-valued."""
     index: ATreeIndex = packed.arrays
@@ -28,4 +28,6 @@ def make_reader(
         signature=inner + 1,
         effort=2,
     )
-    return CallReader(Call(match_three_valued if is_three_valued else match_tree, packed, snapshot, sizes, counted))
+    return CallReader(
+        Call(match_three_valued if is_three_valued else match_tree, packed, snapshot, sizes, match_counts)
+    )

@@ -100,8 +100,8 @@ class Bounds:
         order: list[int] = np.lexsort((self.slot, -self.score)).tolist()
         return order
 
-    def update_scores(self, slots: I32, scores: F64, known: Scores) -> None:
-        """Take over new scores of some slots; `known` has the scores of all slots."""
+    def update_scores(self, slots: I32, scores: F64, all_scores: Scores) -> None:
+        """Take over new scores of some slots; `all_scores` has the scores of all slots."""
         highest = scores.max(initial=-np.inf)
         for place, bound in enumerate(self.score.tolist()):
             if highest >= bound:
@@ -112,10 +112,10 @@ class Bounds:
                 )
                 if len(mine):
                     self._raise_or_extend(place, slots[mine], scores[mine])
-        self.changes = known.changes
+        self.changes = all_scores.changes
         self._changed += len(slots)
         if self._changed > max(RAISED_MAX, self._total // DISORDER_CHECK_SHARE):
-            self.check_disorder(known)
+            self.check_disorder(all_scores)
         elif self.raised.count > RAISED_MAX // 4:
             self.is_disordered = True
 

@@ -73,14 +73,14 @@ class Auto(Engine):
         "layout": Option(FASTEST, FASTEST, ATREE, "the index of a segment: 0 the faster one, 1 cover, 2 atree"),
     }
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._segments: tuple[Segment, ...] = ()  # the largest first
         self._pending = Growing(np.int32)  # slots
         self._removed = 0
         self._merge: Merge | None = None  # in progress
         self._is_outdated = False  # whether the segments were built for other typical events
-        self._counted = MatchCounts()
+        self._match_counts = MatchCounts()
         self._bounds = Bounds((), source.scores)
         self._rests_until = 0.0
 
@@ -109,7 +109,7 @@ class Auto(Engine):
             self._bounds = Bounds(self._segments, self.source.scores)
 
     def rebuild(self) -> None:
-        self._counted = MatchCounts()  # the new index may be for other events
+        self._match_counts = MatchCounts()  # the new index may be for other events
         if self._segments or self._pending.count > self._choose_pending_max():
             self._merge_now(len(self._segments))
         self.run_upkeep()
@@ -217,13 +217,15 @@ class Auto(Engine):
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         self._removed = self._count_removed()
         if after.is_graph:
-            self._counted = MatchCounts()  # the old counts do not apply to the new index
+            self._match_counts = MatchCounts()  # the old counts do not apply to the new index
         return True
 
     # reading
 
     def reader(self) -> Reader:
-        return SegmentsReader(self._segments, self._pending.view, self.source.snapshot(), self._counted, self._bounds)
+        return SegmentsReader(
+            self._segments, self._pending.view, self.source.snapshot(), self._match_counts, self._bounds
+        )
 
     def arrays(self) -> dict[str, np.ndarray]:
         named = {"pending": self._pending.view, **describe_segments(self._segments)}
@@ -293,12 +295,12 @@ class Auto(Engine):
         return is_presence
 
     def match_counts(self) -> MatchCounts:
-        return self._counted
+        return self._match_counts
 
     def adapt(self) -> None:
         self._is_outdated = True
         self._merge = None  # it began for other events
-        self._counted = MatchCounts()
+        self._match_counts = MatchCounts()
 
     def verify(self) -> None:
         snapshot = self.source.snapshot()

@@ -47,18 +47,20 @@ def _find_owners(sample: Extract) -> I64:
     return owner[names_predicate(sample.kind, sample.start, sample.code)]
 
 
-def _draw_points(literals: Predicates, predicate: I32, domain: I32, wanted: I64, rng: np.random.Generator) -> I64:
-    """Draw a point for every domain in `wanted`, like those in its predicates; HIGHEST for an unknown domain.
+def _draw_points(
+    literals: Predicates, predicate: I32, domain: I32, target_domains: I64, rng: np.random.Generator
+) -> I64:
+    """Draw a point for every target domain, like those in its predicates; HIGHEST for an unknown domain.
 
     `predicate` is sorted by `domain`, its domain.
     """
-    first, end = np.searchsorted(domain, wanted), np.searchsorted(domain, wanted, side="right")
-    point = np.full(len(wanted), ABSENT, dtype=np.int64)
+    first, end = np.searchsorted(domain, target_domains), np.searchsorted(domain, target_domains, side="right")
+    point = np.full(len(target_domains), ABSENT, dtype=np.int64)
     asked = np.flatnonzero(end > first)
     chosen = predicate[rng.integers(first[asked], end[asked])]
     interval = rng.integers(literals.start[chosen], literals.start[chosen + 1])
-    low, high = _find_ends(literals, int(wanted.max(initial=-1)) + 1)
-    low, high = low[wanted[asked]], high[wanted[asked]]
+    low, high = _find_ends(literals, int(target_domains.max(initial=-1)) + 1)
+    low, high = low[target_domains[asked]], high[target_domains[asked]]
     between = rng.integers(np.minimum(low, high), high, endpoint=True) & ~1  # integers are even points
     is_point = literals.low[interval] == literals.high[interval]
     point[asked] = np.where(is_point, literals.low[interval], np.where(low <= high, between, HIGHEST))

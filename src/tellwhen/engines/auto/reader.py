@@ -15,9 +15,9 @@ class SegmentsReader(Reader):
     """Reader of all segments and the pending slots, set up on the first match, because most readers are never used."""
 
     def __init__(
-        self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, counted: MatchCounts, bounds: Bounds
+        self, segments: tuple[Segment, ...], pending: I32, snapshot: Snapshot, match_counts: MatchCounts, bounds: Bounds
     ) -> None:
-        self._segments, self._pending, self._snapshot, self._counted = segments, pending, snapshot, counted
+        self._segments, self._pending, self._snapshot, self._match_counts = segments, pending, snapshot, match_counts
         self._bounds = bounds
         self._reader: Reader | None = None
         self._parts: list[Reader] | None = None  # readers of the segments, for tiers
@@ -25,16 +25,16 @@ class SegmentsReader(Reader):
 
     def _make_reader(self) -> Reader:
         snapshot = Packed(self._snapshot)
-        found = make_segment_readers(self._segments, snapshot, self._counted) if self._segments else []
+        found = make_segment_readers(self._segments, snapshot, self._match_counts) if self._segments else []
         if len(self._pending) or not found:
             found.append(Refiner(self._pending, snapshot))
         self._reader = found[0] if len(found) == 1 else Union(found)
         return self._reader
 
     def match(self, events: Events) -> Matches:
-        counted, count = self._counted, len(events.single_valued)
-        counted.events += count
-        counted.candidates += count * len(self._pending)
+        match_counts, count = self._match_counts, len(events.single_valued)
+        match_counts.events += count
+        match_counts.candidates += count * len(self._pending)
         return (self._reader or self._make_reader()).match(events)
 
     def count_candidates(self, events: Events) -> int:

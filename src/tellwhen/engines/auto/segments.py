@@ -49,13 +49,13 @@ class Segment(NamedTuple):
     """Segments of one group were made together, and are merged together."""
 
     @classmethod
-    def create(cls, slots: I32, index: CoverIndex | ATreeIndex, like: Segment | None = None) -> Segment:
-        """Create a segment with a new name; all other fields are those of `like`, if given."""
+    def create(cls, slots: I32, index: CoverIndex | ATreeIndex, template: Segment | None = None) -> Segment:
+        """Create a segment with a new name; all other fields are those of `template`, if given."""
         kind = "cover" if isinstance(index, CoverIndex) else "atree"
         name = f"{kind}-{uuid.uuid4().hex}"
-        if like is None:
+        if template is None:
             return cls(name, slots, Packed(index), is_settled=False)
-        return like._replace(name=name, slots=slots, packed=Packed(index))
+        return template._replace(name=name, slots=slots, packed=Packed(index))
 
     @property
     def is_graph(self) -> bool:
@@ -69,7 +69,7 @@ class Segment(NamedTuple):
             index = index._replace(stabbing=relabel_stabbing(index.stabbing, moves))
         else:
             index = relabel_index(index, moves)
-        return Segment.create(self.slots, index, like=self)
+        return Segment.create(self.slots, index, template=self)
 
     def name_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays by name, to be saved."""
@@ -112,19 +112,19 @@ def count_last_segments(segments: Sequence[Segment], count: int) -> int:
 
 
 def make_segment_readers(
-    segments: Sequence[Segment], snapshot: Packed, counted: MatchCounts | None = None
+    segments: Sequence[Segment], snapshot: Packed, match_counts: MatchCounts | None = None
 ) -> list[Reader]:
     """Return a reader of each segment, in their order."""
     covers = [segment.packed for segment in segments if not segment.is_graph]
-    of_covers = iter(make_readers(covers, snapshot, counted) if covers else [])
-    return [make_reader(one.packed, snapshot, counted) if one.is_graph else next(of_covers) for one in segments]
+    of_covers = iter(make_readers(covers, snapshot, match_counts) if covers else [])
+    return [make_reader(one.packed, snapshot, match_counts) if one.is_graph else next(of_covers) for one in segments]
 
 
-def count_groups_to_merge(sizes: list[int], fresh: int) -> int:
-    """Count the last groups to merge with `fresh` new slots; `sizes` are those of all groups, descending."""
+def count_groups_to_merge(sizes: list[int], new_slots: int) -> int:
+    """Count the last groups to merge with `new_slots` new slots; `sizes` are those of all groups, descending."""
     merged = 0
-    while merged < len(sizes) and sizes[-1 - merged] < MERGE_RATIO * fresh:
-        fresh += sizes[-1 - merged]
+    while merged < len(sizes) and sizes[-1 - merged] < MERGE_RATIO * new_slots:
+        new_slots += sizes[-1 - merged]
         merged += 1
     return merged
 

@@ -82,7 +82,9 @@ class IndexChoice(Upkeep):
         if graph is None:
             self.result = segment._replace(is_settled=True)
         else:
-            self.result = compile_kernel(Segment.create(slots, graph, like=segment._replace(is_settled=True)), snapshot)
+            self.result = compile_kernel(
+                Segment.create(slots, graph, template=segment._replace(is_settled=True)), snapshot
+            )
         release_memory()
 
     def finish(self) -> bool:

@@ -18,28 +18,30 @@ from tellwhen.kernels.stabbing import find_runs
 
 
 @inline
-def count_down(members, begin, end, once, remaining, done, finished):
-    """Count one predicate down for each conjunction of a run, and list the conjunctions that reach zero in `done`.
+def count_down(members, begin, end, is_single_valued, remaining, completed, count):
+    """Count one predicate down for each conjunction of a run, and list the conjunctions that reach zero in `completed`.
+
+    `count` is the number of listed conjunctions; returns the new number. With `is_single_valued` an event satisfies a
+    predicate once; otherwise it may satisfy a predicate twice, and a counter stays at zero.
 
     This is the hot loop. Unsigned indices spare Numba's test for negative ones. An unconditional write, which the next
-    one may overwrite, spares a branch that would be mispredicted at every match. Together they halve the time. `once`
-    is 0 if an event may satisfy a predicate twice; then a counter stays at zero.
+    one may overwrite, spares a branch that would be mispredicted at every match. Together they halve the time.
     """
-    if once:
+    if is_single_valued:
         for i in range(np.uint64(begin), np.uint64(end)):
             conjunction = np.uint32(members[i])
             left = remaining[conjunction]
             remaining[conjunction] = left - np.uint8(1)
-            done[np.uint64(finished)] = conjunction
-            finished += left == 1
+            completed[np.uint64(count)] = conjunction
+            count += left == 1
     else:
         for i in range(begin, end):
             conjunction = members[i]
             left = remaining[conjunction]
             remaining[conjunction] = left - (left > 0)
-            done[finished] = conjunction
-            finished += left == 1
-    return finished
+            completed[count] = conjunction
+            count += left == 1
+    return count
 
 
 @kernel

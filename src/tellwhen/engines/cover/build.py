@@ -72,14 +72,14 @@ def build_index(
     )
 
 
-def describe_predicates(predicates: Predicates, cuts: Spaces, known: SpaceMass, buckets: Buckets) -> PredicateFacts:
+def describe_predicates(predicates: Predicates, cuts: Spaces, mass: SpaceMass, buckets: Buckets) -> PredicateFacts:
     """Compute the ranges, the price and the buckets of every predicate."""
     count = len(predicates.domain)
     ranges = read_ranges(predicates, cuts)
     price, is_apart = np.empty(count), np.empty(count, dtype=np.bool_)
-    price_predicates(pack(ranges), pack(known), price, is_apart)
+    price_predicates(pack(ranges), pack(mass), price, is_apart)
     masks, is_exact = np.empty(count, dtype=np.uint64), np.empty(count, dtype=np.bool_)
-    write_masks(pack(ranges), known.cut_start, buckets.up, buckets.down, masks, is_exact)
+    write_masks(pack(ranges), mass.cut_start, buckets.up, buckets.down, masks, is_exact)
     return PredicateFacts(ranges, price, is_apart, masks, is_exact)
 
 

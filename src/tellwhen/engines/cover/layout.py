@@ -39,7 +39,7 @@ from tellwhen.engines.cover.kernels.bitmaps import fill_bitmaps, write_bitmap_st
 from tellwhen.engines.cover.kernels.chunks import ALTERNATIVES_MAX, COLUMNS_MAX, cut_chunks
 from tellwhen.engines.cover.kernels.programs import NEAR_MAX, measure_programs, write_lists, write_programs
 from tellwhen.engines.cover.kernels.requirements import GROUPS_MAX
-from tellwhen.engines.cover.places import move_to_always
+from tellwhen.engines.cover.places import move_to_always_cluster
 from tellwhen.kernels.arrays import I32, I64, Flags, I64Matrix
 from tellwhen.kernels.handover import pack
 
@@ -100,7 +100,7 @@ def move_clause_terms(
     for begin, end, *_, is_plain in cut.chunks.tolist():
         if not is_plain:
             is_moved[cut.terms[begin:end]] = True
-    return move_to_always(postings, is_moved)
+    return move_to_always_cluster(postings, is_moved)
 
 
 def lay_out_chunks(

@@ -27,11 +27,11 @@ TABLE_SIZE_MIN, TABLE_SIZE_MAX = 1 << 10, 1 << 23
 
 def place_terms(covers: PredicateLists, facts: PredicateFacts, cut_start: I64, kind: U8) -> KeyedPostings:
     """Place every term on the nodes of its cover."""
-    given = pack(covers), pack(facts.ranges), facts.is_apart, cut_start
+    arguments = pack(covers), pack(facts.ranges), facts.is_apart, cut_start
     nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    count = write_keys(*given, *nothing)
+    count = write_keys(*arguments, *nothing)
     keys, owners = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int32)
-    write_keys(*given, keys, owners)
+    write_keys(*arguments, keys, owners)
     order = np.argsort(keys, kind="stable")
     order = order[kind[owners[order]] != NEVER]
     return KeyedPostings(keys[order], owners[order], find_implied(covers, facts))
@@ -53,7 +53,7 @@ def find_implied(covers: PredicateLists, facts: PredicateFacts) -> I32:
     return implied
 
 
-def move_to_always(postings: KeyedPostings, is_moved: Flags) -> KeyedPostings:
+def move_to_always_cluster(postings: KeyedPostings, is_moved: Flags) -> KeyedPostings:
     """Move some terms to the cluster that every event opens."""
     moved, stays = np.flatnonzero(is_moved).astype(np.int32), ~is_moved[postings.term]
     keys = np.concatenate([np.full(len(moved), ALWAYS), postings.key[stays]])  # ALWAYS is the least key
@@ -75,9 +75,9 @@ def regroup_terms(
     room = 2 * longest * levels
     candidates = NodeCandidates(np.empty(room, dtype=np.int64), np.empty(room), np.empty(room, dtype=np.int64))
     choice = NodeChoice(*np.full((2, terms), -1, dtype=np.int64))
-    given = pack(postings), pack(conjunct), is_movable, pack(ranges), pack(spaces), pack(candidates), pack(table)
-    count_candidates(*given)
-    choose_nodes(*given, pack(choice))
+    arguments = pack(postings), pack(conjunct), is_movable, pack(ranges), pack(spaces), pack(candidates), pack(table)
+    count_candidates(*arguments)
+    choose_nodes(*arguments, pack(choice))
 
     is_moved = choice.key >= 0
     moved, stays = np.flatnonzero(is_moved), ~is_moved[postings.term]

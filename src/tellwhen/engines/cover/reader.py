@@ -68,7 +68,9 @@ class CoverReader(Reader):
         return self._call.effort(events)[0]
 
 
-def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCounts | None = None) -> list[CoverReader]:
+def make_readers(
+    indexes: Sequence[Packed], snapshot: Packed, match_counts: MatchCounts | None = None
+) -> list[CoverReader]:
     """Return a reader of each index. All need scratch of one size, so that the same set serves all of them."""
     known: Snapshot = snapshot.arrays
     all_arrays: list[CoverIndex] = [index.arrays for index in indexes]
@@ -122,8 +124,8 @@ def make_readers(indexes: Sequence[Packed], snapshot: Packed, counted: MatchCoun
 
     return [
         CoverReader(
-            Call(match_cover, index, snapshot, sizes, counted),
-            Call(match_batch, index, snapshot, batch_sizes, counted),
+            Call(match_cover, index, snapshot, sizes, match_counts),
+            Call(match_batch, index, snapshot, batch_sizes, match_counts),
             rows,
         )
         for index in indexes

@@ -33,8 +33,8 @@ class Scan(Engine):
     summary = "a tight loop over all subscriptions"
     supports = frozenset({"expressions"})
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._conjunctions = Growing(np.int32)  # slots
         self._head = Growing(np.int32)  # a predicate of each, tested first
         self._others = Growing(np.int32)  # all other slots

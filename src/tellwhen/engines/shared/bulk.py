@@ -37,8 +37,8 @@ class BulkEngine(Engine):
 
     _index: Any = None  # None before the first build
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._built = np.zeros(0, dtype=np.int32)  # slots in the index
         self._pending = Growing(np.int32)  # slots not in it yet
         self._removed = 0

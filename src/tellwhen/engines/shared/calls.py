@@ -147,14 +147,19 @@ class Call:
         The kernel and its first two arguments.
     sizes
         The sizes of its scratch, or a function that returns them for the entries of the longest event.
-    counted
-        If given, candidates are added to it. The kernel must then always count them.
+    match_counts
+        If given, matched events and candidates are added to it. The kernel must then always count candidates.
     """
 
     def __init__(
-        self, kernel: Kernel, index: Any, snapshot: Snapshot | Packed, sizes: Any, counted: MatchCounts | None = None
+        self,
+        kernel: Kernel,
+        index: Any,
+        snapshot: Snapshot | Packed,
+        sizes: Any,
+        match_counts: MatchCounts | None = None,
     ) -> None:
-        self._kernel, self._sizes, self._counted = kernel, sizes, counted
+        self._kernel, self._sizes, self._match_counts = kernel, sizes, match_counts
         self.index, self._snapshot = Packed.wrap(index), Packed.wrap(snapshot)
 
     def with_index(self, index: Any) -> Call:
@@ -163,11 +168,11 @@ class Call:
 
     def __call__(self, events: Events) -> Matches:
         scratch = self.take(events)
-        if self._counted is not None:
+        if self._match_counts is not None:
             scratch.arrays.effort[0] = 0  # the last user may have counted too
         matches = self._fill(scratch, events)
-        if self._counted is not None:
-            self._counted.candidates += int(scratch.arrays.effort[0])
+        if self._match_counts is not None:
+            self._match_counts.candidates += int(scratch.arrays.effort[0])
         release_memory(scratch)
         return matches
 

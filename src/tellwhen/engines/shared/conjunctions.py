@@ -30,8 +30,8 @@ class ConjunctionEngine(BulkEngine):
     goal: ClassVar[int] = ACCEPT
     """The normal form: ACCEPT for conjunctions (disjunctive), REJECT for clauses (conjunctive)."""
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self.translator = Translator(self.predicates_max, goal=self.goal)
         self._build()
 

@@ -47,14 +47,14 @@ def cut_spaces(predicates: Predicates, used: I32, domains: int) -> Spaces:
     return Spaces(cut_start, cuts, first, last)
 
 
-def count_spaces(known: Spaces, predicates: Predicates) -> I64:
+def count_spaces(spaces: Spaces, predicates: Predicates) -> I64:
     """Return by predicate the number of spaces that it covers."""
-    upto = np.concatenate([[0], np.cumsum(known.last - known.first + 1)])
-    return upto[predicates.start[1:]] - upto[predicates.start[:-1]]
+    spaces_before = np.concatenate([[0], np.cumsum(spaces.last - spaces.first + 1)])
+    return spaces_before[predicates.start[1:]] - spaces_before[predicates.start[:-1]]
 
 
-def count_coverage(known: Spaces, predicates: Predicates, times: I64) -> I64:
+def count_coverage(spaces: Spaces, predicates: Predicates, times: I64) -> I64:
     """Return by space the number of predicates that cover it, where predicate p counts times[p]."""
     each = np.repeat(times, np.diff(predicates.start))
-    steps = np.bincount(known.first, each, known.total + 1) - np.bincount(known.last + 1, each, known.total + 1)
-    return np.cumsum(steps)[: known.total].astype(np.int64)
+    steps = np.bincount(spaces.first, each, spaces.total + 1) - np.bincount(spaces.last + 1, each, spaces.total + 1)
+    return np.cumsum(steps)[: spaces.total].astype(np.int64)

@@ -40,9 +40,9 @@ class PSTreeEngine(ConjunctionEngine):
     lists_max: ClassVar[int] = 256
     """Posting lists that a conjunction may be in by its most selective predicate alone."""
 
-    def __init__(self, source: Source, **given: int) -> None:
+    def __init__(self, source: Source, **options: int) -> None:
         self._reset_trees()
-        super().__init__(source, **given)
+        super().__init__(source, **options)
 
     def _reset_trees(self) -> None:
         self._trees = PSTree()

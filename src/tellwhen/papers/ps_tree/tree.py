@@ -94,11 +94,11 @@ class PSTree:
             self.arrays = self.arrays._replace(ends=ends, covers=covers, spare=spare)
         return len(self.arrays.spare) - used
 
-    def _reserve_places(self, added: I64) -> None:
-        """Move the blocks that lack room for the `added` cuts to the end, with twice the room that they need."""
+    def _reserve_places(self, added_counts: I64) -> None:
+        """Move the blocks that lack room for `added_counts` more cuts to the end, with twice that room."""
         arrays = self.arrays
         block, room, used = arrays.block, arrays.room, arrays.used
-        need = used + added
+        need = used + added_counts
         full = np.flatnonzero(need > room)
         if not len(full):
             return

@@ -75,7 +75,7 @@ def reserve_room(batch, chain):
 
 
 @inline
-def note_visits(index, clusters, row, batch, met, visit):
+def note_visits(index, clusters, row, batch, met_count, visit):
     """Note the visits of a row's event to the open clusters that have chunks.
 
     Return the number of clusters that were met, and the number of visits.
@@ -85,13 +85,13 @@ def note_visits(index, clusters, row, batch, met, visit):
         if index.clusters[cluster, CHUNK] < index.clusters[cluster, CHUNKS_END]:
             before = batch.first_visit[cluster]
             if before == 0:
-                batch.met[met] = cluster
-                met += 1
+                batch.met[met_count] = cluster
+                met_count += 1
             batch.visits[VISIT_COLUMNS * visit + VISIT_ROW] = row
             batch.visits[VISIT_COLUMNS * visit + VISIT_NEXT] = before
             visit += 1
             batch.first_visit[cluster] = visit
-    return met, visit
+    return met_count, visit
 
 
 @inline
@@ -179,10 +179,10 @@ def stage_chunk(chunk, visit, index, batch):
 
 
 @inline
-def stage_chunks(index, batch, met):
+def stage_chunks(index, batch, met_count):
     """Stage the members of all chunks, and forget all visits; return whether there was room."""
     has_room = True
-    for m in range(met):
+    for m in range(met_count):
         cluster = batch.met[m]
         visit = np.int64(batch.first_visit[cluster])
         batch.first_visit[cluster] = 0

@@ -139,11 +139,11 @@ def fill_bitmaps(cut, requirements, masks, is_decided, bitmaps):
 
 
 @kernel
-def write_masks(ranges, cut_start, up, down, masks, is_exact):
+def write_masks(ranges, cut_start, next_bucket, previous_bucket, masks, is_exact):
     """Write the buckets that every predicate may be true of, as bits, and whether it is true of all values in them.
 
-    up[x] is the bucket of space x or, for a space in no bucket, that of the next space in one; down[x] that of the one
-    before.
+    next_bucket[x] is the bucket of space x or, for a space in no bucket, that of the next space in a bucket;
+    previous_bucket[x] that of the space before.
     """
     ranges = unpack(ranges, Ranges)
     one = np.uint64(1)
@@ -153,10 +153,10 @@ def write_masks(ranges, cut_start, up, down, masks, is_exact):
         mask, exact = np.uint64(0), True
         for i in range(ranges.start[p], ranges.start[p + 1]):
             first, last = ranges.first[i], ranges.last[i]
-            low, high = np.int64(up[first]), np.int64(down[last])
+            low, high = np.int64(next_bucket[first]), np.int64(previous_bucket[last])
             # Does the range enter a bucket that it does not fill?
-            cuts_low = first > origin and down[first - 1] == low
-            cuts_high = last < end and up[last + 1] == high
+            cuts_low = first > origin and previous_bucket[first - 1] == low
+            cuts_high = last < end and next_bucket[last + 1] == high
             exact &= not cuts_low and not cuts_high
             if ranges.negated[p]:  # only what it fills is ruled out
                 low += cuts_low

@@ -228,16 +228,19 @@ def skip_terms_without_columns(conditions, requirements, scratch, begin, end):
 
 
 @inline
-def put_chunks(first_term, first_column, cluster, is_plain, made, cursor, cut):
-    """Write the chunks, from number `made` on, that share the columns from `first_column` on; return the new number."""
+def put_chunks(first_term, first_column, cluster, is_plain, chunk_count, cursor, cut):
+    """Write the chunks that share the columns from `first_column` on, and the terms from `first_term` on.
+
+    `chunk_count` is the number of chunks written before; returns the new number.
+    """
     end = cursor[TERMS_END]
     for part in range(first_term, end, CHUNK_MEMBERS):
-        chunk = cut.chunks[made]
+        chunk = cut.chunks[chunk_count]
         chunk[CUT_BEGIN], chunk[CUT_END] = part, min(end, part + CHUNK_MEMBERS)
         chunk[CUT_COLUMN], chunk[CUT_COLUMNS] = first_column, cursor[COLUMNS_END] - first_column
         chunk[CUT_CLUSTER], chunk[CUT_PLAIN] = cluster, is_plain
-        made += 1
-    return made
+        chunk_count += 1
+    return chunk_count
 
 
 @kernel

@@ -100,15 +100,15 @@ def and_bitmap(members, bits, bitmap, words):
 
 
 @inline
-def or_bitmap(either, bits, bitmap, words):
-    """Set the bits in `either` of the members whose bit in a bitmap is 1."""
+def or_bitmap(union, bits, bitmap, words):
+    """Set the bits in `union` of the members whose bit in a bitmap is 1."""
     bitmap = np.uint64(bitmap)
     if words == CHUNK_WORDS:
         for w in range(np.uint64(CHUNK_WORDS)):
-            either[w] |= bits[bitmap + w]
+            union[w] |= bits[bitmap + w]
     else:
         for w in range(np.uint64(words)):
-            either[w] |= bits[bitmap + w]
+            union[w] |= bits[bitmap + w]
 
 
 @inline

@@ -9,15 +9,16 @@ from tellwhen.kernels.search import find_first_above, find_first_at_least
 
 
 @kernel
-def sum_inside(predicates, start, point, upto):
+def sum_inside(predicates, start, point, weight_before):
     """Return by predicate the sum of the weights of the points inside its intervals.
 
-    The points of domain d are point[start[d]:start[d+1]], ascending; upto[i] is the weight of all points before i.
+    The points of domain d are point[start[d]:start[d+1]], ascending. weight_before[i] is the weight of all points
+    before point i.
     """
     total = np.zeros(predicates.domain.size, dtype=np.int64)
     for p in range(total.size):
         first, end = start[predicates.domain[p]], start[predicates.domain[p] + 1]
         for i in range(predicates.start[p], predicates.start[p + 1]):
             begin = find_first_at_least(point, first, end, predicates.low[i])
-            total[p] += upto[find_first_above(point, begin, end, predicates.high[i])] - upto[begin]
+            total[p] += weight_before[find_first_above(point, begin, end, predicates.high[i])] - weight_before[begin]
     return total

@@ -41,9 +41,9 @@ def restore_diagram(index: BDDIndex) -> Diagram:
     )
 
 
-def list_predicates(nodes: Nodes, listed: I32, snapshot: Snapshot) -> I32:
+def list_predicates(nodes: Nodes, listed_slots: I32, snapshot: Snapshot) -> I32:
     """Return the predicates of all nodes and of the programs that are run, with repetition."""
-    return np.concatenate([nodes.predicate[TERMINALS:], tested(snapshot, listed)])
+    return np.concatenate([nodes.predicate[TERMINALS:], tested(snapshot, listed_slots)])
 
 
 def lay_out_upward(nodes: Nodes, roots: I32, predicates: int) -> Upward:

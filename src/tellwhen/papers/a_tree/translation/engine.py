@@ -41,8 +41,8 @@ class Translation(Engine):
         "conjunctions": Option(256, 1, 4_096, "conjunctions of an expression, at most; with more it is over budget"),
     }
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         inner = create(BASES[self.option["base"]], source)
         assert isinstance(inner, ConjunctionEngine)
         inner.translator.conjunctions_max = self.option["conjunctions"]

@@ -78,9 +78,9 @@ class BETree(ConjunctionEngine):
 
     _index: BETreeIndex
 
-    def __init__(self, source: Source, **given: int) -> None:
+    def __init__(self, source: Source, **options: int) -> None:
         self.recycled = 0  # conjunctions that were inserted again to adjust the tree, ever
-        super().__init__(source, **given)
+        super().__init__(source, **options)
 
     def _build(self) -> None:
         capacity, typical = self.option["max_cap"] or DEFAULT_CAPACITY, self.source.typical()

@@ -141,8 +141,8 @@ def _invert_inequalities(predicates: Predicates) -> tuple[Predicates, np.ndarray
     return Predicates(predicates.domain, predicates.every, *gaps), excluded
 
 
-def _count_domains(conjunction: I64, predicate: I32, domain: I32, excluded: np.ndarray, count: int) -> I64:
+def _count_domains(conjunction: I64, predicate: I32, domain: I32, is_excluded: np.ndarray, count: int) -> I64:
     """Return the number of domains of each conjunction, without the predicates that are excluded."""
-    is_counted = ~excluded[predicate]
+    is_counted = ~is_excluded[predicate]
     pairs = np.unique(conjunction[is_counted] << 32 | domain[predicate[is_counted]])
     return np.bincount(pairs >> 32, minlength=count).astype(np.int64)

@@ -19,14 +19,14 @@ PREFETCH_DISTANCE = 8
 
 
 @inline
-def count_leaves(posted, scratch, true):
+def count_leaves(postings, scratch, true_count):
     """Count the satisfied leaves of every expression, list the expressions with any in `touched`, return how many."""
     listed, touched, counts = scratch.leaf.found.listed, scratch.leaf.touched, scratch.counts
     count = 0
-    for k in range(true):
+    for k in range(true_count):
         p = listed[k]
-        for j in range(np.uint64(posted.start[p]), np.uint64(posted.start[p + 1])):
-            x = np.uint32(posted.expression[j])
+        for j in range(np.uint64(postings.start[p]), np.uint64(postings.start[p + 1])):
+            x = np.uint32(postings.expression[j])
             before = counts[x]
             counts[x] = before + 1
             touched[np.uint64(count)] = x

@@ -17,24 +17,24 @@ from tellwhen.papers.a_tree.shared.kernels.postings import (
 
 
 @inline
-def has_gapless_path(intervals, count, end, reached):
+def has_gapless_path(intervals, count, end, is_reached):
     """Return whether intervals, sorted by their begins, lead from point 0 to `end` without a gap.
 
     All intervals to a point begin earlier than any interval from it, so a point is reached before it is left.
     """
-    reached[0] = 1
+    is_reached[0] = 1
     furthest = 0
     for k in range(np.uint64(count)):
         begin, to = intervals[k] >> BEGIN_SHIFT, intervals[k] & END_MASK
         if begin - 1 > furthest:
             break
-        if reached[np.uint32(begin - 1)]:
-            reached[np.uint32(to)] = 1
+        if is_reached[np.uint32(begin - 1)]:
+            is_reached[np.uint32(to)] = 1
             furthest = max(furthest, to)
-    is_joined = reached[end] != 0
-    reached[0] = 0
+    is_joined = is_reached[end] != 0
+    is_reached[0] = 0
     for k in range(np.uint64(count)):
-        reached[np.uint32(intervals[k] & END_MASK)] = 0
+        is_reached[np.uint32(intervals[k] & END_MASK)] = 0
     return is_joined
 
 

@@ -78,17 +78,17 @@ def is_true_by_program(x, postings, snapshot, scratch):
 
 
 @inline
-def close_event(postings, snapshot, scratch, true, matched, out, written):
+def close_event(postings, snapshot, scratch, true_count, match_count, out, written):
     """Clear the true predicates of an event, and write the slots of its matches that are not removed.
 
-    Matches are the first `matched` expressions in `touched`, and the subscriptions that every event satisfies. Returns
-    the new end of `out`, or -1 if the matches may not fit.
+    Matches are the first `match_count` expressions in `touched`, and the subscriptions that every event satisfies.
+    Returns the new end of `out`, or -1 if the matches may not fit.
     """
-    clear_true_predicates(scratch.found.truth, scratch.found.listed, true)
-    if matched + postings.always.size > out.slot.size - written:
+    clear_true_predicates(scratch.found.truth, scratch.found.listed, true_count)
+    if match_count + postings.always.size > out.slot.size - written:
         return -1
     died, version = snapshot.subscriptions.died, snapshot.version
-    for k in range(matched):
+    for k in range(match_count):
         slot = postings.slot[scratch.touched[k]]
         out.slot[written] = slot
         written += died[slot] > version

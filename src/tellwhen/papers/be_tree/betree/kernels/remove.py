@@ -52,10 +52,10 @@ def get_node_above(nodes, c):
 
 
 @inline
-def subtract_size(nodes, c, by):
-    """Subtract `by` from the size of a c-node, and of all c-nodes above."""
+def subtract_size(nodes, c, amount):
+    """Subtract `amount` from the size of a c-node, and of all c-nodes above."""
     while c >= 0:
-        nodes.cnodes[c].size -= by
+        nodes.cnodes[c].size -= amount
         c = get_node_above(nodes, c)
 
 
