@@ -22,7 +22,7 @@ def stored(work: Workload, count: int) -> tuple[Store, I32]:
         return store, np.arange(count, dtype=np.int32)
     made = concatenate_blocks([work.generate_conjunctions(block) for block in range(-(-count // BLOCK))], count)
     for name in work.names:
-        store.attributes.domain(store.attributes.of(name), "int")
+        store.attributes.get_or_create_domain(store.attributes.get_or_create(name), "int")
     code = np.arange(len(made.attribute), dtype=np.int32)
     return store, store.append_arrays(made.to_predicates(), np.zeros(count, np.uint8), made.start.copy(), code)
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 import tellwhen as tw
 from bench.measure import interleaved
-from tellwhen.compile.like_shapes import like_shape, quote
+from tellwhen.compile.like_shapes import classify_like, escape_regex
 from tellwhen.language.regex import make_options
 
 TEXTS = 100
@@ -80,7 +80,7 @@ def _compiled(patterns: list[tuple[str, str]]) -> Any:
     made = re2.Set.SearchSet(make_options(SET_MEMORY))
     for operator, text in patterns:
         is_like, is_regular = operator == "LIKE", operator == "MATCHES"
-        made.Add(like_shape(text, None)[1] if is_like else text if is_regular else quote(text))
+        made.Add(classify_like(text, None)[1] if is_like else text if is_regular else escape_regex(text))
     made.Add("")
     made.Compile()
     return made

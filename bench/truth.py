@@ -40,7 +40,7 @@ def truth(work: Workload, count: int, store: Store, events: Events) -> Truth:
     if (store.snapshot().subscriptions.kind == CONJUNCTION).all() and events.single_valued.all():
         return Truth(_by_arrays(store, events))
     scan = create("scan", store)
-    scan.insert(store.alive())
+    scan.insert(store.find_alive())
     start, slot = scan.reader().match(events)
     found = [frozenset(slot[a:b].tolist()) for a, b in pairwise(start.tolist())]
     for e, (sample, wanted) in enumerate(_by_oracle(work, count, len(found))):

@@ -20,8 +20,6 @@ FOLDERS = ("src", "bench", "docs", "tools")
 
 PENDING = (
     "src/tellwhen/client",
-    "src/tellwhen/compile",
-    "src/tellwhen/encode",
     "src/tellwhen/index",
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",

@@ -72,7 +72,7 @@ def rank_tiers(index: tw.Index) -> tuple[list[Step], RankedIds]:
         matches = None
         if len(best) < K or best[K - 1] > (-tier.score, tier.slot):
             slots = np.setdiff1d(tier.reader.match(events).slot, list_excluded_slots(tier))
-            tier_best = sorted(zip((-scores.of(slots)).tolist(), slots.tolist(), strict=True))
+            tier_best = sorted(zip((-scores.get_scores(slots)).tolist(), slots.tolist(), strict=True))
             best, matches = sorted([*best, *tier_best]), name_slots(shard.ids, tier_best)
         steps.append(Step(size, tier.score, matches))
     return steps, name_slots(shard.ids, best[:K])

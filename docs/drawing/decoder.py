@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tellwhen as tw
-from tellwhen.compile.wording import End, Intervals, Wording, intervals
+from tellwhen.compile.formatting import IntervalEnd, Intervals, PredicateFormatter, get_intervals
 from tellwhen.encode.events import EventEncoder
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST
 from tellwhen.language.literals import get_display_name
@@ -27,10 +27,10 @@ def get_arrays(index: tw.Index) -> Any:
     return engine._index
 
 
-class ChainedWording(Wording):
-    """Wording that writes an interval in the order of its points: 20 < price <= 40."""
+class ChainedFormatter(PredicateFormatter):
+    """Formatter that writes an interval in the order of its points: 20 < price <= 40."""
 
-    def between(self, name: str, first: End, last: End) -> str:
+    def format_range(self, name: str, first: IntervalEnd, last: IntervalEnd) -> str:
         left, right = "<=" if first.is_inside else "<", "<=" if last.is_inside else "<"
         return f"{first.constant} {left} {name} {right} {last.constant}"
 
@@ -42,7 +42,7 @@ class IndexDecoder:
         self._index = index
         shard = index._shard
         self._attributes = shard.store.attributes
-        self._wording = ChainedWording(self._attributes)
+        self._formatter = ChainedFormatter(self._attributes)
         self.snapshot = shard.store.snapshot()
 
     # subscriptions and predicates
@@ -62,12 +62,12 @@ class IndexDecoder:
 
     def format_predicate(self, predicate: int) -> str:
         """Return a predicate as a user would write it."""
-        return self._wording.predicate(self.snapshot.predicates, predicate)
+        return self._formatter.format_predicate(self.snapshot.predicates, predicate)
 
     def is_satisfied(self, predicate: int, event_points: Mapping[int, int]) -> bool:
         """Return whether an event, given by its points by domain, satisfies a predicate."""
         point = event_points.get(int(self.snapshot.predicates.domain[predicate]))
-        accepted = intervals(self.snapshot.predicates, predicate)
+        accepted = get_intervals(self.snapshot.predicates, predicate)
         return point is not None and any(low <= point <= high for low, high in accepted)
 
     # domains and their points
@@ -90,7 +90,7 @@ class IndexDecoder:
 
     def format_intervals(self, domain: int, accepted: Intervals) -> str:
         """Return a predicate that accepts these intervals of points."""
-        return self._wording.said(domain, accepted)
+        return self._formatter.format_intervals(domain, accepted)
 
 
 class Spaces:

@@ -290,7 +290,7 @@ def test_labels_that_move_twice_in_one_update(tmp_path, monkeypatch):
     after_name, moved = extend_dictionary(tmp_path / first, Blocks(tmp_path, names[1:]))
     after = read_dictionary(tmp_path / after_name).by_name["x"].string
     (moves,) = moved.values()
-    assert moves(before.labels_of(before.keys)).tolist() == after.labels_of(before.keys).tolist()
+    assert moves.map_points(before.get_labels(before.keys)).tolist() == after.get_labels(before.keys).tolist()
     assert after.keys == sorted(after.keys)
     assert len(after.keys) > len(before.keys)
     assert after_name != first

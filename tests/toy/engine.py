@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.live_slots import alive
+from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import Engine, Reader, Source
 from tellwhen.engines.shared.calls import Refiner
@@ -39,7 +39,7 @@ class Toy(Engine):
         self._slots, self._removed = Growing(np.int32, self._select_alive()), 0
 
     def _select_alive(self) -> I32:
-        return alive(self.source.snapshot(), self._slots.view)
+        return select_alive(self.source.snapshot(), self._slots.view)
 
     def reader(self) -> Reader:
         return Refiner(self._slots.view, self.source.snapshot())

@@ -1,4 +1,6 @@
-"""Expr -> ARRAYS: after this, no engine sees a string, a float or a regular expression.
+"""Compiler of expressions into flat arrays of integers.
+
+Engines see only these arrays: no string, no float and no regular expression.
 
 Expr ──program──> literals ──predicates──> intervals on domains ──store──> flat arrays ──normal_form──> conjunctions
 """

@@ -1,7 +1,7 @@
-"""Which domains does an attribute have? They are created as subscriptions need them.
+"""Attributes and their domains, which are created when a subscription first needs them.
 
-A subscription that compares `x` with a string and another that compares it with a number use two domains. The value of
-an event becomes a point on the domains of its own family, so a predicate on a value of a wrong type is undefined.
+A subscription that compares `x` with a string and another that compares it with a number use two domains. A value of
+an event becomes a point on the domains of its own family only, so a predicate is undefined on a value of another type.
 """
 
 from __future__ import annotations
@@ -22,40 +22,43 @@ from tellwhen.language.values import Family
 
 DomainKind = Literal["int", "float", "bool", "time", "string", "reversed", "pattern", "presence"]
 
-FAMILY: dict[DomainKind, Family | None] = {
+FAMILY_BY_KIND: dict[DomainKind, Family | None] = {
     "int": "number", "float": "number", "bool": "bool", "time": "time",
     "string": "string", "reversed": "string", "pattern": "string", "presence": None,
 }  # fmt: skip
 
 LABELLED_KINDS: tuple[DomainKind, ...] = ("string", "reversed")
-"""Kinds of domains whose points are labels of a dictionary."""
+"""Kinds of domains whose points are labels that a dictionary gives to strings."""
 
 
 class Domain(NamedTuple):
-    """The attribute of a domain, and how values become points on it."""
+    """The attribute of a domain, and the kind of the domain, which says how values become points."""
 
     attribute: str
     kind: DomainKind
 
 
 class DomainKey(NamedTuple):
-    """What identifies a domain in every store, whatever its number there."""
+    """Key that identifies a domain in every store. Its number differs from store to store."""
 
     attribute: str
     kind: DomainKind
-    pattern: str  # empty for other kinds
-    zero: bool  # does some subscription need the strings that do not match the pattern, or whether a bool is FALSE?
+    pattern: str  # regular expression of a domain of kind "pattern"; empty for other kinds
+    zero: bool  # whether some subscription needs the point 0: the pattern does not match, or the bool is FALSE
 
 
-class Computed(NamedTuple):
-    """An attribute that no event has: it is computed from others."""
+class ComputedAttribute(NamedTuple):
+    """An attribute that no event has, and the term that computes it from other attributes."""
 
     name: str
     term: Term
 
 
 class Bracket(NamedTuple):
-    """`items[price > 5]` as an attribute: is its expression true of an object in the list or, if negated, false?"""
+    """A condition on the objects in a list, such as `items[price > 5]`, as an attribute.
+
+    The condition holds if the expression is true of some object in the list; if `is_negated`, if it is false of some.
+    """
 
     name: str
     expression: Expr
@@ -63,26 +66,30 @@ class Bracket(NamedTuple):
 
 
 class Attribute:
-    """The domains of one attribute: a number, or -1; a dictionary or patterns, which have numbers, or None."""
+    """The domains of one attribute.
 
-    __slots__ = ("asks_false", "bool", "float", "int", "name", "patterns", "presence", "reversed", "string", "time")
+    A domain without labels is its number, or -1 if there is none. A domain with labels is a dictionary, and the pattern
+    domains are a `Patterns`; both know their numbers, and are None if there is no such domain.
+    """
+
+    __slots__ = ("bool", "float", "int", "name", "needs_false", "patterns", "presence", "reversed", "string", "time")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.int = self.float = self.bool = self.time = self.presence = -1
-        self.asks_false = False  # does some subscription ask whether it is FALSE, or whether it is there?
+        self.needs_false = False  # whether some subscription asks if the value is FALSE, or if it is present
         self.string: Dictionary | None = None
         self.reversed: Dictionary | None = None
         self.patterns: Patterns | None = None
 
     @property
-    def shown(self) -> str:
-        """Its name for users: of a computed one, its term."""
+    def display_name(self) -> str:
+        """Name to show to users: the term of a computed attribute, or the name itself."""
         return get_display_name(self.name)
 
     @property
     def families(self) -> set[Family]:
-        """The families of the constants that it is compared with."""
+        """Families of the constants that subscriptions compare the attribute with."""
         found: set[Family] = set()
         if self.int >= 0 or self.float >= 0:
             found.add("number")
@@ -94,94 +101,103 @@ class Attribute:
             found.add("string")
         return found
 
-    def rewind(self, domains: int) -> bool:
-        """Drop the domains of this number and above; False if none is left."""
+    def rewind(self, domain_count: int) -> bool:
+        """Drop the domains with numbers from `domain_count` on; return False if the attribute has no domain left."""
         for kind in ("int", "float", "bool", "time", "presence"):
-            if getattr(self, kind) >= domains:
+            if getattr(self, kind) >= domain_count:
                 setattr(self, kind, -1)
         for kind in LABELLED_KINDS:
             dictionary = getattr(self, kind)
             if dictionary is not None:
-                dictionary.mend()
-                if dictionary.domain >= domains:
+                dictionary.repair()
+                if dictionary.domain >= domain_count:
                     setattr(self, kind, None)
-        if self.patterns is not None and not self.patterns.rewind(domains):
+        if self.patterns is not None and not self.patterns.rewind(domain_count):
             self.patterns = None
         return bool(self.families) or self.presence >= 0
 
 
 class Attributes:
-    """All attributes by name, and all domains by number."""
+    """All attributes of a store by name, and all domains by number."""
 
-    __slots__ = ("brackets", "by_name", "computed", "domains", "in_lists", "watched")
+    __slots__ = (
+        "brackets_by_list",
+        "by_name",
+        "compiled_brackets",
+        "computed_by_operand",
+        "domains",
+        "presence_domains",
+    )
 
     def __init__(self) -> None:
         self.by_name: dict[str, Attribute] = {}
         self.domains: list[Domain] = []
-        self.watched: dict[str, int] = {}  # presence domains by attribute: an event without it has the point 0 there
-        self.computed: dict[str, list[Computed]] = {}  # by an attribute without which they are undefined
-        self.brackets: dict[str, list[Bracket]] = {}  # by list
-        self.in_lists: dict[str, Any] = {}  # by list: its brackets, compiled by whoever encodes events
+        self.presence_domains: dict[str, int] = {}  # by attribute; an event without the attribute has the point 0
+        self.computed_by_operand: dict[str, list[ComputedAttribute]] = {}  # by an attribute that they need
+        self.brackets_by_list: dict[str, list[Bracket]] = {}  # by the attribute of the list
+        self.compiled_brackets: dict[str, Any] = {}  # the same, compiled by `encode/brackets.py`
 
-    def of(self, name: str) -> Attribute:
-        """The attribute of this name, created if need be."""
+    def get_or_create(self, name: str) -> Attribute:
+        """Return the attribute with this name; create it if it is missing."""
         attribute = self.by_name.get(name)
         if attribute is None:
             attribute = self.by_name[name] = Attribute(name)
             if is_computed(name):
-                self._compute(attribute)
+                self._register_term(attribute)
         return attribute
 
-    def _compute(self, attribute: Attribute) -> None:
-        """Note how an attribute is computed."""
+    def _register_term(self, attribute: Attribute) -> None:
+        """Register the term of a computed attribute, so that events are extended by its value."""
         term = get_term(attribute.name)
         if isinstance(term, Each):
-            brackets = self.brackets.setdefault(term.name, [])
+            brackets = self.brackets_by_list.setdefault(term.name, [])
             brackets.append(Bracket(attribute.name, term.expression, False))
-            if attribute.asks_false:
+            if attribute.needs_false:
                 brackets.append(Bracket(attribute.name, term.expression, True))
         else:
-            self.computed.setdefault(get_required_name(term), []).append(Computed(attribute.name, term))
+            self.computed_by_operand.setdefault(get_required_name(term), []).append(
+                ComputedAttribute(attribute.name, term)
+            )
 
-    def ask_false(self, attribute: Attribute) -> None:
-        """A subscription asks whether the attribute is FALSE, or whether it is there."""
-        if not attribute.asks_false:
-            attribute.asks_false = True
+    def require_false(self, attribute: Attribute) -> None:
+        """Record that some subscription asks if the attribute is FALSE, or if it is present."""
+        if not attribute.needs_false:
+            attribute.needs_false = True
             term = get_term(attribute.name) if is_computed(attribute.name) else None
             if isinstance(term, Each):
-                self.brackets[term.name].append(Bracket(attribute.name, term.expression, True))
+                self.brackets_by_list[term.name].append(Bracket(attribute.name, term.expression, True))
 
-    def domain(self, attribute: Attribute, kind: DomainKind) -> int:
-        """The domain of this kind of the attribute, created if need be."""
+    def get_or_create_domain(self, attribute: Attribute, kind: DomainKind) -> int:
+        """Return the number of the domain of this kind; create the domain if it is missing."""
         if kind == "pattern":
-            raise ValueError("a pattern has a domain of its own: use pattern()")
+            raise ValueError("each pattern has its own domain: use get_or_create_pattern()")
         if kind in LABELLED_KINDS:
             dictionary: Dictionary | None = getattr(attribute, kind)
             if dictionary is None:
-                dictionary = Dictionary(self._new(attribute, kind))
+                dictionary = Dictionary(self._append_domain(attribute, kind))
                 setattr(attribute, kind, dictionary)
             return dictionary.domain
         domain: int = getattr(attribute, kind)
         if domain < 0:
-            domain = self._new(attribute, kind)
+            domain = self._append_domain(attribute, kind)
             setattr(attribute, kind, domain)
             if kind == "presence":
-                self.watched[attribute.name] = domain
-                self.ask_false(attribute)
+                self.presence_domains[attribute.name] = domain
+                self.require_false(attribute)
         return domain
 
-    def pattern(self, attribute: Attribute, pattern: str) -> int:
-        """The Boolean domain of a pattern of the attribute, created if need be."""
+    def get_or_create_pattern(self, attribute: Attribute, pattern: str) -> int:
+        """Return the number of the Boolean domain of a pattern; create the domain if it is missing."""
         if attribute.patterns is None:
             attribute.patterns = Patterns()
         domain = attribute.patterns.domains.get(pattern)
         if domain is None:
-            domain = self._new(attribute, "pattern")
+            domain = self._append_domain(attribute, "pattern")
             attribute.patterns.add(pattern, domain)
         return domain
 
-    def domain_keys(self) -> list[DomainKey]:
-        """The keys of all domains, by number. Another thread may add some meanwhile."""
+    def list_domain_keys(self) -> list[DomainKey]:
+        """Return the keys of all domains, by number. Another thread may add domains meanwhile."""
         patterns = {
             domain: (pattern, domain in attribute.patterns.zeros)
             for attribute in list(self.by_name.values())
@@ -191,36 +207,36 @@ class Attributes:
         keys = []
         for number, domain in enumerate(list(self.domains)):
             attribute = self.by_name.get(domain.attribute)
-            asks_false = domain.kind == "bool" and attribute is not None and attribute.asks_false
-            keys.append(DomainKey(*domain, *patterns.get(number, ("", asks_false))))
+            needs_false = domain.kind == "bool" and attribute is not None and attribute.needs_false
+            keys.append(DomainKey(*domain, *patterns.get(number, ("", needs_false))))
         return keys
 
-    def add(self, key: DomainKey) -> int:
-        """The domain with this key, created if need be."""
-        attribute = self.of(key.attribute)
+    def get_or_create_by_key(self, key: DomainKey) -> int:
+        """Return the number of the domain with this key; create the domain if it is missing."""
+        attribute = self.get_or_create(key.attribute)
         if key.kind != "pattern":
             if key.kind == "bool" and key.zero:
-                self.ask_false(attribute)
-            return self.domain(attribute, key.kind)
-        domain = self.pattern(attribute, key.pattern)
+                self.require_false(attribute)
+            return self.get_or_create_domain(attribute, key.kind)
+        domain = self.get_or_create_pattern(attribute, key.pattern)
         if key.zero:
             assert attribute.patterns is not None
             attribute.patterns.zeros.add(domain)
         return domain
 
-    def _new(self, attribute: Attribute, kind: DomainKind) -> int:
+    def _append_domain(self, attribute: Attribute, kind: DomainKind) -> int:
         self.domains.append(Domain(attribute.name, kind))
         return len(self.domains) - 1
 
-    def dictionary(self, domain: int) -> Dictionary:
-        """The dictionary of a domain of a labelled kind."""
+    def get_dictionary(self, domain: int) -> Dictionary:
+        """Return the dictionary of a domain whose kind is in LABELLED_KINDS."""
         name, kind = self.domains[domain]
         attribute = self.by_name[name]
         found: Dictionary = getattr(attribute, kind)
         return found
 
-    def with_dictionary(self, dictionary: Dictionary) -> Attributes:
-        """A copy in which one domain has another dictionary: readers keep this one."""
+    def copy_with_dictionary(self, dictionary: Dictionary) -> Attributes:
+        """Return a copy in which one domain has the given dictionary. Readers keep the unchanged original."""
         name, kind = self.domains[dictionary.domain]
         after = Attributes()
         after.domains = self.domains
@@ -228,36 +244,40 @@ class Attributes:
         changed = copy.copy(self.by_name[name])
         setattr(changed, kind, dictionary)
         after.by_name[name] = changed
-        after.watched, after.computed = self.watched, self.computed
-        after.brackets, after.in_lists = self.brackets, self.in_lists
+        after.presence_domains, after.computed_by_operand = self.presence_domains, self.computed_by_operand
+        after.brackets_by_list, after.compiled_brackets = self.brackets_by_list, self.compiled_brackets
         return after
 
-    def trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
-        """A copy with only the domains and constants that the predicates use, and the predicates in terms of it."""
+    def copy_trimmed(self, predicates: Predicates) -> tuple[Attributes, Predicates]:
+        """Copy only the domains and constants that the predicates use.
+
+        Return the copy, and the predicates with the domain numbers of the copy.
+        """
         used, domain = np.unique(predicates.domain, return_inverse=True)
         owner = np.repeat(domain, np.diff(predicates.start))
         order = np.argsort(owner, kind="stable")
         begin = np.searchsorted(owner[order], np.arange(len(used) + 1))
-        after, keys = Attributes(), self.domain_keys()
+        after, keys = Attributes(), self.list_domain_keys()
         for number, old in enumerate(used.tolist()):
             key = keys[old]
-            after.add(key)
+            after.get_or_create_by_key(key)
             if key.kind in LABELLED_KINDS:
                 mine = order[begin[number] : begin[number + 1]]
                 ends = np.concatenate([predicates.low[mine], predicates.high[mine]])
-                setattr(after.by_name[key.attribute], key.kind, self.dictionary(old).trimmed(ends, number))
+                setattr(after.by_name[key.attribute], key.kind, self.get_dictionary(old).copy_trimmed(ends, number))
         return after, predicates._replace(domain=domain.astype(np.int32))
 
-    def rewind(self, domains: int) -> None:
-        """Drop the domains of this number and above, and mend what an interrupt has left half done."""
+    def rewind(self, domain_count: int) -> None:
+        """Drop the domains with numbers from `domain_count` on, and repair what an interrupt has left half done."""
         for name, attribute in list(self.by_name.items()):
-            if not attribute.rewind(domains):
+            if not attribute.rewind(domain_count):
                 del self.by_name[name]
-        self.watched = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
+        self.presence_domains = {name: a.presence for name, a in self.by_name.items() if a.presence >= 0}
         fresh = Attributes()
         for name, attribute in self.by_name.items():
             if is_computed(name):
-                fresh._compute(attribute)
-        # At once: other threads match.
-        self.computed, self.in_lists, self.brackets = fresh.computed, {}, fresh.brackets
-        del self.domains[domains:]
+                fresh._register_term(attribute)
+        # Replaced rather than cleared, since other threads are matching.
+        self.computed_by_operand, self.compiled_brackets = fresh.computed_by_operand, {}
+        self.brackets_by_list = fresh.brackets_by_list
+        del self.domains[domain_count:]

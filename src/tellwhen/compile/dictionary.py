@@ -1,10 +1,13 @@
-"""Here is a string: what is its point? Its label, if it is a constant of some subscription; else between two labels.
+"""Dictionaries of string constants, which map strings to points in the order of code points.
+
+A constant of some subscription has a *label*. The point of any other string lies between two labels.
 
     constants   'a'          'bob'      'c'        in the order of code points
     labels      1000         2000       3000       'azure' in an event is at 1001, between 'a' and 'bob'
 
-A new constant takes the middle of a gap. When a gap is used up, all labels are spread again, which moves points: `add`
-refuses, `relabelled` gives a new dictionary, and stored points are mapped by `Moved`.
+A new constant takes the middle of a gap between labels. If a gap is too small, `add` refuses. Then `relabel`
+makes a new dictionary with evenly spaced labels, and `LabelMoves`
+maps stored points to them.
 """
 
 from __future__ import annotations
@@ -19,43 +22,51 @@ from tellwhen.containers.texts import Texts
 from tellwhen.kernels.arrays import HIGHEST, I64, LOWEST, U8
 
 STRIDE = 1 << 40
-"""The distance of neighbouring labels, as long as there is room."""
+"""Distance of neighbouring labels in points, as long as there is room."""
 
 EDGE = 1 << 61
-"""Labels stay within ±EDGE at first, so that both ends can grow for long."""
+"""Greatest magnitude of the first labels, in points, which leaves room for constants at both ends."""
 
 MIN_GAP = 4
-"""The least distance of neighbouring labels: one point must stay free on either side of each."""
+"""Least distance of neighbouring labels in points: the point on either side of a label must stay free."""
 
 MAX_CACHED_POINTS = 4_096
-"""Points of strings that a dictionary in a file remembers."""
+"""Most strings whose points a dictionary in a file caches."""
 
 
-class Moved(NamedTuple):
-    """A relabelling: constants that were at `old` are at `new`; both ascending."""
+class LabelMoves(NamedTuple):
+    """Old and new labels of a dictionary that was relabelled.
+
+    The constant with the label old[i] has the label new[i] now; both arrays ascend.
+    """
 
     old: I64
     new: I64
 
-    def __call__(self, points: I64) -> I64:
-        """The ends of stored intervals after relabelling: they are labels, or next to one."""
-        at = np.clip(np.searchsorted(self.old, points), 0, len(self.old) - 1)
-        # The nearest label: the one at or after the point, or its left neighbour.
-        at = np.where((at > 0) & (points - self.old[at - 1] <= 1), at - 1, at)
-        distance = points - self.old[at]
+    def map_points(self, points: I64) -> I64:
+        """Map the ends of stored intervals. Each is a label or next to a label; other points stay."""
+        nearest = np.clip(np.searchsorted(self.old, points), 0, len(self.old) - 1)
+        # The nearest label is the one at or after the point, or its left neighbour.
+        nearest = np.where((nearest > 0) & (points - self.old[nearest - 1] <= 1), nearest - 1, nearest)
+        distance = points - self.old[nearest]
         inner = (distance >= -1) & (distance <= 1)  # not abs(): at the ends of the domain the difference wraps round
-        return np.where(inner, self.new[at] + distance, points)
+        return np.where(inner, self.new[nearest] + distance, points)
 
-    def cuts(self, cuts: I64) -> I64:
-        """The points at which intervals begin, or just behind which they end: labels, or right behind one."""
+    def map_cuts(self, cuts: I64) -> I64:
+        """Map cuts: points at which intervals begin, or just behind which they end.
+
+        Each cut is a label or the point right behind a label.
+        """
         at = np.searchsorted(self.old, cuts, side="right") - 1
         distance = cuts - self.old[at]
-        assert not len(cuts) or (at[0] >= 0 and distance.max() <= 1), "a cut is not at a label"
+        assert not len(cuts) or (at[0] >= 0 and distance.max() <= 1), (
+            "a cut is neither a label nor the point behind a label"
+        )
         return self.new[at] + distance
 
 
-class Saved(NamedTuple):
-    """A dictionary in a file, mapped into memory: the sorted texts begin:end, and their labels."""
+class SavedDictionary(NamedTuple):
+    """A dictionary in a memory-mapped file: the sorted constants texts[begin:end] and their labels."""
 
     texts: Texts
     labels: I64
@@ -63,85 +74,90 @@ class Saved(NamedTuple):
     end: int
 
     def locate(self, texts: Sequence[str]) -> tuple[I64, U8]:
-        """See `Texts.locate`."""
+        """Return what `Texts.locate` returns for the constants of the dictionary."""
         return self.texts.locate(self.begin, self.end, Texts.from_strings(texts))
 
 
 class Dictionary:
-    """The constants of one string domain. Labels never move: relabelling makes a new dictionary, readers keep the old.
+    """The constants of one string domain and their labels.
 
-    A loaded dictionary stays in its file, which processes share, until a constant is added.
+    Labels never move: relabelling makes a new dictionary, and readers keep the old one. A loaded dictionary stays in
+    its file, which processes share, until a constant is added.
     """
 
     __slots__ = ("_cache", "_keys", "_labels", "_saved", "domain")
 
     def __init__(
-        self, domain: int, keys: list[str] | None = None, labels: Iterable[int] = (), saved: Saved | None = None
+        self,
+        domain: int,
+        keys: list[str] | None = None,
+        labels: Iterable[int] = (),
+        saved: SavedDictionary | None = None,
     ) -> None:
         self.domain = domain
         self._keys: list[str] = keys or []
         self._labels: dict[str, int] = dict(zip(self._keys, labels, strict=True))
         self._saved = saved
-        self._cache: dict[str, int] = {}  # points of strings, while it stays in its file
+        self._cache: dict[str, int] = {}  # points by string, used while the dictionary stays in its file
 
     @property
     def keys(self) -> list[str]:
-        """The constants, sorted."""
-        self._read()
+        """Constants, sorted."""
+        self._load_from_file()
         return self._keys
 
     @property
     def labels(self) -> dict[str, int]:
         """Labels by constant."""
-        self._read()
+        self._load_from_file()
         return self._labels
 
-    def _read(self) -> None:
-        """Read it from the file into memory, to be changed."""
+    def _load_from_file(self) -> None:
+        """Copy a dictionary that is still in its file into memory, where it can change."""
         saved = self._saved
         if saved is not None:
             keys = [saved.texts[i] for i in range(saved.begin, saved.end)]
             self._labels = dict(zip(keys, saved.labels[saved.begin : saved.end].tolist(), strict=True))
             self._keys = keys
-            self._saved = None  # last: other threads use either the file or what is complete
+            self._saved = None  # last, so that other threads use either the file or the complete copy
 
-    def point(self, text: str) -> int:
-        """The point of any string: its label, or the point after the label of its left neighbour."""
+    def get_point(self, text: str) -> int:
+        """Return the point of any string: its label, or the point after the label of the next smaller constant."""
         saved = self._saved
         if saved is not None:
-            return self._saved_point(saved, text)
+            return self._get_saved_point(saved, text)
         label = self._labels.get(text)
         if label is not None:
             return label
         while True:
             keys = self._keys
             length = len(keys)
-            at = bisect_right(keys, text)
-            left = keys[at - 1] if at else None
-            if len(keys) == length:  # else another thread has inserted a key, and `at` may be wrong
+            position = bisect_right(keys, text)
+            left = keys[position - 1] if position else None
+            if len(keys) == length:  # else another thread has inserted a key, and `position` may be wrong
                 return LOWEST if left is None else self._labels[left] + 1
 
-    def points(self, texts: Sequence[str]) -> list[int]:
-        """The points of several strings."""
+    def get_points(self, texts: Sequence[str]) -> list[int]:
+        """Return the points of several strings."""
         if self._saved is None:
             labels = self._labels
             found = [labels.get(text) for text in texts]
             if None not in found:
                 return found  # type: ignore[return-value]
-        return [self.point(text) for text in texts]
+        return [self.get_point(text) for text in texts]
 
-    def _saved_point(self, saved: Saved, text: str) -> int:
+    def _get_saved_point(self, saved: SavedDictionary, text: str) -> int:
         point = self._cache.get(text)
         if point is None:
-            at, is_known = saved.texts.locate_one(saved.begin, saved.end, text)
-            point = int(saved.labels[saved.begin + at - 1]) + (not is_known) if at else LOWEST
+            upto, is_known = saved.texts.locate_one(saved.begin, saved.end, text)
+            point = int(saved.labels[saved.begin + upto - 1]) + (not is_known) if upto else LOWEST
             if len(self._cache) >= MAX_CACHED_POINTS:
                 self._cache = {}
             self._cache[text] = point
         return point
 
-    def text_at(self, label: int) -> str | None:
-        """The constant with this label; None if there is none."""
+    def find_text(self, label: int) -> str | None:
+        """Return the constant with this label, or None."""
         saved = self._saved
         if saved is not None:
             at = saved.begin + int(np.searchsorted(saved.labels[saved.begin : saved.end], label))
@@ -150,8 +166,8 @@ class Dictionary:
         at = bisect_left(keys, label, key=self._labels.__getitem__)
         return keys[at] if at < len(keys) and self._labels[keys[at]] == label else None
 
-    def labels_of(self, texts: Sequence[str]) -> I64:
-        """The labels of some of its constants."""
+    def get_labels(self, texts: Sequence[str]) -> I64:
+        """Return the labels of constants of the dictionary."""
         saved = self._saved
         if saved is None:
             return np.array([self._labels[text] for text in texts], dtype=np.int64)
@@ -160,36 +176,36 @@ class Dictionary:
         return saved.labels[saved.begin + at - 1]
 
     def arrays(self) -> tuple[I64, U8, I64]:
-        """The constants, sorted, as `Texts.arrays`; and their labels."""
+        """Return the sorted constants as two arrays, like `Texts.arrays`, and their labels."""
         saved = self._saved
         if saved is None:
             keys = self._keys
-            return *Texts.from_strings(keys).arrays(), self.labels_of(keys)
+            return *Texts.from_strings(keys).arrays(), self.get_labels(keys)
         start, data = saved.texts.arrays()
         start = start[saved.begin : saved.end + 1]
         return start - start[0], data[start[0] : start[-1]], saved.labels[saved.begin : saved.end]
 
-    def missing(self, texts: Iterable[str]) -> list[str]:
-        """The distinct texts that have no label, sorted."""
-        wanted = sorted(set(texts))
+    def find_missing(self, texts: Iterable[str]) -> list[str]:
+        """Return the distinct texts that have no label, sorted."""
+        distinct = sorted(set(texts))
         saved = self._saved
         if saved is None:
-            return [text for text in wanted if text not in self._labels]
-        known = saved.locate(wanted)[1].tolist()
-        return [text for text, there in zip(wanted, known, strict=True) if not there]
+            return [text for text in distinct if text not in self._labels]
+        known = saved.locate(distinct)[1].tolist()
+        return [text for text, is_known in zip(distinct, known, strict=True) if not is_known]
 
     def add(self, texts: list[str]) -> bool:
-        """Label new constants (sorted, distinct). Changes nothing and returns False when a gap is too small."""
+        """Add new constants, sorted and distinct. Change nothing and return False if a gap is too small."""
         runs: dict[int, list[str]] = {}
         for text in texts:
             runs.setdefault(bisect_left(self.keys, text), []).append(text)
         fresh: dict[str, int] = {}
         for at, run in runs.items():
-            labels = self._labels_between(at, len(run))
+            labels = self._choose_labels(at, len(run))
             if labels is None:
                 return False
             fresh.update(zip(run, labels, strict=True))
-        # Labels before keys: a thread that finds a key must find its label.
+        # Labels before keys, since a thread that finds a key must also find its label.
         self.labels.update(fresh)
         if len(texts) > 8:
             self._keys = sorted(self.keys + texts)
@@ -198,10 +214,10 @@ class Dictionary:
                 self.keys[at:at] = run
         return True
 
-    def _labels_between(self, at: int, count: int) -> list[int] | None:
-        """Labels for `count` constants before the one at index `at`; None when the gap is too small."""
+    def _choose_labels(self, at: int, count: int) -> list[int] | None:
+        """Choose labels for `count` new constants before keys[at]; return None if the gap is too small."""
         if not self.keys:
-            return spread(count).tolist()
+            return spread_labels(count).tolist()
         if at == len(self.keys):
             low, high = self.labels[self.keys[-1]], HIGHEST
         elif at == 0:
@@ -215,37 +231,44 @@ class Dictionary:
             return [high - (count - i) * step for i in range(count)]
         return [low + (i + 1) * step for i in range(count)]
 
-    def relabelled(self, texts: list[str]) -> tuple[Dictionary, Moved]:
-        """A new dictionary with the texts added and all labels spread evenly, and how the labels moved."""
+    def relabel(self, texts: list[str]) -> tuple[Dictionary, LabelMoves]:
+        """Return a new dictionary that has the texts too, with evenly spaced labels, and how the labels moved."""
         keys = sorted(self.keys + texts)
-        after = Dictionary(self.domain, keys, spread(len(keys)).tolist())
+        after = Dictionary(self.domain, keys, spread_labels(len(keys)).tolist())
         old = np.array([self.labels[key] for key in self.keys], dtype=np.int64)
         new = np.array([after.labels[key] for key in self.keys], dtype=np.int64)
-        return after, Moved(old, new)
+        return after, LabelMoves(old, new)
 
-    def mend(self) -> None:
-        """After an interrupt in `add`, which writes labels first: give every label its key."""
+    def repair(self) -> None:
+        """Restore a key for every label after an interrupt in `add`, which writes labels before keys."""
         if self._saved is None and len(self._keys) != len(self._labels):
             self._keys = sorted(self._labels)
 
-    def trimmed(self, ends: I64, domain: int) -> Dictionary:
-        """For a domain of this number: only the constants at these interval ends, or next to them. Labels stay.
+    def copy_trimmed(self, ends: I64, domain: int) -> Dictionary:
+        """Copy the constants whose labels are at interval ends, or next to one. Their labels stay.
 
         Another thread may add constants meanwhile.
+
+        Parameters
+        ----------
+        ends
+            Lows and highs of the intervals.
+        domain
+            The number of the copy's domain.
         """
-        wanted = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
-        keys = [key for key in list(self.keys) if self.labels[key] in wanted]
+        used_labels = set(np.concatenate([ends - 1, ends, ends + 1]).tolist())
+        keys = [key for key in list(self.keys) if self.labels[key] in used_labels]
         return Dictionary(domain, keys, [self.labels[key] for key in keys])
 
 
-def spread(count: int) -> I64:
-    """Labels for `count` constants, evenly apart."""
+def spread_labels(count: int) -> I64:
+    """Return evenly spaced labels for `count` constants."""
     step = min(STRIDE, 2 * EDGE // (count + 1))
     return (np.arange(count, dtype=np.int64) - count // 2) * step
 
 
-def successor(prefix: str) -> str | None:
-    """The least string that is greater than all with this prefix; None when there is none."""
+def find_successor(prefix: str) -> str | None:
+    """Return the least string greater than all strings with this prefix, or None if there is no such string."""
     for i in range(len(prefix) - 1, -1, -1):
         code = ord(prefix[i])
         if code < 0x10FFFF:

@@ -1,4 +1,4 @@
-"""Here is a number or a time, or a column of them: what is its point on a domain?
+"""Conversion of numbers and times, or columns of them, to points on domains, and the complement of intervals.
 
     int, time   ... 2v-1  2v  2v+1 ...     even points are integers, odd ones everything between two of them
     float       the doubles in their order, one point each; -0.0 and 0.0 share one
@@ -17,20 +17,20 @@ import numpy as np
 from tellwhen.kernels.arrays import F64, HIGHEST, I64, LOWEST
 from tellwhen.language.limits import INTEGER_MAX
 
-BEYOND = float(INTEGER_MAX + 1)
-"""The first double that is out of range: no double equals INTEGER."""
+OUT_OF_RANGE = float(INTEGER_MAX + 1)
+"""The least positive double that is out of the range of an int domain. (No double equals INTEGER_MAX.)"""
 
-EXACT_DOUBLE = 1 << 53
-"""All integers up to this magnitude are doubles."""
-
-
-# one value
+EXACT_DOUBLE_MAX = 1 << 53
+"""Greatest magnitude up to which every integer is a double."""
 
 
-def int_point(value: int | float) -> int:
-    """On an int domain; a value out of range lies beyond every constant."""
+# single values
+
+
+def to_int_point(value: int | float) -> int:
+    """Return the point of a number on an int domain. A number out of range lies beyond every constant."""
     if isinstance(value, float):
-        if abs(value) >= BEYOND:
+        if abs(value) >= OUT_OF_RANGE:
             return HIGHEST if value > 0 else LOWEST
         floor = math.floor(value)
         return 2 * floor + (floor != value)
@@ -39,21 +39,27 @@ def int_point(value: int | float) -> int:
     return LOWEST if value < -INTEGER_MAX else 2 * value
 
 
-def time_point(nanoseconds: int) -> int:
-    """On a time domain: even points are microseconds, odd ones all that lies between two of them."""
+def to_time_point(nanoseconds: int) -> int:
+    """Return the point of a time on a time domain, from nanoseconds since 1970.
+
+    Even points are whole microseconds; an odd point is everything between two of them.
+    """
     micros, rest = divmod(nanoseconds, 1000)
-    return int_point(micros) + (rest != 0)
+    return to_int_point(micros) + (rest != 0)
 
 
-def float_point(value: int | float) -> int:
-    """On a float domain; an integer that is no double is moved towards zero, past no constant (see above)."""
+def to_float_point(value: int | float) -> int:
+    """Return the point of a number on a float domain.
+
+    An integer that no double equals is rounded towards zero. No constant of a float domain lies between the two.
+    """
     if isinstance(value, int):
-        value = _towards_zero(value)
+        value = _round_towards_zero(value)
     (bits,) = struct.unpack("<q", struct.pack("<d", value))
     return bits if bits >= 0 else LOWEST - bits
 
 
-def _towards_zero(value: int) -> float:
+def _round_towards_zero(value: int) -> float:
     try:
         nearest = float(value)
     except OverflowError:
@@ -64,34 +70,34 @@ def _towards_zero(value: int) -> float:
 # columns
 
 
-def int_points(values: I64) -> I64:
-    """`int_point` of integers."""
+def to_int_points(values: I64) -> I64:
+    """Return what `to_int_point` returns for each integer."""
     points = 2 * values
     points[values > INTEGER_MAX] = HIGHEST
     points[values < -INTEGER_MAX] = LOWEST
     return points
 
 
-def int_points_of_floats(values: F64) -> I64:
-    """`int_point` of doubles, none of them NaN."""
-    inside = np.clip(values, -BEYOND, BEYOND)
+def to_int_points_of_floats(values: F64) -> I64:
+    """Return what `to_int_point` returns for each double. None may be NaN."""
+    inside = np.clip(values, -OUT_OF_RANGE, OUT_OF_RANGE)
     floor = np.floor(inside)
     points = 2 * floor.astype(np.int64) + (floor != inside)
-    points[values >= BEYOND] = HIGHEST
-    points[values <= -BEYOND] = LOWEST
+    points[values >= OUT_OF_RANGE] = HIGHEST
+    points[values <= -OUT_OF_RANGE] = LOWEST
     return points
 
 
-def float_points(values: F64) -> I64:
-    """`float_point` of doubles, none of them NaN."""
+def to_float_points(values: F64) -> I64:
+    """Return what `to_float_point` returns for each double. None may be NaN."""
     bits = values.view(np.int64)
     return np.where(bits < 0, LOWEST - bits, bits)
 
 
-def doubles_towards_zero(values: I64) -> F64:
-    """The nearest doubles of integers, moved towards zero as by `float_point`."""
+def round_towards_zero(values: I64) -> F64:
+    """Return the nearest doubles of integers, rounded towards zero as in `to_float_point`."""
     doubles = values.astype(np.float64)
-    if values.max(initial=0) > EXACT_DOUBLE or values.min(initial=0) < -EXACT_DOUBLE:
+    if values.max(initial=0) > EXACT_DOUBLE_MAX or values.min(initial=0) < -EXACT_DOUBLE_MAX:
         inside = (values >= -INTEGER_MAX) & (values <= INTEGER_MAX)
         nearest = np.where(inside, doubles, 0.0).astype(np.int64)
         is_larger = inside & (np.abs(nearest) > np.abs(values))
@@ -99,8 +105,11 @@ def doubles_towards_zero(values: I64) -> F64:
     return doubles
 
 
-def time_points(ticks: I64, multiply: int, divide: int) -> I64:
-    """`time_point` of times in ticks of `multiply / divide` microseconds; one of the two is 1."""
+def to_time_points(ticks: I64, multiply: int, divide: int) -> I64:
+    """Return what `to_time_point` returns for each time.
+
+    Times are counted in ticks of `multiply / divide` microseconds since 1970; one of the two factors is 1.
+    """
     if divide > 1:
         micros = ticks // divide
         return 2 * micros + (micros * divide != ticks)
@@ -115,7 +124,7 @@ def time_points(ticks: I64, multiply: int, divide: int) -> I64:
 
 
 def complement(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The rest of the domain: sorted disjoint intervals for sorted disjoint intervals."""
+    """Return the intervals that cover the rest of a domain. All are closed, sorted and disjoint."""
     rest = []
     start = LOWEST
     for low, high in intervals:

@@ -1,4 +1,4 @@
-"""Which slots of a snapshot are not removed?"""
+"""Slots of a snapshot that are not removed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tellwhen.kernels.arrays import I32, Snapshot
 
 
 def is_alive(snapshot: Snapshot, slots: I32) -> NDArray[np.bool_]:
-    """For each of the slots: is it not removed?"""
+    """Return for each slot whether it is not removed."""
     return snapshot.subscriptions.died[slots] > snapshot.version
 
 
-def alive(snapshot: Snapshot, slots: I32) -> I32:
-    """Those of the slots that are not removed."""
+def select_alive(snapshot: Snapshot, slots: I32) -> I32:
+    """Return the slots that are not removed."""
     return slots[is_alive(snapshot, slots)]

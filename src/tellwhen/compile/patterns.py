@@ -1,10 +1,12 @@
-"""Which of an attribute's patterns does a string match? Only those are tried of which it has a part that they require.
+"""Patterns of an attribute, found by the text that a matching string must contain.
 
-    CONTAINS 'hotel'        waits for strings with "hote", or "otel": whichever fewer patterns wait for
-    LIKE '%a%b_'            has no long part: waits for strings that have an a and a b
-    MATCHES '^[0-9]+$'      requires no text: RE2 tries all of these together
+A pattern is tested only on strings that contain a part of its required text:
 
-A new pattern is entered while other threads look for strings, and nothing is built again.
+    CONTAINS 'hotel'        tested on strings with "hote", or on those with "otel": the part that fewer patterns have
+    LIKE '%a%b_'            no long part: tested on strings that have an a and a b
+    MATCHES '^[0-9]+$'      no required text: RE2 tests all such patterns together
+
+A new pattern is added while other threads match strings, and nothing is rebuilt.
 """
 
 from __future__ import annotations
@@ -15,53 +17,58 @@ from typing import Any, NamedTuple
 import numpy as np
 import re2
 
-from tellwhen.compile.regex_literals import Required, required
+from tellwhen.compile.regex_literals import RequiredText, find_required_text
 from tellwhen.containers.growing import Growing
 from tellwhen.language.regex import compile_pattern, make_options
 
-SET_MEMORY = 256 << 20
-"""Bytes that RE2 may use for the patterns of one attribute that require no text."""
+SET_BYTES_MAX = 256 << 20
+"""Most bytes that RE2 uses for the patterns of one attribute that require no text."""
 
-TRIED_MEMORY = 256 << 10
-"""Bytes that RE2 may use for a pattern that is tried alone. One that needs more is among the few that
-`language/regex.py` keeps."""
+PATTERN_BYTES_MAX = 256 << 10
+"""Most bytes that RE2 uses for a pattern that is cached here; `language/regex.py` keeps a few larger ones."""
 
-PART, SHORT = 4, 2
-"""The characters of a part that patterns wait for. Two will do, but single ones occur in most strings."""
+PART_LENGTH = 4
+"""Characters of the part by which a pattern is found."""
+
+PART_LENGTH_MIN = 2
+"""Least characters of such a part: single characters occur in most strings."""
 
 PARTS_MAX = 64
-"""The parts of a literal among which the rarest is chosen."""
+"""Most parts of a literal among which the rarest is chosen."""
 
-RATIO = 4
-"""Sets of patterns are joined as long as the older one has less than four times as many."""
+MERGE_RATIO = 4
+"""A new set of patterns is merged with the set before it while that one has less than 4 times as many patterns."""
 
 
 class Pattern(NamedTuple):
-    """One pattern, with its domain."""
+    """A pattern with its domain and its required text."""
 
     domain: int
     text: str
-    required: Required
+    required: RequiredText
 
     def matches(self, text: str) -> bool:
-        """Does the string match?"""
-        literals, is_all, is_whole, begins, ends = self.required
-        if not is_all:
-            return _tried(self.text).search(text) is not None
-        if not is_whole:
+        """Return whether the string matches."""
+        literals, is_complete, is_anchored, has_prefix, has_suffix = self.required
+        if not is_complete:
+            return _compile(self.text).search(text) is not None
+        if not is_anchored:
             return literals[0] in text
-        return _fits(literals, begins, ends, text)
+        return _contains_in_order(literals, has_prefix, has_suffix, text)
 
 
-def _fits(literals: list[str], begins: bool, ends: bool, text: str) -> bool:
-    """Does the text have the literals one behind the other, if need be at its ends?"""
+def _contains_in_order(literals: list[str], has_prefix: bool, has_suffix: bool, text: str) -> bool:
+    """Return whether the text contains the literals in this order, without overlaps.
+
+    With `has_prefix` it must begin with the first literal, with `has_suffix` end with the last one.
+    """
     at, stop = 0, len(text)
     first, last = 0, len(literals)
-    if begins:
+    if has_prefix:
         if not text.startswith(literals[0]):
             return False
         at, first = len(literals[0]), 1
-    if ends:
+    if has_suffix:
         if first == last:
             return at == stop
         stop -= len(literals[-1])
@@ -77,59 +84,61 @@ def _fits(literals: list[str], begins: bool, ends: bool, text: str) -> bool:
 
 
 @lru_cache(maxsize=4_096)
-def _small(pattern: str) -> Any:
-    """The compiled pattern; None if it needs more memory."""
+def _compile_small(pattern: str) -> Any:
+    """Compile a pattern; return None if it needs more than PATTERN_BYTES_MAX."""
     try:
-        return re2.compile(pattern, make_options(TRIED_MEMORY))
+        return re2.compile(pattern, make_options(PATTERN_BYTES_MAX))
     except re2.error:
         return None
 
 
-def _tried(pattern: str) -> Any:
-    found = _small(pattern)
+def _compile(pattern: str) -> Any:
+    found = _compile_small(pattern)
     return compile_pattern(pattern) if found is None else found
 
 
 class Patterns:
-    """The CONTAINS, MATCHES and wild LIKE patterns of one attribute; each has a Boolean domain.
+    """The CONTAINS, MATCHES and general LIKE patterns of one attribute. Each has a Boolean domain.
 
-    One thread at a time adds; others look for strings meanwhile, and may or may not see what is new.
+    One thread at a time adds patterns. Other threads match strings meanwhile, and may or may not see new patterns.
     """
 
-    __slots__ = ("_by_characters", "_by_part", "_lengths", "_sets", "domains", "zeros")
+    __slots__ = ("_by_characters", "_by_part", "_part_lengths", "_sets", "domains", "zeros")
 
     def __init__(self) -> None:
         self.domains: dict[str, int] = {}
-        self.zeros: set[int] = set()  # domains on which some subscription needs the point 0: no match
-        self._by_part: dict[str, list[tuple[str, Pattern]]] = {}  # each with another part that it requires
-        self._lengths: tuple[int, ...] = ()  # of these parts
-        self._by_characters = _ByCharacters()
-        self._sets = _Sets()
+        self.zeros: set[int] = set()  # domains on which some subscription needs the point 0, which means no match
+        self._by_part: dict[str, list[tuple[str, Pattern]]] = {}  # each with another part of its required text
+        self._part_lengths: tuple[int, ...] = ()
+        self._by_characters = _PatternsByCharacters()
+        self._sets = _PatternSets()
 
     def add(self, pattern: str, domain: int) -> None:
-        """Enter a pattern that is not there yet."""
+        """Add a pattern that is not present yet."""
         self.domains[pattern] = domain
-        self._enter(Pattern(domain, pattern, required(pattern)))
+        self._insert(Pattern(domain, pattern, find_required_text(pattern)))
 
-    def _enter(self, pattern: Pattern) -> None:
-        length = min(max(map(len, pattern.required.literals), default=0), PART)
-        if length >= SHORT:
-            long = [literal for literal in pattern.required.literals if len(literal) >= length]
-            parts = {text[at : at + length] for text in long for at in range(min(len(text) - length + 1, PARTS_MAX))}
+    def _insert(self, pattern: Pattern) -> None:
+        length = min(max(map(len, pattern.required.literals), default=0), PART_LENGTH)
+        if length >= PART_LENGTH_MIN:
+            long_literals = [literal for literal in pattern.required.literals if len(literal) >= length]
+            parts = {
+                text[at : at + length] for text in long_literals for at in range(min(len(text) - length + 1, PARTS_MAX))
+            }
             rarest = sorted(parts, key=lambda part: (len(self._by_part.get(part, ())), part))
             self._by_part.setdefault(rarest[0], []).append((rarest[-1], pattern))
-            if length not in self._lengths:
-                self._lengths = (*self._lengths, length)
+            if length not in self._part_lengths:
+                self._part_lengths = (*self._part_lengths, length)
         elif length:
             self._by_characters.add(pattern)
         else:
             self._sets.add(pattern)
 
-    def points(self, text: str) -> list[tuple[int, int]]:
-        """(domain, 1) for every pattern that matches; (domain, 0) for others, where some subscription needs it."""
-        zeros = list(self.zeros)  # first: these patterns are all entered
+    def find_points(self, text: str) -> list[tuple[int, int]]:
+        """Return (domain, 1) of each pattern that matches, and (domain, 0) of others if some subscription needs it."""
+        zeros = list(self.zeros)  # read first, so that all these patterns are already inserted
         by_part, parts = self._by_part, set()
-        for length in self._lengths:
+        for length in self._part_lengths:
             parts.update([text[at : at + length] for at in range(len(text) - length + 1)])
         found = [
             (pattern.domain, 1)
@@ -137,64 +146,66 @@ class Patterns:
             for another, pattern in by_part[part]
             if another in parts and pattern.matches(text)
         ]
-        found += [(domain, 1) for domain in self._by_characters.found(text)]
-        found += [(domain, 1) for domain in self._sets.found(text)]
+        found += [(domain, 1) for domain in self._by_characters.find_domains(text)]
+        found += [(domain, 1) for domain in self._sets.find_domains(text)]
         if zeros:
-            hit = {domain for domain, _ in found}
-            found += [(domain, 0) for domain in zeros if domain not in hit]
+            matches = {domain for domain, _ in found}
+            found += [(domain, 0) for domain in zeros if domain not in matches]
         return found
 
-    def rewind(self, domains: int) -> bool:
-        """Drop the patterns whose domains have this number or above; False if none is left."""
-        self.zeros = {domain for domain in self.zeros if domain < domains}
-        kept = {pattern: domain for pattern, domain in self.domains.items() if domain < domains}
-        if len(kept) < len(self.domains):
+    def rewind(self, domain_count: int) -> bool:
+        """Drop the patterns whose domains have numbers from `domain_count` on; return False if no pattern is left."""
+        self.zeros = {domain for domain in self.zeros if domain < domain_count}
+        remaining = {pattern: domain for pattern, domain in self.domains.items() if domain < domain_count}
+        if len(remaining) < len(self.domains):
             fresh = Patterns()
-            for pattern, domain in kept.items():
+            for pattern, domain in remaining.items():
                 fresh.add(pattern, domain)
-            for name in ("domains", "_by_part", "_by_characters", "_sets", "_lengths"):
+            for name in ("domains", "_by_part", "_by_characters", "_sets", "_part_lengths"):
                 setattr(self, name, getattr(fresh, name))
         return bool(self.domains)
 
 
-class _ByCharacters:
-    """Patterns that require a character or two. A string is tried with those whose characters it has, by a hash of
-    each: 64 bits."""
+class _PatternsByCharacters:
+    """Patterns that require only single characters.
+
+    A pattern is tested on strings that contain its characters. Characters are compared by a hash of 64 bits.
+    """
 
     def __init__(self) -> None:
-        self._needed = Growing(np.uint64)
+        self._masks = Growing(np.uint64)  # by pattern: the hash of its characters
         self._patterns: list[Pattern] = []
 
     def add(self, pattern: Pattern) -> None:
-        self._patterns.append(pattern)  # first: another thread may be looking
-        self._needed.append(_bits("".join(pattern.required.literals)))
+        self._patterns.append(pattern)  # before its mask, by which another thread may find it
+        self._masks.append(_hash_characters("".join(pattern.required.literals)))
 
-    def found(self, text: str) -> list[int]:
-        """The domains of the patterns that match."""
+    def find_domains(self, text: str) -> list[int]:
+        """Return the domains of the patterns that match."""
         if not self._patterns:
             return []
-        tried = np.flatnonzero(self._needed.view & ~_bits(text) == 0)
+        candidates = np.flatnonzero(self._masks.view & ~_hash_characters(text) == 0)
         patterns = self._patterns
-        return [patterns[i].domain for i in tried.tolist() if patterns[i].matches(text)]
+        return [patterns[i].domain for i in candidates.tolist() if patterns[i].matches(text)]
 
 
-def _bits(text: str) -> np.uint64:
+def _hash_characters(text: str) -> np.uint64:
     bits = 0
     for character in set(text):
         bits |= 1 << (ord(character) & 63)
     return np.uint64(bits)
 
 
-class _Set(NamedTuple):
-    """Patterns that RE2 tries together."""
+class _PatternSet(NamedTuple):
+    """Patterns that RE2 tests together."""
 
     patterns: list[Pattern]
     set: Any
-    """None if they take too much memory together: then each is tried alone."""
+    """The set that RE2 has compiled; None if it takes too much memory, and then each pattern is tested alone."""
 
     @classmethod
-    def of(cls, patterns: list[Pattern]) -> _Set:
-        fresh = re2.Set.SearchSet(make_options(SET_MEMORY))
+    def compile(cls, patterns: list[Pattern]) -> _PatternSet:
+        fresh = re2.Set.SearchSet(make_options(SET_BYTES_MAX))
         for pattern in patterns:
             fresh.Add(pattern.text)
         fresh.Add("")
@@ -204,37 +215,38 @@ class _Set(NamedTuple):
             return cls(patterns, None)
         return cls(patterns, fresh)
 
-    def found(self, text: str) -> list[int]:
+    def find_domains(self, text: str) -> list[int]:
+        """Return the domains of the patterns that match."""
         matches = self.set.Match(text) or [] if self.set is not None else []
-        # The empty pattern, added last, matches everything. If it is missing, the set has silently run out of memory:
-        # then every pattern is tried alone, which is slower and always answers.
+        # The empty pattern, added last, matches every string. If it is missing, RE2 has silently run out of memory.
+        # Then every pattern is tested alone, which is slower and always gives an answer.
         last = len(self.patterns)
         if last in matches:
             return [self.patterns[i].domain for i in matches if i != last]
         return [pattern.domain for pattern in self.patterns if pattern.matches(text)]
 
 
-class _Sets:
-    """Patterns that require no text, in sets: new ones are a set of their own until there are many."""
+class _PatternSets:
+    """Patterns that require no text, in sets. New patterns are a small set, which is merged with others as it grows."""
 
     def __init__(self) -> None:
         self._patterns: list[Pattern] = []
-        self._built: tuple[_Set, ...] = ()
+        self._built: tuple[_PatternSet, ...] = ()
 
     def add(self, pattern: Pattern) -> None:
         self._patterns.append(pattern)
 
-    def found(self, text: str) -> list[int]:
-        """The domains of the patterns that match."""
+    def find_domains(self, text: str) -> list[int]:
+        """Return the domains of the patterns that match."""
         if not self._patterns:
             return []
-        # Two threads may build the same: the last one stays.
+        # Two threads may compile the same sets; the result of the last one stays.
         built, count = self._built, len(self._patterns)
-        known = sum(len(one.patterns) for one in built)
+        known = sum(len(pattern_set.patterns) for pattern_set in built)
         if known < count:
             first = known
-            while built and built[-1].set is not None and len(built[-1].patterns) < RATIO * (count - first):
+            while built and built[-1].set is not None and len(built[-1].patterns) < MERGE_RATIO * (count - first):
                 first -= len(built[-1].patterns)
                 built = built[:-1]
-            built = self._built = (*built, _Set.of(self._patterns[first:count]))
-        return [domain for one in built for domain in one.found(text)]
+            built = self._built = (*built, _PatternSet.compile(self._patterns[first:count]))
+        return [domain for pattern_set in built for domain in pattern_set.find_domains(text)]

@@ -1,15 +1,15 @@
-"""Expr -> code: negation normal form, then a conjunction of literals or a program of tests.
+"""Compilation of expressions into code: a conjunction of literals, or a program of tests.
 
-NOT is pushed into the predicates. What is left is monotone, so undefined may be treated as false (zero suppression;
-A-Tree). XOR and XNOR need their operands both as they are and negated. These are computed once, into registers, so the
-code grows linearly with the expression, however deep XORs are nested.
+NOT is pushed into the predicates (negation normal form). The rest is monotone, so undefined may be treated as false
+(zero suppression; A-Tree). XOR and XNOR need each operand as it is and negated. Both forms are computed once, into
+registers, so the code grows linearly with the expression, even if XORs are nested.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tellwhen.compile.predicates import NOTHING, Literals
+from tellwhen.compile.predicates import UNSATISFIABLE, Literals
 from tellwhen.kernels.arrays import ACCEPT, CLEAR, CONJUNCTION, NEVER, PROGRAM, REJECT, SET
 from tellwhen.language.ast import And, Expr, Has, Not, Or, Predicate, Truth, Xnor, Xor
 from tellwhen.language.comparisons import build_lacks
@@ -20,7 +20,7 @@ class _Register(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """AND or OR of at least two parts; `length` counts the tests in it."""
+    """AND or OR of at least two parts with `length` tests in total."""
 
     is_and: bool
     parts: tuple[_Node, ...]
@@ -32,7 +32,7 @@ _Node = int | bool | _Register | _Group
 
 
 class Code(NamedTuple):
-    """A kind of subscription (`kernels/arrays.py`), its literals or instructions, and how many registers it uses."""
+    """Code of a subscription: its kind (`kernels/arrays.py`), literals or instructions, and number of registers."""
 
     kind: int
     code: list[int]
@@ -40,25 +40,25 @@ class Code(NamedTuple):
 
 
 def compile_expression(expr: Expr, literals: Literals) -> Code:
-    """The code of one subscription, its literals added to the batch."""
+    """Return the code of a subscription's expression, and add its literals to the batch."""
     if type(expr) is Predicate:
         expr = And((expr,))
     if type(expr) is And and all([type(arg) is Predicate for arg in expr.args]):
         conjunction = [literals.add(arg, False) for arg in expr.args]  # type: ignore[arg-type]
-        return Code(NEVER, [], 0) if NOTHING in conjunction else Code(CONJUNCTION, conjunction, 0)
+        return Code(NEVER, [], 0) if UNSATISFIABLE in conjunction else Code(CONJUNCTION, conjunction, 0)
     return _Compiler(literals).compile(expr)
 
 
 class _Compiler:
-    """The program of one expression."""
+    """Compiler of one expression that is more than an AND of predicates."""
 
     def __init__(self, literals: Literals) -> None:
         self.literals = literals
         self.registers: list[_Group] = []
-        self.pairs: dict[int, tuple[_Node, _Node]] = {}  # by id() of a XOR or XNOR: when it is true, and when false
+        self.pairs: dict[int, tuple[_Node, _Node]] = {}  # by id() of a XOR or XNOR: the nodes of it and its negation
 
     def compile(self, expr: Expr) -> Code:
-        root = self.normal(expr, True)
+        root = self._normalize(expr, True)
         if root is False:
             return Code(NEVER, [], 0)
         if root is True:
@@ -68,114 +68,124 @@ class _Compiler:
             return Code(CONJUNCTION, list(parts), 0)  # type: ignore[arg-type]
         return Code(PROGRAM, *self._emit(root))
 
-    def normal(self, expr: Expr, positive: bool) -> _Node:
-        """The expression, or its negation if not `positive`, with NOT only inside literals."""
+    def _normalize(self, expr: Expr, is_positive: bool) -> _Node:
+        """Return the expression, or if not `is_positive` its negation, as a node with NOT only inside literals."""
         if isinstance(expr, Has):
-            return self._has(expr, positive)
+            return self._expand_has(expr, is_positive)
         if isinstance(expr, Predicate):
-            literal = self.literals.add(expr, not positive)
-            return False if literal == NOTHING else literal
+            literal = self.literals.add(expr, not is_positive)
+            return False if literal == UNSATISFIABLE else literal
         if isinstance(expr, Truth):
-            return expr.value is positive  # neither NULL nor its negation is ever true
+            return expr.value is is_positive  # neither NULL nor its negation is ever true
         if isinstance(expr, Not):
-            return self.normal(expr.arg, not positive)
+            return self._normalize(expr.arg, not is_positive)
         if isinstance(expr, And | Or):
-            return _group(isinstance(expr, And) == positive, [self.normal(arg, positive) for arg in expr.args])
+            return _make_group(
+                isinstance(expr, And) == is_positive, [self._normalize(arg, is_positive) for arg in expr.args]
+            )
         assert isinstance(expr, Xor | Xnor)
-        true, false = self._pair(expr)
-        return true if positive else false
+        true, false = self._normalize_xor(expr)
+        return true if is_positive else false
 
-    def _has(self, expr: Has, positive: bool) -> _Node:
-        """`HAS` in terms of `IN` and `=`. Unlike these it is never undefined, so its negation is also true where there
-        is nothing of the constants' family."""
+    def _expand_has(self, expr: Has, is_positive: bool) -> _Node:
+        """Express `HAS` by `IN` and `=`.
+
+        Unlike these, `HAS` is never undefined. So its negation is also true of an event whose attribute has no value of
+        the constants' family.
+        """
         attribute, constants = expr.attribute, expr.operand
         if expr.operator == "HAS ALL":
             parts = [Predicate(attribute, "=", constant) for constant in dict.fromkeys(constants)]
         else:
             parts = [Predicate(attribute, "IN", constants)]
-        if (expr.operator == "HAS NONE") != positive:
-            return _group(True, [self.normal(part, True) for part in parts])
-        nothing = self.normal(build_lacks(attribute, expr.family), True)
-        return _group(False, [nothing, *(self.normal(part, False) for part in parts)])
+        if (expr.operator == "HAS NONE") != is_positive:
+            return _make_group(True, [self._normalize(part, True) for part in parts])
+        no_value = self._normalize(build_lacks(attribute, expr.family), True)
+        return _make_group(False, [no_value, *(self._normalize(part, False) for part in parts)])
 
-    def _pair(self, expr: Xor | Xnor) -> tuple[_Node, _Node]:
-        """When is it true, and when is it false?"""
-        known = self.pairs.get(id(expr))
-        if known is not None:
-            return known
-        true, false = self._operand(expr.args[0])
+    def _normalize_xor(self, expr: Xor | Xnor) -> tuple[_Node, _Node]:
+        """Return the nodes of a XOR or XNOR and of its negation."""
+        pair = self.pairs.get(id(expr))
+        if pair is not None:
+            return pair
+        true, false = self._normalize_operand(expr.args[0])
         for arg in expr.args[1:]:
-            arg_true, arg_false = self._operand(arg)
-            differ = _group(False, [_group(True, [true, arg_false]), _group(True, [false, arg_true])])
-            agree = _group(False, [_group(True, [true, arg_true]), _group(True, [false, arg_false])])
+            arg_true, arg_false = self._normalize_operand(arg)
+            differ = _make_group(False, [_make_group(True, [true, arg_false]), _make_group(True, [false, arg_true])])
+            agree = _make_group(False, [_make_group(True, [true, arg_true]), _make_group(True, [false, arg_false])])
             true, false = (differ, agree) if isinstance(expr, Xor) else (agree, differ)
-            true, false = self._shared(true), self._shared(false)
+            true, false = self._move_to_register(true), self._move_to_register(false)
         self.pairs[id(expr)] = true, false
         return true, false
 
-    def _operand(self, expr: Expr) -> tuple[_Node, _Node]:
-        return self._shared(self.normal(expr, True)), self._shared(self.normal(expr, False))
+    def _normalize_operand(self, expr: Expr) -> tuple[_Node, _Node]:
+        """Return the nodes of an operand of XOR and of its negation."""
+        return self._move_to_register(self._normalize(expr, True)), self._move_to_register(self._normalize(expr, False))
 
-    def _shared(self, node: _Node) -> _Node:
-        """A node that is used more than once: computed into a register, unless it is a single test anyway."""
+    def _move_to_register(self, node: _Node) -> _Node:
+        """Return a node to use more than once: a register that is computed from a group, or a single test itself."""
         if not isinstance(node, _Group):
             return node
         self.registers.append(node)
         return _Register(len(self.registers) - 1)
 
     def _emit(self, root: _Node) -> tuple[list[int], int]:
-        """The instructions of all registers and then of the root, and the number of registers."""
-        used = self._used(root)
+        """Return the instructions of all registers and then of the root, and the number of registers."""
+        used = self._find_used_registers(root)
         numbers = {register: i for i, register in enumerate(used)}
         code: list[int] = []
         for register in used:
             node = self.registers[register]
-            done = len(code) // 3 + node.length
-            _emit(node, len(code) // 3, done, done + 1, numbers, code)
+            end = len(code) // 3 + node.length
+            _emit(node, len(code) // 3, end, end + 1, numbers, code)
             test = -1 - numbers[register]
-            code += [test, done + 2, SET, test, done + 2, CLEAR]
+            code += [test, end + 2, SET, test, end + 2, CLEAR]
         _emit(root, len(code) // 3, ACCEPT, REJECT, numbers, code)
         return code, len(used)
 
-    def _used(self, root: _Node) -> list[int]:
-        """The registers that the root needs, in the order of their creation, which is an order of evaluation."""
-        wanted: set[int] = set()
-        _note_registers(root, wanted)
+    def _find_used_registers(self, root: _Node) -> list[int]:
+        """Return the registers that the root needs, ascending. A register reads only registers of smaller numbers."""
+        used: set[int] = set()
+        _collect_registers(root, used)
         for number in range(len(self.registers) - 1, -1, -1):
-            if number in wanted:
-                _note_registers(self.registers[number], wanted)
-        return sorted(wanted)
+            if number in used:
+                _collect_registers(self.registers[number], used)
+        return sorted(used)
 
 
-def _group(is_and: bool, parts: list[_Node]) -> _Node:
-    """AND or OR with constants folded away and groups of the same kind merged."""
-    kept: list[_Node] = []
+def _make_group(is_and: bool, parts: list[_Node]) -> _Node:
+    """Return AND or OR of the parts, with constants folded and groups of the same kind merged."""
+    merged: list[_Node] = []
     for part in parts:
         if isinstance(part, bool):
             if part != is_and:
                 return part
         elif isinstance(part, _Group) and part.is_and == is_and:
-            kept += part.parts
+            merged += part.parts
         else:
-            kept.append(part)
-    if not kept:
+            merged.append(part)
+    if not merged:
         return is_and
-    if len(kept) == 1:
-        return kept[0]
-    return _Group(is_and, tuple(kept), sum(part.length if isinstance(part, _Group) else 1 for part in kept))
+    if len(merged) == 1:
+        return merged[0]
+    return _Group(is_and, tuple(merged), sum(part.length if isinstance(part, _Group) else 1 for part in merged))
 
 
-def _note_registers(node: _Node, wanted: set[int]) -> None:
-    """Add the registers that the node reads."""
+def _collect_registers(node: _Node, registers: set[int]) -> None:
+    """Add the registers that the node reads to `registers`."""
     if isinstance(node, _Register):
-        wanted.add(node.number)
+        registers.add(node.number)
     elif isinstance(node, _Group):
         for part in node.parts:
-            _note_registers(part, wanted)
+            _collect_registers(part, registers)
 
 
 def _emit(node: _Node, at: int, yes: int, no: int, numbers: dict[int, int], code: list[int]) -> None:
-    """Append the tests of the node, from instruction `at` on. They go on to `yes` or `no` once its value is known."""
+    """Append the tests of a node to `code`, which has `at` instructions.
+
+    The tests jump to the instruction `yes` if the node is true, and to `no` if it is false. `numbers` maps registers to
+    their numbers in the code.
+    """
     if not isinstance(node, _Group):
         code += [-1 - numbers[node.number] if isinstance(node, _Register) else node, yes, no]
         return

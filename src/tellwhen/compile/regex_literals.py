@@ -1,9 +1,10 @@
-"""What must a string contain if a regular expression is to match it? Found without RE2, from what is written.
+"""Required text of a regular expression: the literals that every matching string contains.
 
-    MATCHES 'time ?out in .*s$'     "time", "out in "
-    LIKE '%Rome%hotel_'             "Rome", "hotel"; that it ends one character behind it is not told
+    MATCHES 'time ?out in .*s$'     "time", "out in ", "s"
+    LIKE '%Rome%hotel_'             "Rome", "hotel"; that one more character follows is not part of the result
 
-Whatever is not understood is left out: less is required then, and what is required is never too much.
+The pattern is read without RE2. Syntax that is not understood is left out, so the result may have too few literals, but
+never a wrong one.
 """
 
 from __future__ import annotations
@@ -16,65 +17,66 @@ from tellwhen.compile.like_shapes import WHOLE_BEGIN, WHOLE_END
 REPEAT = re.compile(r"\{\d+(,\d*)?\}")
 CLASS = re.compile(r"\[\^?\]?(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 PLAIN_ESCAPES = frozenset("dDwWsSbBAzafnrtv")
-"""Letters that stand for characters or places behind a backslash, and are not followed by anything of theirs."""
+"""Letters that with a backslash before them are a complete escape for a class of characters or a position."""
 
 NUL = r"\x00"
-"""As RE2 quotes the character 0."""
+"""The escape that RE2 writes for the character 0."""
 
 
-class Required(NamedTuple):
-    """What a string must contain, one behind the other, to match."""
+class RequiredText(NamedTuple):
+    """Literals that a string must contain to match, in this order and without overlaps."""
 
     literals: list[str]
-    is_all: bool
-    """Is that everything? It matches whatever contains the one literal or, if `is_whole`, what has these in between."""
-    is_whole: bool = False
-    begins: bool = False
-    """Must the string begin with the first literal?"""
-    ends: bool = False
-    """Must the string end with the last one?"""
+    is_complete: bool
+    """Whether nothing else is required. If not `is_anchored`, there is one literal then."""
+    is_anchored: bool = False
+    """Whether the pattern must match the whole string, as LIKE does."""
+    has_prefix: bool = False
+    """Whether the string must begin with the first literal."""
+    has_suffix: bool = False
+    """Whether the string must end with the last literal."""
 
 
-def required(pattern: str) -> Required:
-    """What the pattern requires."""
-    is_whole = pattern.startswith(WHOLE_BEGIN) and pattern.endswith(WHOLE_END)
-    inner = pattern[len(WHOLE_BEGIN) : -len(WHOLE_END)] if is_whole else pattern
-    found = _Reading(inner).read()
-    if found is None:
-        return Required([], False)
-    runs = ["".join(run) for run in found.runs]
+def find_required_text(pattern: str) -> RequiredText:
+    """Return the literals that every string contains which the regular expression matches."""
+    is_anchored = pattern.startswith(WHOLE_BEGIN) and pattern.endswith(WHOLE_END)
+    inner = pattern[len(WHOLE_BEGIN) : -len(WHOLE_END)] if is_anchored else pattern
+    reader = _PatternReader(inner)
+    if not reader.read():
+        return RequiredText([], False)
+    runs = ["".join(run) for run in reader.runs]
     literals = [text for text in runs if text]
-    if not is_whole:
-        return Required(literals, found.is_plain and len(literals) == 1)
-    is_all = found.is_stars and bool(literals)
-    return Required(literals, is_all, True, bool(runs[0]), bool(runs[-1]))
+    if not is_anchored:
+        return RequiredText(literals, reader.is_plain and len(literals) == 1)
+    is_complete = reader.has_only_stars and bool(literals)
+    return RequiredText(literals, is_complete, True, bool(runs[0]), bool(runs[-1]))
 
 
-class _Reading:
-    """Goes through a regular expression once."""
+class _PatternReader:
+    """Reader of a regular expression that collects runs of literal characters."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern, self._at = pattern, 0
-        self.runs: list[list[str]] = [[]]  # of literal characters
-        self.is_plain = True  # nothing but literal characters
-        self.is_stars = True  # and .* between them
+        self.runs: list[list[str]] = [[]]
+        self.is_plain = True  # whether there are only literal characters
+        self.has_only_stars = True  # whether there are only literal characters and .*
 
-    def read(self) -> _Reading | None:
-        """Itself; None if it is beyond understanding."""
+    def read(self) -> bool:
+        """Read the whole pattern; return False if it has syntax that is not understood."""
         while self._at < len(self._pattern):
-            if not self._next(self._pattern[self._at]):
-                return None
-        return self
+            if not self._read_next(self._pattern[self._at]):
+                return False
+        return True
 
-    def _next(self, character: str) -> bool:
+    def _read_next(self, character: str) -> bool:
         if character == "\\":
-            return self._escape()
+            return self._read_escape()
         if character == "[":
             found = CLASS.match(self._pattern, self._at)
             return found is not None and self._skip(found.end() - self._at)
         if character in "(|)":
-            return False  # a group may hold anything, flags for the rest too
-        if character == "." and self._pattern.startswith(".*", self._at) and self._is_end(self._at + 2):
+            return False  # a group may contain anything, even flags for the rest of the pattern
+        if character == "." and self._pattern.startswith(".*", self._at) and self._is_unquantified(self._at + 2):
             self.is_plain = False
             self.runs.append([])
             self._at += 2
@@ -82,41 +84,41 @@ class _Reading:
         if character in ".^$":
             return self._skip(1)
         if character in "*?":
-            return self._drop(1)
+            return self._drop_last(1)
         if character == "+":
             return self._skip(1)
         if character == "{" and (repeat := REPEAT.match(self._pattern, self._at)) is not None:
-            return self._drop(repeat.end() - self._at)
-        return self._keep(character, 1)
+            return self._drop_last(repeat.end() - self._at)
+        return self._append(character, 1)
 
-    def _keep(self, character: str, length: int) -> bool:
-        """A literal character; its spelling has this length."""
+    def _append(self, character: str, length: int) -> bool:
+        """Append a literal character to the current run. Its spelling in the pattern has `length` characters."""
         self.runs[-1].append(character)
         self._at += length
         return True
 
-    def _is_end(self, at: int) -> bool:
-        """Is it no part of a longer quantifier?"""
+    def _is_unquantified(self, at: int) -> bool:
+        """Return whether no quantifier begins at this position."""
         return self._pattern[at : at + 1] not in ("?", "+", "*", "{")
 
-    def _escape(self) -> bool:
+    def _read_escape(self) -> bool:
         if self._pattern.startswith(NUL, self._at):
-            return self._keep("\0", len(NUL))
+            return self._append("\0", len(NUL))
         letter = self._pattern[self._at + 1 : self._at + 2]
         if letter and letter in PLAIN_ESCAPES:
             return self._skip(2)
         if not letter or letter.isalnum():
             return False
-        return self._keep(letter, 2)
+        return self._append(letter, 2)
 
     def _skip(self, length: int) -> bool:
-        """Something that is no literal character."""
-        self.is_plain = self.is_stars = False
+        """Skip `length` characters of the pattern that are no literal character, and begin a new run."""
+        self.is_plain = self.has_only_stars = False
         self.runs.append([])
         self._at += length
         return True
 
-    def _drop(self, length: int) -> bool:
-        """A quantifier: the character before it may be missing."""
+    def _drop_last(self, length: int) -> bool:
+        """Skip a quantifier, and drop the literal character before it, which may be absent from the string."""
         del self.runs[-1][-1:]
         return self._skip(length)

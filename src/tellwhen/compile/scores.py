@@ -1,7 +1,8 @@
-"""What is a subscription worth? By slot its score, and the weights of its attributes.
+"""Scores of subscriptions and weights of their attributes, by slot.
 
-Most indexes have neither: what is zero takes no room. Scores change in place, while other threads read them. A reader
-notes `changes` before and after: if it is the same even number, nothing has changed in between.
+Most indexes have neither, so zeros at the end of the arrays take no memory. Scores change in place while other threads
+read them. A reader takes the number `changes` before and after reading: if both are the same even number, the scores
+have not changed in between.
 """
 
 from __future__ import annotations
@@ -22,112 +23,111 @@ from tellwhen.errors import ScoreError, abbreviate
 from tellwhen.kernels.arrays import F64, I32
 
 WEIGHT_MAX = 1e150
-"""The greatest magnitude of a weight: one of a subscription times one of an event, added up, is a finite number."""
+"""Greatest magnitude of a weight, so that a sum of products of two weights is a finite number."""
 
 
 class Worth(NamedTuple):
-    """What a user says of one subscription."""
+    """Score and weights of one subscription."""
 
     score: float = 0.0
     weights: Mapping[str, float] | None = None
 
 
-WORTHLESS = Worth()
+NO_WORTH = Worth()
 
 
 class Weights(NamedTuple):
-    """The weights of all slots that have some, by slot ascending."""
+    """Weights of all slots that have weights, ordered by slot."""
 
     slot: I32  # |3 3|8|
-    name: I32  # |0 1|0|
+    name: I32  # |0 1|0|   number of the attribute in `Scores.names`
     weight: F64
 
 
 class Scores:
-    """By slot; a slot beyond the end of the array has a score of 0."""
+    """Scores and weights of all slots of a store. A slot beyond the end of the array has the score 0."""
 
     def __init__(self) -> None:
         self._score = Growing(np.float64)
         self._slot, self._name, self._weight = Growing(np.int32), Growing(np.int32), Growing(np.float64)
         self._names: dict[str, int] = {}
-        self.changes = 0  # odd while they change
+        self.changes = 0  # odd while scores change
 
     @property
-    def growing(self) -> tuple[Growing, ...]:
-        """The arrays, for whoever marks and rewinds them. A name that is left over does no harm."""
+    def growing_arrays(self) -> tuple[Growing, ...]:
+        """Arrays that a rewind of the store shortens. A name that is left over does no harm."""
         return self._score, self._slot, self._name, self._weight
 
     @property
-    def score(self) -> F64:
-        """By slot, as far as there are any."""
+    def scores_by_slot(self) -> F64:
         return self._score.view
 
     @property
     def weights(self) -> Weights:
-        count = self._weight.count  # which is extended last: another thread may be about it
+        count = self._weight.count  # the array that is extended last, since another thread may be extending them
         return Weights(self._slot.data[:count], self._name.data[:count], self._weight.data[:count])
 
     @property
     def names(self) -> list[str]:
-        """The attributes that have weights, by number."""
+        """Names of the attributes that have weights, by number."""
         return list(self._names)
 
-    def of(self, slots: I32) -> F64:
-        """The scores of some slots."""
+    def get_scores(self, slots: I32) -> F64:
+        """Return the scores of some slots."""
         known = self._score.view
-        found = np.zeros(len(slots))
+        scores = np.zeros(len(slots))
         is_known = slots < len(known)
-        found[is_known] = known[slots[is_known]]
-        return found
+        scores[is_known] = known[slots[is_known]]
+        return scores
 
-    def extend(self, first: int, worths: Sequence[Worth]) -> None:
-        """Those of new slots, the first of which is given."""
+    def extend(self, first_slot: int, worths: Sequence[Worth]) -> None:
+        """Append the scores and weights of new slots, which begin with `first_slot`."""
         if any(worth.score for worth in worths):
-            self._fill(first)
+            self._append_zeros(first_slot)
             self._score.extend(np.array([worth.score for worth in worths]))
-        for slot, worth in enumerate(worths, start=first):
+        for slot, worth in enumerate(worths, start=first_slot):
             for name, weight in (worth.weights or {}).items():
                 self._slot.append(slot)
                 self._name.append(self._names.setdefault(name, len(self._names)))
                 self._weight.append(weight)
 
-    def room_for(self, slots: int) -> int:
-        """The bytes that scores for all of these slots would take besides."""
-        return max(0, slots - self._score.count) * self._score.data.itemsize
+    def compute_growth_bytes(self, slot_count: int) -> int:
+        """Return how many more bytes a score for each of `slot_count` slots would take."""
+        return max(0, slot_count - self._score.count) * self._score.data.itemsize
 
-    def _fill(self, slots: int) -> None:
-        """Zeros for all slots before this one that have no score yet."""
-        self._score.extend(np.zeros(max(0, slots - self._score.count)))
+    def _append_zeros(self, slot_count: int) -> None:
+        """Append zeros until the first `slot_count` slots have a score."""
+        self._score.extend(np.zeros(max(0, slot_count - self._score.count)))
 
     def change(self, slots: I32, scores: F64) -> int:
-        """New scores of slots that there are; returns what `changes` was before."""
+        """Change the scores of existing slots, and return the value of `changes` before."""
         if len(slots) and slots.max() >= self._score.count:
-            self._fill(int(slots.max()) + 1)
+            self._append_zeros(int(slots.max()) + 1)
         before = self.changes
-        self.changes += 2 if before & 1 else 1  # odd already: an interrupt came in the middle of an earlier change
+        self.changes += 2 if before & 1 else 1  # odd already if an interrupt stopped an earlier change
         self._score.data[slots] = scores
         self.changes += 1
         return before
 
-    def adopt(self, other: Scores, first: int, slots: I32) -> None:
-        """Append those of some slots of another, the first of which becomes slot `first`."""
-        scores = other.of(slots)
+    def adopt(self, other: Scores, first_slot: int, slots: I32) -> None:
+        """Append the scores and weights of some slots of another store. Their new slots begin with `first_slot`."""
+        scores = other.get_scores(slots)
         if scores.any():
-            self._fill(first)
+            self._append_zeros(first_slot)
             self._score.extend(scores)
-        theirs = other.weights
-        place = np.full(int(theirs.slot[-1]) + 1 if len(theirs.slot) else 0, -1, dtype=np.int64)
-        is_known = slots < len(place)
-        place[slots[is_known]] = np.flatnonzero(is_known) + first
-        mine = np.flatnonzero(place[theirs.slot] >= 0)
-        mine = mine[np.argsort(place[theirs.slot[mine]], kind="stable")]
+        weights = other.weights
+        new_slot = np.full(int(weights.slot[-1]) + 1 if len(weights.slot) else 0, -1, dtype=np.int64)
+        has_weights = slots < len(new_slot)
+        new_slot[slots[has_weights]] = np.flatnonzero(has_weights) + first_slot
+        entries = np.flatnonzero(new_slot[weights.slot] >= 0)
+        entries = entries[np.argsort(new_slot[weights.slot[entries]], kind="stable")]
         numbers = np.array([self._names.setdefault(name, len(self._names)) for name in other.names], dtype=np.int32)
-        self._slot.extend(place[theirs.slot[mine]].astype(np.int32))
-        self._name.extend(numbers[theirs.name[mine]] if len(mine) else theirs.name[mine])
-        self._weight.extend(theirs.weight[mine])
+        self._slot.extend(new_slot[weights.slot[entries]].astype(np.int32))
+        self._name.extend(numbers[weights.name[entries]] if len(entries) else weights.name[entries])
+        self._weight.extend(weights.weight[entries])
 
-    def weights_of(self, slot: int) -> dict[str, float]:
-        """The weights that were given for a slot."""
+    def get_weights(self, slot: int) -> dict[str, float]:
+        """Return the weights of a slot by attribute."""
         begin, end = np.searchsorted(self._slot.view, [slot, slot + 1]).tolist()
         names = self.names
         return {
@@ -140,66 +140,67 @@ class Scores:
     # saving
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name."""
+        """Return all arrays by name."""
         start, text = Texts.from_strings(self.names).arrays()
         weights = {"slot": self._slot.view, "name": self._name.view, "weight": self._weight.view}
-        return {"score": self.score, **weights, "names_start": start, "names": text}
+        return {"score": self.scores_by_slot, **weights, "names_start": start, "names": text}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray]) -> Scores:
-        """From saved arrays. The scores are copied: they may change, and a mapped file may not."""
-        found = cls()
-        found._score = Growing(np.float64, np.array(arrays["score"]))
-        found._slot, found._name = Growing(np.int32, arrays["slot"]), Growing(np.int32, arrays["name"])
-        found._weight = Growing(np.float64, arrays["weight"])
+        """Restore saved arrays. Copy the scores, which may change while a mapped file must not."""
+        restored = cls()
+        restored._score = Growing(np.float64, np.array(arrays["score"]))
+        restored._slot, restored._name = Growing(np.int32, arrays["slot"]), Growing(np.int32, arrays["name"])
+        restored._weight = Growing(np.float64, arrays["weight"])
         names = Texts(arrays["names_start"], arrays["names"])
-        found._names = {names[number]: number for number in range(len(names))}
-        return found
+        restored._names = {names[number]: number for number in range(len(names))}
+        return restored
 
 
-def checked_score(given: Any) -> float:
-    """A score as a float, 0 for None; raises ScoreError for what is none."""
-    if given is None:
+def parse_score(value: Any) -> float:
+    """Return a score as a float, 0 for None. Raise ScoreError if the value is not a score."""
+    if value is None:
         return 0.0
-    number = _number(given, "a score")
+    number = _parse_number(value, "a score")
     if math.isnan(number):
         raise ScoreError("a score is a number that can be compared, not NaN")
     return number
 
 
-def checked_weights(given: Any) -> dict[str, float] | None:
-    """Weights by the names of attributes; raises ScoreError for what is none. JSON as text will do, as in a table."""
-    if given is None:
+def parse_weights(value: Any) -> dict[str, float] | None:
+    """Return weights by attribute, from a mapping or from JSON text. Raise ScoreError if the value is neither."""
+    if value is None:
         return None
-    if isinstance(given, str):
+    if isinstance(value, str):
         with suppress(ValueError, RecursionError):
-            given = json.loads(given)
-    if not isinstance(given, Mapping):
-        raise ScoreError(f"weights are a mapping from attributes to numbers, not {abbreviate(given)}")
-    return {_checked_name(name): _checked_weight(name, weight) for name, weight in given.items()}
+            value = json.loads(value)
+    if not isinstance(value, Mapping):
+        raise ScoreError(f"weights are a mapping from attributes to numbers, not {abbreviate(value)}")
+    return {_validate_name(name): _parse_weight(name, weight) for name, weight in value.items()}
 
 
-def _checked_name(name: Any) -> str:
+def _validate_name(name: Any) -> str:
     if not isinstance(name, str):
         raise ScoreError(f"weights are by the names of attributes, not by {abbreviate(name)}")
     return name
 
 
-def _checked_weight(name: str, given: Any) -> float:
-    number = _number(given, f"the weight of {name}")
+def _parse_weight(name: str, value: Any) -> float:
+    number = _parse_number(value, f"the weight of {name}")
     if not abs(number) <= WEIGHT_MAX:
         raise ScoreError(
-            f"the weight of {name} is a number from -{WEIGHT_MAX:g} to {WEIGHT_MAX:g}, not {abbreviate(given)}"
+            f"the weight of {name} is a number from -{WEIGHT_MAX:g} to {WEIGHT_MAX:g}, not {abbreviate(value)}"
         )
     return number
 
 
-def _number(given: Any, what: str) -> float:
-    if isinstance(given, bool | np.bool_) or not isinstance(
-        given, int | float | Decimal | Fraction | np.integer | np.floating
+def _parse_number(value: Any, role: str) -> float:
+    """Return the value as a float. Raise ScoreError if it is no number; `role` names the value in the message."""
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | Decimal | Fraction | np.integer | np.floating
     ):
-        raise ScoreError(f"{what} is a number, not {abbreviate(given)}")
+        raise ScoreError(f"{role} is a number, not {abbreviate(value)}")
     try:
-        return float(given) + 0.0  # which makes 0 of -0
+        return float(value) + 0.0  # + 0.0 turns -0 into 0
     except (OverflowError, ValueError):
-        raise ScoreError(f"{what} is a number that a double can hold, unlike {abbreviate(given)}") from None
+        raise ScoreError(f"{role} is a number that a double can hold, unlike {abbreviate(value)}") from None

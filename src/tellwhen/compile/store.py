@@ -1,7 +1,7 @@
-"""What does an index hold? Every subscription as flat arrays, in a store that all engines share.
+"""Store of all subscriptions of a shard as flat arrays.
 
 Only one thread writes. Readers take a `snapshot()`, which never changes: arrays only grow behind its end, and a removal
-writes a version number that is later than the snapshot's. Engines see no more than that (`engines.base.Source`).
+writes a version number that is later than that of the snapshot. Engines see the store as an `engines.base.Source`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.kernels.intern import LONG_CONJUNCTION, fill_table, intern, link
 from tellwhen.compile.predicates import Literals
@@ -28,7 +28,7 @@ from tellwhen.language.ast import Expr
 from tellwhen.language.schema import Schema
 
 COMPILE_BATCH = 1_024
-"""Subscriptions compiled at a time: more would keep Python's garbage collector busy with their trees."""
+"""Subscriptions per batch of compilation. In a larger batch Python's garbage collector spends long on their trees."""
 
 NO_PREDICATES = Predicates(
     np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -39,25 +39,25 @@ NO_SUBSCRIPTIONS = Subscriptions(
 
 
 class StoreMark(NamedTuple):
-    """A moment to come back to: every array and its length, and all that is not an array."""
+    """State of a store to which it can rewind: every array with its length, and the fields that are no arrays."""
 
     arrays: tuple[tuple[np.ndarray, int], ...]
     attributes: Attributes
-    domains: int
+    domain_count: int
     registers: int
     version: int
     removed: int
 
 
-class Compiled(NamedTuple):
-    """Subscriptions compiled and ready to be stored."""
+class CompiledBatch(NamedTuple):
+    """Compiled subscriptions that are not stored yet."""
 
     literals: Literals
     codes: list[Code]
 
 
 class StoreArrays(NamedTuple):
-    """What is saved of a store."""
+    """Arrays of a store that are saved."""
 
     predicates: Predicates
     subscriptions: Subscriptions
@@ -65,7 +65,7 @@ class StoreArrays(NamedTuple):
 
 
 class Store:
-    """Distinct predicates by number, and subscriptions by slot."""
+    """Store of distinct predicates by number, and of subscriptions by slot."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self.schema = schema or Schema()
@@ -74,22 +74,22 @@ class Store:
         self._subscriptions: Any = make_growing(NO_SUBSCRIPTIONS)
         self._table = np.zeros(64, dtype=np.int32)
         self.scores = Scores()
-        self._touched = False  # since the mark: the hash table and the dictionaries may be half changed
-        self.registers = 0  # that the largest program needs
+        self._is_touched = False  # whether the hash table and the dictionaries may have changed since the mark
+        self.registers = 0  # of the program with the most registers
         self.version = 0
-        self.removed = 0  # slots, ever
-        self.moves = 0  # how often points have moved
+        self.removed = 0  # number of slots
+        self.relabellings = 0  # number of domains that were relabelled
         self._typical = Typical()
 
     def __len__(self) -> int:
-        """Slots in use, removed ones included."""
+        """Return the number of slots, including removed ones."""
         count: int = self._subscriptions.kind.count
         return count
 
-    # what engines see
+    # what engines read
 
     def snapshot(self) -> Snapshot:
-        """The predicates and subscriptions as they are now."""
+        """Return the predicates and subscriptions as they are now."""
         return Snapshot(
             take_views(self._predicates),
             take_views(self._subscriptions),
@@ -100,37 +100,46 @@ class Store:
         )
 
     def typical(self) -> Typical:
-        """Events to expect, in the points of this store."""
+        """Return the typical events, encoded as points of this store."""
         return self._typical
 
     def is_presence(self) -> NDArray[np.bool_]:
-        """By domain: does it tell only whether an attribute is there?"""
+        """Return for each domain whether its points say only if an attribute is present."""
         return np.array([domain.kind == "presence" for domain in self.attributes.domains], dtype=np.bool_)
 
     # adding and removing
 
-    def compile(self, expressions: Iterable[Expr]) -> Compiled:
-        """Compile all of them before any is stored."""
-        self._touched = True
+    def compile(self, expressions: Iterable[Expr]) -> CompiledBatch:
+        """Compile subscriptions without storing them; an invalid one raises before any is stored."""
+        self._is_touched = True
         literals = Literals(self.attributes, self.schema)
-        return Compiled(literals, [compile_expression(expression, literals) for expression in expressions])
+        return CompiledBatch(literals, [compile_expression(expression, literals) for expression in expressions])
 
-    def append(self, compiled: Compiled) -> tuple[I32, list[tuple[int, Moved]]]:
-        """Store; returns the new slots, and the domains on which points of earlier ones have moved."""
-        literals, self.attributes, moved = compiled.literals.resolve()
-        for domain, moves in moved:
-            self.move(domain, moves)
+    def append(self, compiled: CompiledBatch) -> tuple[I32, list[tuple[int, LabelMoves]]]:
+        """Store compiled subscriptions. Return their slots, and the label moves of the domains that were relabelled."""
+        literals, self.attributes, all_moves = compiled.literals.resolve()
+        for domain, moves in all_moves:
+            self.relabel(domain, moves)
         codes = compiled.codes
         kind = np.array([code.kind for code in codes], dtype=np.uint8)
         start = np.array([0, *accumulate(len(code.code) for code in codes)], dtype=np.int64)
         words = np.array([word for code in codes for word in code.code], dtype=np.int32)
         self.registers = max([self.registers, *(code.registers for code in codes)])
-        return self.append_arrays(literals, kind, start, words), moved
+        return self.append_arrays(literals, kind, start, words), all_moves
 
     def append_arrays(self, literals: Predicates, kind: U8, start: I64, code: I32) -> I32:
-        """Store subscriptions that are arrays already, their code in terms of the literals; returns the new slots.
+        """Store subscriptions that are arrays already, and return their slots.
 
-        `start` and `code` are overwritten.
+        Parameters
+        ----------
+        literals
+            The predicates of the subscriptions.
+        kind
+            The kind of each subscription.
+        start
+            Subscription i has the words code[start[i]:start[i + 1]]. Is overwritten.
+        code
+            Code whose predicates are numbers of literals. Is overwritten.
         """
         numbers = self._intern(literals)
         has_long = len(code) > LONG_CONJUNCTION and np.diff(start).max() > LONG_CONJUNCTION
@@ -146,47 +155,55 @@ class Store:
         return np.arange(first, len(self), dtype=np.int32)
 
     def _intern(self, new: Predicates) -> I32:
-        """The numbers of the new predicates, which are stored unless they are known."""
+        """Store the new predicates that are not known yet, and return the numbers of all of them."""
         extra, known = len(new.domain), self._predicates
-        room = Predicates(
+        reserved = Predicates(
             known.domain.reserve(extra), known.every.reserve(extra), known.start.reserve(extra),
             known.low.reserve(len(new.low)), known.high.reserve(len(new.low)),
         )  # fmt: skip
         numbers = np.empty(extra, dtype=np.int32)
-        count, done = intern(self._table, room, known.domain.count, new, numbers, 0)
+        count, done = intern(self._table, reserved, known.domain.count, new, numbers, 0)
         while done < extra:
             self._table = np.zeros(2 * len(self._table), dtype=np.int32)
-            fill_table(self._table, room, count)
-            count, done = intern(self._table, room, count, new, numbers, done)
+            fill_table(self._table, reserved, count)
+            count, done = intern(self._table, reserved, count, new, numbers, done)
         known.domain.count = known.every.count = count
         known.start.count = count + 1
-        known.low.count = known.high.count = int(room.start[count])
+        known.low.count = known.high.count = int(reserved.start[count])
         return numbers
 
     def remove(self, slots: I32) -> None:
-        """The slots die at the next version."""
+        """Remove slots: they die at the next version."""
         self.version += 1
         self.removed += len(slots)
         self._subscriptions.died.data[slots] = self.version
 
-    def alive(self, count: int | None = None, version: int | None = None) -> I32:
-        """The live slots, ascending: of the current state, or of an earlier one with `count` slots at `version`."""
+    def find_alive(self, count: int | None = None, version: int | None = None) -> I32:
+        """Return the slots that are not removed, ascending.
+
+        Parameters
+        ----------
+        count
+            The number of slots at an earlier moment; None for now.
+        version
+            The version at this moment; None for now.
+        """
         died = self._subscriptions.died
         known = died.data[: died.count if count is None else count]
         return np.flatnonzero(known > (self.version if version is None else version)).astype(np.int32)
 
-    def expect(self, typical: Typical) -> None:
-        """Set the typical events."""
+    def set_typical(self, typical: Typical) -> None:
+        """Set the typical events, by which engines choose what to test first."""
         self._typical = typical
 
-    def move(self, domain: int, moves: Moved) -> None:
-        """Map the stored points of a relabelled domain, in new arrays: readers keep the old points and labels."""
-        self.moves += 1
+    def relabel(self, domain: int, moves: LabelMoves) -> None:
+        """Map the stored points of a relabelled domain. Write them to new arrays, since readers keep the old points."""
+        self.relabellings += 1
         known = self._predicates
-        mine = np.repeat(known.domain.view, np.diff(known.start.view)) == domain
+        is_moved = np.repeat(known.domain.view, np.diff(known.start.view)) == domain
         for ends in (known.low, known.high):
             ends.data = ends.data.copy()
-            ends.view[mine] = moves(ends.view[mine])
+            ends.view[is_moved] = moves.map_points(ends.view[is_moved])
         self._refill_table()
 
     def _refill_table(self) -> None:
@@ -197,54 +214,64 @@ class Store:
 
     @property
     def _arrays(self) -> tuple[Growing, ...]:
-        return (*self._predicates, *self._subscriptions, *self.scores.growing)
+        return (*self._predicates, *self._subscriptions, *self.scores.growing_arrays)
 
     def mark(self) -> StoreMark:
-        """Where `rewind` comes back to."""
-        self._touched = False
+        """Return the current state, to which `rewind` can return."""
+        self._is_touched = False
         arrays = tuple((array.data, array.count) for array in self._arrays)
         attributes = self.attributes
         return StoreMark(arrays, attributes, len(attributes.domains), self.registers, self.version, self.removed)
 
     def rewind(self, mark: StoreMark) -> None:
-        """Undo all changes since the mark, wherever they stopped. No reader may have seen any of them."""
+        """Undo all changes since the mark, also half-finished ones. No reader may have seen any of them."""
         for array, (data, count) in zip(self._arrays, mark.arrays, strict=True):
             array.data, array.count = data, count
         if self.version != mark.version:
             died = self._subscriptions.died.view
             died[(died > mark.version) & (died < HIGHEST)] = HIGHEST
         _, self.attributes, _, self.registers, self.version, self.removed = mark
-        if self._touched:
-            self.attributes.rewind(mark.domains)
+        if self._is_touched:
+            self.attributes.rewind(mark.domain_count)
             self._refill_table()
-            self._touched = False
+            self._is_touched = False
 
-    # from store to store
+    # copying between stores
 
-    def adopt(self, other: Extract) -> I32:
-        """Store subscriptions of another store, their literals in terms of this one's attributes."""
-        self._touched = True
-        self.registers = max(self.registers, other.registers)
-        return self.append_arrays(other.literals, other.kind, other.start, other.code)
+    def adopt(self, extracted: Extract) -> I32:
+        """Store subscriptions of another store, and return their slots. Their literals are translated already."""
+        self._is_touched = True
+        self.registers = max(self.registers, extracted.registers)
+        return self.append_arrays(extracted.literals, extracted.kind, extracted.start, extracted.code)
 
-    def compacted(self, snapshot: Snapshot, alive: I32, attributes: Attributes) -> Store:
-        """A new store of the subscriptions that were alive, in new slots, without what only the removed ones used."""
-        kept = extract(snapshot, alive)
+    def compact(self, snapshot: Snapshot, slots: I32, attributes: Attributes) -> Store:
+        """Return a new store of some subscriptions, with only the predicates and constants that they use.
+
+        Parameters
+        ----------
+        snapshot
+            The store at the moment at which it is compacted.
+        slots
+            The slots of the subscriptions, ascending. In the new store they are numbered from 0.
+        attributes
+            The attributes at this moment.
+        """
+        extracted = extract(snapshot, slots)
         after = Store(self.schema)
-        after.attributes, literals = attributes.trimmed(kept.literals)
-        after.adopt(kept._replace(literals=literals))
-        after.scores.adopt(self.scores, 0, alive)
+        after.attributes, literals = attributes.copy_trimmed(extracted.literals)
+        after.adopt(extracted._replace(literals=literals))
+        after.scores.adopt(self.scores, 0, slots)
         return after
 
     # saving
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name."""
+        """Return all arrays by name."""
         arrays = flatten(StoreArrays(take_views(self._predicates), take_views(self._subscriptions), self._table))
         return arrays | {f"scores.{name}": array for name, array in self.scores.arrays().items()}
 
     def restore(self, arrays: Mapping[str, np.ndarray], attributes: Attributes, registers: int, version: int) -> None:
-        """Take over saved arrays."""
+        """Replace the contents by saved arrays."""
         self.attributes, self.registers, self.version = attributes, registers, version
         predicates, subscriptions, self._table = unflatten(StoreArrays, arrays)
         self._predicates, self._subscriptions = make_growing(predicates), make_growing(subscriptions)

@@ -1,7 +1,7 @@
-"""How do predicates compiled in one store become predicates of another? By its numbers of domains, and its labels.
+"""Translation of predicates from the domain numbers and labels of one store to those of another.
 
-Subscriptions that were compiled apart have domains and labels of their own. All are brought under one set of shared
-attributes, so that an event is encoded once for all of them.
+Subscriptions that were compiled separately have different domain numbers and labels. Their predicates are translated to
+one set of shared attributes, so that an event is encoded once for all of them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,23 @@ from __future__ import annotations
 import numpy as np
 
 from tellwhen.compile.attributes import LABELLED_KINDS, Attributes
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.kernels.arrays import Predicates
 
 
-def translated(literals: Predicates, own: Attributes, shared: Attributes) -> Predicates:
-    """The literals in terms of the shared attributes, which have all their domains and constants."""
-    domains = np.array([shared.add(key) for key in own.domain_keys()], dtype=np.int32)
+def translate_predicates(literals: Predicates, own: Attributes, shared: Attributes) -> Predicates:
+    """Return the literals with the domain numbers and labels of the shared attributes.
+
+    Parameters
+    ----------
+    literals
+        Predicates with the domain numbers and labels of `own`.
+    own
+        The attributes with which the literals were compiled.
+    shared
+        Attributes that have all constants of `own`, and get the domains that they lack.
+    """
+    domains = np.array([shared.get_or_create_by_key(key) for key in own.list_domain_keys()], dtype=np.int32)
     low, high = literals.low.copy(), literals.high.copy()
     owner = np.repeat(literals.domain, np.diff(literals.start))
     order = np.argsort(owner, kind="stable")
@@ -23,8 +33,8 @@ def translated(literals: Predicates, own: Attributes, shared: Attributes) -> Pre
     for domain, (_, kind) in enumerate(own.domains):
         mine = order[begin[domain] : begin[domain + 1]]
         if kind in LABELLED_KINDS and len(mine):
-            before, after = own.dictionary(domain), shared.dictionary(int(domains[domain]))
+            before, after = own.get_dictionary(domain), shared.get_dictionary(int(domains[domain]))
             if before.keys:
-                moved = Moved(before.labels_of(before.keys), after.labels_of(before.keys))
-                low[mine], high[mine] = moved(low[mine]), moved(high[mine])
+                moved = LabelMoves(before.get_labels(before.keys), after.get_labels(before.keys))
+                low[mine], high[mine] = moved.map_points(low[mine]), moved.map_points(high[mine])
     return Predicates(domains[literals.domain], literals.every, literals.start, low, high)

@@ -1,4 +1,4 @@
-"""Working arrays for the trees of programs."""
+"""Arrays for the tree of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events -> POINTS on domains: the flat arrays that kernels match.
+"""Encoder of events into points on domains, as flat arrays that kernels match.
 
 dict ─────────────────────────────────────────events──┐
 Arrow, pandas, polars ──frames──columns──────tables───┴──> points on domains

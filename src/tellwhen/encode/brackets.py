@@ -1,7 +1,8 @@
-"""Which of thousands of `items[price > 5 AND qty >= 2]` are true of a list of objects?
+"""Matching of conditions on objects in a list, such as `items[price > 5 AND qty >= 2]`.
 
-All that are asked of one list are compiled into a store, as if they were subscriptions and the objects events. New ones
-get a store of their own until there are many.
+A subscription may have thousands of such conditions, *brackets*. All brackets on one list are compiled into a store, as
+if they were subscriptions and the objects were events. New brackets get another, small store, which is merged with
+others as it grows.
 """
 
 from __future__ import annotations
@@ -20,45 +21,48 @@ from tellwhen.language.ast import Not
 from tellwhen.language.schema import Schema
 from tellwhen.language.values import iter_members
 
-RATIO = 4
-"""Stores are joined as long as the older one has less than four times as many brackets."""
+MERGE_RATIO = 4
+"""A new store is merged with the store before it while that one has less than 4 times as many brackets."""
 
-FOUND_MAX = 1 << 24
-"""Brackets times lists that are looked at together."""
+RESULTS_MAX = 1 << 24
+"""Most results (brackets times lists) that are computed together."""
 
 
-class Answer(NamedTuple):
-    """A bracket, and the lists of which it is TRUE and FALSE; of the others it is not defined, or not asked."""
+class BracketResult(NamedTuple):
+    """The name of a bracket, and the positions of the lists of which it is TRUE or FALSE.
+
+    Of all other lists it is undefined, or FALSE is needed by no subscription.
+    """
 
     name: str
     true: I64
     false: I64
 
 
-class _Built(NamedTuple):
-    """Some brackets of a list, compiled."""
+class _CompiledBrackets(NamedTuple):
+    """Brackets on one list, compiled into a store."""
 
     brackets: list[Bracket]
     attributes: Attributes
     snapshot: Snapshot
     packed: I64
-    """Its addresses, for the kernel."""
+    """Addresses of the snapshot's arrays, for the kernel."""
 
     @classmethod
-    def of(cls, brackets: list[Bracket]) -> _Built:
+    def compile(cls, brackets: list[Bracket]) -> _CompiledBrackets:
         store = Store()
-        store.append(store.compile(Not(one.expression) if one.is_negated else one.expression for one in brackets))
+        store.append(store.compile(Not(b.expression) if b.is_negated else b.expression for b in brackets))
         snapshot = store.snapshot()
         return cls(brackets, store.attributes, snapshot, pack(snapshot))
 
-    def found(self, lists: Sequence[list[Mapping[str, Any]]]) -> np.ndarray:
-        """By list and bracket: is it true of an object in the list?"""
-        from tellwhen.encode.events import EventEncoder  # which needs this module
+    def match(self, lists: Sequence[list[Mapping[str, Any]]]) -> np.ndarray:
+        """Return a matrix, by list and bracket, of whether the bracket is true of some object in the list."""
+        from tellwhen.encode.events import EventEncoder  # imported here, since it imports this module
 
         encoder = EventEncoder(self.attributes, NO_SCHEMA)
         for objects in lists:
-            for one in objects:
-                encoder.add(one)
+            for element in objects:
+                encoder.add(element)
         start = np.concatenate([[0], np.cumsum([len(objects) for objects in lists])]).astype(np.int64)
         result = np.zeros((len(lists), len(self.brackets)), dtype=np.uint8)
         snapshot = self.snapshot
@@ -71,51 +75,57 @@ class _Built(NamedTuple):
 NO_SCHEMA = Schema()
 
 
-def objects_of(value: Any) -> list[Mapping[str, Any]]:
-    """The objects among the members of a value."""
+def select_objects(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects among the members of a value."""
     return [member for member in iter_members(value) if isinstance(member, Mapping)]
 
 
-def answers(attributes: Attributes, name: str, lists: Sequence[list[Mapping[str, Any]]]) -> Iterator[Answer]:
-    """What is asked of the lists that this attribute has in several events; answers that are nowhere are left out."""
+def match_lists(attributes: Attributes, name: str, lists: Sequence[list[Mapping[str, Any]]]) -> Iterator[BracketResult]:
+    """Match the brackets on the attribute `name` with the lists that it has in several events.
+
+    Leave out brackets that are neither TRUE nor FALSE of any list.
+    """
     true: dict[str, I64] = {}
     false: dict[str, I64] = {}
-    for built in _built(attributes, name):
-        step = max(1, FOUND_MAX // len(built.brackets))
-        parts = [built.found(lists[first : first + step]) for first in range(0, len(lists), step)]
-        found = np.concatenate(parts) if parts else np.zeros((0, len(built.brackets)), np.uint8)
-        for number in np.flatnonzero(found.any(axis=0)).tolist():
-            bracket = built.brackets[number]
-            (false if bracket.is_negated else true)[bracket.name] = np.flatnonzero(found[:, number])
-    nowhere = np.zeros(0, dtype=np.int64)
-    for one in true | false:
-        holds = true.get(one, nowhere)
-        # It is FALSE only where it is TRUE of no object.
-        yield Answer(one, holds, np.setdiff1d(false[one], holds, assume_unique=True) if one in false else nowhere)
+    for compiled in _compile_brackets(attributes, name):
+        step = max(1, RESULTS_MAX // len(compiled.brackets))
+        parts = [compiled.match(lists[first : first + step]) for first in range(0, len(lists), step)]
+        results = np.concatenate(parts) if parts else np.zeros((0, len(compiled.brackets)), np.uint8)
+        for number in np.flatnonzero(results.any(axis=0)).tolist():
+            bracket = compiled.brackets[number]
+            (false if bracket.is_negated else true)[bracket.name] = np.flatnonzero(results[:, number])
+    no_lists = np.zeros(0, dtype=np.int64)
+    for bracket_name in true | false:
+        is_true = true.get(bracket_name, no_lists)
+        # FALSE only of a list in which it is TRUE of no object.
+        is_false = no_lists
+        if bracket_name in false:
+            is_false = np.setdiff1d(false[bracket_name], is_true, assume_unique=True)
+        yield BracketResult(bracket_name, is_true, is_false)
 
 
-def truths(attributes: Attributes, name: str, objects: list[Mapping[str, Any]]) -> dict[str, bool]:
-    """The same for one list: by bracket what it is, where that is asked."""
+def match_list(attributes: Attributes, name: str, objects: list[Mapping[str, Any]]) -> dict[str, bool]:
+    """Match the brackets on the attribute `name` with one list. Return by bracket whether it is TRUE or FALSE."""
     true: list[str] = []
     false: list[str] = []
-    for built in _built(attributes, name):
-        for number in np.flatnonzero(built.found([objects])[0]).tolist():
-            bracket = built.brackets[number]
+    for compiled in _compile_brackets(attributes, name):
+        for number in np.flatnonzero(compiled.match([objects])[0]).tolist():
+            bracket = compiled.brackets[number]
             (false if bracket.is_negated else true).append(bracket.name)
     return dict.fromkeys(false, False) | dict.fromkeys(true, True)
 
 
-def _built(attributes: Attributes, name: str) -> tuple[_Built, ...]:
-    """All brackets of a list, compiled."""
-    # Two threads may build the same: the last one stays.
-    brackets = attributes.brackets.get(name, [])
-    built: tuple[_Built, ...] = attributes.in_lists.get(name, ())
-    known, count = sum(len(one.brackets) for one in built), len(brackets)
+def _compile_brackets(attributes: Attributes, name: str) -> tuple[_CompiledBrackets, ...]:
+    """Return all brackets on a list compiled, after compiling new ones."""
+    # Two threads may compile the same brackets; the result of the last one stays.
+    brackets = attributes.brackets_by_list.get(name, [])
+    built: tuple[_CompiledBrackets, ...] = attributes.compiled_brackets.get(name, ())
+    known, count = sum(len(part.brackets) for part in built), len(brackets)
     if known < count:
         first = known
-        while built and len(built[-1].brackets) < RATIO * (count - first):
+        while built and len(built[-1].brackets) < MERGE_RATIO * (count - first):
             first -= len(built[-1].brackets)
             built = built[:-1]
-        built = (*built, _Built.of(brackets[first:count]))
-        attributes.in_lists[name] = built
+        built = (*built, _CompiledBrackets.compile(brackets[first:count]))
+        attributes.compiled_brackets[name] = built
     return built

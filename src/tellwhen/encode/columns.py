@@ -1,4 +1,4 @@
-"""An Arrow column in any encoding -> its values without nulls, each with the row that it belongs to."""
+"""Extraction of values from Arrow columns in any encoding: single values without nulls, each with its row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tellwhen.language.values import is_missing, iter_members
 
 
 class Column(NamedTuple):
-    """A named column: its values, and the row of each. `valid` tells which count, if a struct around some is null."""
+    """A named column: its values, and the row of each.
+
+    `valid` is False for values inside a null struct, which do not count; None if there are none.
+    """
 
     name: str
     values: pa.Array | pa.ChunkedArray
@@ -26,109 +29,115 @@ class Column(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Single values, none of them null: Arrow's, or Python objects where Arrow cannot compute with them."""
+    """Values that are not null, and the row of each. They are Python objects if Arrow cannot compute with them."""
 
     values: pa.Array | list[Any]
     rows: I64
 
 
-def columns(table: pa.Table) -> Iterator[Column]:
-    """All columns, those of structs and maps with dotted names. A name that is written in full wins, as for dicts."""
+def flatten_columns(table: pa.Table) -> Iterator[Column]:
+    """Yield all columns, and in place of structs and maps the columns inside, with dotted names.
+
+    If a row has a value in several columns of one name, the one that is nested least counts, as in dicts.
+    """
     if _is_one_map(table):
-        return _flattened([*map_columns(_column(table, 0, ""))])
-    return _flattened([_column(table, i, name) for i, name in enumerate(table.column_names)])
+        return _flatten([*split_map(_get_column(table, 0, ""))])
+    return _flatten([_get_column(table, i, name) for i, name in enumerate(table.column_names)])
 
 
-def _column(table: pa.Table, number: int, name: str) -> Column:
-    return Column(name, whole(table.column(number)), np.arange(table.num_rows))
+def _get_column(table: pa.Table, number: int, name: str) -> Column:
+    return Column(name, combine_chunks(table.column(number)), np.arange(table.num_rows))
 
 
-def _flattened(waiting: list[Column]) -> Iterator[Column]:
-    """Columns, and in place of structs and maps the columns inside, level by level."""
+def _flatten(columns: list[Column]) -> Iterator[Column]:
+    """Yield columns, and in place of structs and maps the columns inside, level by level."""
     seen: dict[str, list[Column]] = {}
-    while waiting:
-        deeper: list[Column] = []
-        for column in waiting:
+    while columns:
+        nested: list[Column] = []
+        for column in columns:
             if pt.is_struct(column.values.type):
-                deeper += _fields(column)
+                nested += _split_struct(column)
             elif pt.is_map(column.values.type):
-                deeper += map_columns(column)
+                nested += split_map(column)
             else:
-                before = seen.setdefault(column.name, [])
-                remaining = _without(column, before) if before else column
-                before.append(column)
+                earlier = seen.setdefault(column.name, [])
+                remaining = _drop_known_rows(column, earlier) if earlier else column
+                earlier.append(column)
                 if len(remaining.rows):
                     yield remaining
-        waiting = deeper
+        columns = nested
 
 
-def _without(column: Column, before: list[Column]) -> Column:
-    """What is left of a column, where columns of the same name came before it: the rows that these do not have."""
-    known = np.concatenate([rows if valid is None else rows[valid] for _, _, rows, valid in before])
-    is_left = ~np.isin(column.rows, known)
+def _drop_known_rows(column: Column, earlier: list[Column]) -> Column:
+    """Return a column without the rows that earlier columns of the same name have."""
+    known = np.concatenate([rows if valid is None else rows[valid] for _, _, rows, valid in earlier])
+    is_new = ~np.isin(column.rows, known)
     if column.valid is not None:
-        is_left &= column.valid
-    return Column(column.name, _taken(whole(column.values), np.flatnonzero(is_left)), column.rows[is_left])
+        is_new &= column.valid
+    return Column(column.name, _take(combine_chunks(column.values), np.flatnonzero(is_new)), column.rows[is_new])
 
 
-def _fields(column: Column) -> list[Column]:
+def _split_struct(column: Column) -> list[Column]:
     name, _, rows, valid = column
-    struct = whole(column.values)
+    struct = combine_chunks(column.values)
     if struct.null_count:
-        # Kept apart: not every encoding of a field has nulls.
+        # Validity is passed separately, since not every encoding of a field has nulls.
         own = struct.is_valid().to_numpy(zero_copy_only=False)
         valid = own if valid is None else own & valid
     return [Column(f"{name}.{field.name}", struct.field(i), rows, valid) for i, field in enumerate(struct.type)]
 
 
 def _is_one_map(table: pa.Table) -> bool:
-    """Is there one column, a map? Its entries are the events' own, not those of a nested object."""
+    """Return whether the only column is a map. Its entries are the attributes of the events."""
     return table.num_columns == 1 and pt.is_map(table.schema.field(0).type)
 
 
-def only_map(table: pa.Table) -> Column | None:
-    """The one column of a table, if it is a map of single values, or of structs that stand for unions."""
+def get_only_map(table: pa.Table) -> Column | None:
+    """Return the only column if it is a map of single values, or of structs that stand for unions; else None."""
     if not _is_one_map(table) or pt.is_map(table.schema.field(0).type.item_type):
         return None
-    return _column(table, 0, "")
+    return _get_column(table, 0, "")
 
 
-def map_columns(column: Column, wanted: Container[str] | None = None) -> Iterator[Column]:
-    """The entries of a map as a column for each key, only those `wanted`. Its rows are the maps that have the key."""
+def split_map(column: Column, names: Container[str] | None = None) -> Iterator[Column]:
+    """Yield a column for each key of a map, with the rows that have the key.
+
+    With `names`, yield only columns with these names.
+    """
     prefix = column.name + "." if column.name else ""
-    entries = whole(column.values)
+    entries = combine_chunks(column.values)
     key = entries.type.key_type.value_type if pt.is_dictionary(entries.type.key_type) else entries.type.key_type
-    if not holds_text(key):
+    if not is_text(key):
         where = f"in the column {column.name!r}" if column.name else "in a column of events"
         raise EventError(f"the name of an attribute is a string: the keys of maps {where} are {entries.type.key_type}")
-    # A null map may still have entries in the child arrays: leave them out, like those of null structs.
-    there = entries.is_valid().to_numpy(zero_copy_only=False)
+    # A null map may still have entries in the child arrays. They do not count, like those of null structs.
+    is_valid = entries.is_valid().to_numpy(zero_copy_only=False)
     if column.valid is not None:
-        there = there & column.valid
+        is_valid = is_valid & column.valid
     owner = np.repeat(np.arange(len(entries)), np.diff(entries.offsets.to_numpy(zero_copy_only=False)))
     first, last = entries.offsets[0].as_py(), entries.offsets[-1].as_py()
     keys, items = entries.keys[first:last].cast(pa.large_string()).dictionary_encode(), entries.items[first:last]
-    codes = np.where(there[owner], keys.indices.to_numpy(zero_copy_only=False), -1)
+    codes = np.where(is_valid[owner], keys.indices.to_numpy(zero_copy_only=False), -1)
     order = np.argsort(codes, kind="stable")
     begin = np.searchsorted(codes[order], np.arange(len(keys.dictionary) + 1))
     for code, key in enumerate(keys.dictionary.to_pylist()):
-        mine = order[begin[code] : begin[code + 1]]
-        if len(mine) and (wanted is None or prefix + key in wanted):
-            yield Column(prefix + key, _taken(items, mine), column.rows[owner[mine]])
+        positions = order[begin[code] : begin[code + 1]]
+        if len(positions) and (names is None or prefix + key in names):
+            yield Column(prefix + key, _take(items, positions), column.rows[owner[positions]])
 
 
-def _taken(column: pa.Array | pa.ChunkedArray, positions: I64) -> pa.Array | pa.ChunkedArray:
-    """Some values of a column. Arrow cannot take them from every encoding."""
+def _take(column: pa.Array | pa.ChunkedArray, positions: I64) -> pa.Array | pa.ChunkedArray:
+    """Return the values at some positions, also from encodings of which Arrow cannot take values."""
     try:
-        if isinstance(column, pa.Array) and (decoded := _decoded(column)) is not None:
+        if isinstance(column, pa.Array) and (decoded := _decode(column)) is not None:
             column = decoded
         return column.take(pa.array(positions))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return pa.chunked_array([column.slice(position, 1) for position in positions.tolist()], column.type)
 
 
-def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column in one piece, unless Arrow cannot join its chunks."""
+def combine_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return the column as one array, or unchanged if Arrow cannot combine its chunks."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks == 1:
@@ -139,21 +148,21 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return column
 
 
-def single_values(column: Column) -> Values:
-    """The values of a column: lists become their members; nulls and NaN are left out."""
+def extract_values(column: Column) -> Values:
+    """Return the single values of a column. Replace lists by their members; leave out nulls and NaN."""
     try:
-        found = _by_arrow(column)
+        found = _extract_by_arrow(column)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
         found = None
-    return _by_python(column) if found is None else found
+    return _extract_by_python(column) if found is None else found
 
 
-def _by_arrow(column: Column) -> Values | None:
-    """The values, if Arrow can compute with them."""
+def _extract_by_arrow(column: Column) -> Values | None:
+    """Extract values with Arrow. Return None if Arrow cannot compute with their encoding."""
     _, values, rows, valid = column
     if isinstance(values, pa.ChunkedArray):
         return None
-    values = _decoded(values)
+    values = _decode(values)
     if values is None:
         return None
     if valid is not None:
@@ -162,7 +171,7 @@ def _by_arrow(column: Column) -> Values | None:
         # A null list may still have values; flattening skips them.
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
         rows = np.repeat(rows, lengths)
-        values = _decoded(pc.list_flatten(values))
+        values = _decode(pc.list_flatten(values))
         if values is None:
             return None
     if values.null_count:
@@ -170,24 +179,24 @@ def _by_arrow(column: Column) -> Values | None:
         values = values.drop_null()
     if pt.is_floating(values.type):
         doubles = values.to_numpy(zero_copy_only=False).astype(np.float64)
-        known = doubles == doubles
-        if not known.all():
-            doubles, rows = doubles[known], rows[known]
+        is_number = doubles == doubles  # not NaN
+        if not is_number.all():
+            doubles, rows = doubles[is_number], rows[is_number]
         values = pa.array(doubles)
     return Values(values, rows)
 
 
-def _decoded(column: pa.Array) -> pa.Array | None:
-    """The same values in an encoding whose nulls Arrow can count and drop; None if Arrow has none."""
+def _decode(column: pa.Array) -> pa.Array | None:
+    """Return the values in an encoding whose nulls Arrow can count and drop, or None if there is no such encoding."""
     kind = column.type
     if pt.is_string_view(kind):
         return column.cast(pa.large_string())
     if pt.is_binary_view(kind):
         return column.cast(pa.large_binary())
     if pt.is_run_end_encoded(kind):
-        return _decoded(pc.run_end_decode(column))
+        return _decode(pc.run_end_decode(column))
     if pt.is_dictionary(kind) and (not is_string(kind.value_type) or column.dictionary.null_count):
-        return _decoded(column.dictionary_decode())
+        return _decode(column.dictionary_decode())
     views = pa.ListViewType | pa.LargeListViewType
     if isinstance(kind, views | pa.BaseExtensionType) or pt.is_union(kind) or pt.is_map(kind):
         return None
@@ -198,34 +207,33 @@ def is_string(kind: pa.DataType) -> bool:
     return pt.is_string(kind) or pt.is_large_string(kind)
 
 
-def holds_text(kind: pa.DataType) -> bool:
-    """Strings in any layout, also one that Arrow cannot compute with."""
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type is a string in any layout, also one that Arrow cannot compute with."""
     return is_string(kind) or pt.is_string_view(kind)
 
 
-def _by_python(column: Column) -> Values:
-    """The slow path, for rare encodings."""
+def _extract_by_python(column: Column) -> Values:
+    """Extract values as Python objects, which is slow, for rare encodings."""
     _, values, rows, valid = column
-    found, kept = [], []
-    has = np.ones(len(rows), dtype=bool) if valid is None else valid
-    for value, row, there in zip(objects(values), rows.tolist(), has.tolist(), strict=True):
-        if there:
-            for member in iter_members(value):
-                if not is_missing(member):
-                    found.append(member)
-                    kept.append(row)
-    return Values(found, np.array(kept, dtype=np.int64))
+    found, found_rows = [], []
+    all_valid = np.ones(len(rows), dtype=bool) if valid is None else valid
+    for value, row, is_valid in zip(to_objects(values), rows.tolist(), all_valid.tolist(), strict=True):
+        if is_valid:
+            present = [member for member in iter_members(value) if not is_missing(member)]
+            found += present
+            found_rows += [row] * len(present)
+    return Values(found, np.array(found_rows, dtype=np.int64))
 
 
-def objects(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """The values as Python objects; one that has none, such as a time in an unknown zone, becomes `Unreadable`."""
+def to_objects(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return the values as Python objects. A value without one, such as a time in an unknown zone, is `Unreadable`."""
     try:
         return column.to_pylist()
     except Exception:  # from zoneinfo, codecs, or the modules of extension types
-        return [_object(value) for value in column]
+        return [_to_object(value) for value in column]
 
 
-def _object(value: pa.Scalar) -> Any:
+def _to_object(value: pa.Scalar) -> Any:
     try:
         return value.as_py()
     except Exception:
@@ -233,4 +241,4 @@ def _object(value: pa.Scalar) -> Any:
 
 
 class Unreadable:
-    """A value that is present, and of no family."""
+    """Stand-in for a value that is present but has no Python object. It is of no family."""

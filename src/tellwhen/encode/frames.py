@@ -1,4 +1,4 @@
-"""Events in any form that a user may give them -> an Arrow table, or an iterable of dicts."""
+"""Conversion of events in any form that users may pass to an Arrow table or an iterable of dicts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pyarrow.types as pt
 from tellwhen.errors import EventError
 
 
-def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
-    """Events in columns as an Arrow table; an iterable of dicts as it is."""
+def to_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
+    """Return events in columns as an Arrow table, and an iterable of dicts unchanged."""
     if isinstance(events, pa.RecordBatchReader):
-        return _checked(events.read_all())
+        return _reject_duplicate_columns(events.read_all())
     if isinstance(events, pa.Table | pa.RecordBatch):
-        return _checked(pa.table(events))
+        return _reject_duplicate_columns(pa.table(events))
     if isinstance(events, pa.Array):
-        return _checked(_from_column(pa.chunked_array([events])))
-    kind = type(events)  # not the thing itself: a lazy frame would find out its columns
+        return _reject_duplicate_columns(_convert_column(pa.chunked_array([events])))
+    kind = type(events)  # hasattr on the events themselves would make a lazy frame compute its columns
     if hasattr(kind, "columns") and hasattr(events, "__arrow_c_stream__"):
-        return _from_frame(events)
+        return _convert_frame(events)
     if hasattr(events, "__arrow_c_stream__"):
-        return _checked(_from_stream(events))
+        return _reject_duplicate_columns(_convert_stream(events))
     if hasattr(kind, "collect") and hasattr(kind, "columns"):
         raise EventError("a lazy frame has no rows yet: pass what its collect() returns")
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
@@ -34,13 +34,13 @@ def as_table_or_dicts(events: Any) -> pa.Table | Iterable[Mapping[str, Any]]:
     return events
 
 
-def _from_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
-    """pandas or polars, or what looks like them."""
-    twice = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
-    if twice:
-        raise EventError(f"the column {twice[0]!r} occurs twice; rename one")
+def _convert_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
+    """Convert a frame of pandas or polars, or an object with the same methods."""
+    duplicates = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
+    if duplicates:
+        raise EventError(f"the column {duplicates[0]!r} occurs twice; rename one")
     try:
-        return _checked(pa.table(frame))
+        return _reject_duplicate_columns(pa.table(frame))
     except EventError:
         raise
     except Exception as error:  # the frame's own code runs here, and may raise anything
@@ -52,18 +52,18 @@ def _from_frame(frame: Any) -> pa.Table | list[Mapping[str, Any]]:
         raise EventError(f"the events cannot be read as a table: {error}") from error
 
 
-def _from_stream(events: Any) -> pa.Table:
-    """Anything with Arrow's stream interface: a table, or a single column of structs or maps."""
+def _convert_stream(events: Any) -> pa.Table:
+    """Convert an object with Arrow's stream interface: a table, or a single column of structs or maps."""
     try:
         return pa.table(events)
     except Exception:
         try:
-            return _from_column(pa.chunked_array(events))
+            return _convert_column(pa.chunked_array(events))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise EventError(f"the events cannot be read as a table: {error}") from error
 
 
-def _from_column(column: pa.ChunkedArray) -> pa.Table:
+def _convert_column(column: pa.ChunkedArray) -> pa.Table:
     if pt.is_struct(column.type):
         names = [field.name for field in column.type]
         # A null struct is an event without attributes.
@@ -73,8 +73,8 @@ def _from_column(column: pa.ChunkedArray) -> pa.Table:
     raise EventError(f"a column of events holds structs or maps, not {column.type}")
 
 
-def _checked(table: pa.Table) -> pa.Table:
-    twice = [name for name, count in Counter(table.column_names).items() if count > 1]
-    if twice:
-        raise EventError(f"the column {twice[0]!r} occurs twice; rename one")
+def _reject_duplicate_columns(table: pa.Table) -> pa.Table:
+    duplicates = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if duplicates:
+        raise EventError(f"the column {duplicates[0]!r} occurs twice; rename one")
     return table

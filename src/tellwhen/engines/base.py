@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.scores import Scores
 from tellwhen.containers.batches import Typical
 from tellwhen.kernels.arrays import F64, I32, U8, Events, Matches, Snapshot
@@ -209,7 +209,7 @@ class Engine(ABC):
     def rebuild(self) -> None:
         """Index all live slots again, for other typical events or at the user's request."""
 
-    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         """Relabel the points of some domains, one relabelling after the other."""
         self.rebuild()
 

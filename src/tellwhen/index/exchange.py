@@ -38,11 +38,11 @@ def tables(state: State) -> Iterator[pa.Table]:
 def _table(state: State, slots: Any) -> pa.Table:
     shard, scores = state.shard, state.shard.store.scores
     some = slots.tolist()
-    weights = [list(scores.weights_of(slot).items()) or None for slot in some]
+    weights = [list(scores.get_weights(slot).items()) or None for slot in some]
     columns = [
         state.ids.column(slots, state.id_type),
         pa.array([shard.texts[slot] for slot in some], pa.large_string()),
-        pa.array(scores.of(slots)),
+        pa.array(scores.get_scores(slots)),
         pa.array(weights, WEIGHTS),
         pa.array([shard.payloads.text(slot) or None for slot in some], pa.large_string()),
     ]
@@ -54,9 +54,9 @@ def rows(state: State) -> Iterator[tuple[Any, ...]]:
     """The subscriptions as `add_many` takes them, whatever the types of their ids."""
     shard, scores = state.shard, state.shard.store.scores
     for slot in state.alive():
-        score = float(scores.of(np.array([slot]))[0])
+        score = float(scores.get_scores(np.array([slot]))[0])
         payload = shard.payloads.text(slot) or None
-        yield state.ids[slot], StoredText(shard.texts[slot]), score, scores.weights_of(slot) or None, payload
+        yield state.ids[slot], StoredText(shard.texts[slot]), score, scores.get_weights(slot) or None, payload
 
 
 def write_parquet(state: State, path: str | os.PathLike[str]) -> None:

@@ -217,7 +217,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
                 f"set_scores takes a mapping from ids to scores, such as dict(pairs), not {abbreviate(scores)}"
             )
         with self._contents.whole() as shard:
-            self._contents.limit.refuse_more(shard, shard.store.scores.room_for(len(shard.store)))
+            self._contents.limit.refuse_more(shard, shard.store.scores.compute_growth_bytes(len(shard.store)))
             if missing == "ignore":
                 scores = {id_: score for id_, score in scores.items() if validate_id(id_) in shard.slots}
             shard.rescore(scores)
@@ -601,7 +601,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
     def _best(self, state: State, event: Mapping[str, Any], k: int, where: Where) -> Best:
         scores = state.shard.store.scores
         tiers = self._reader(state, where).list_tiers(scores.changes)
-        return find_best(tiers, self._encoded(event, state), state.most(k), scores.score)
+        return find_best(tiers, self._encoded(event, state), state.most(k), scores.scores_by_slot)
 
     def _relaxed(self, state: State, k: int, factors: Mapping[str, float], where: Where) -> Callable[[Events], Best]:
         view = state.view
@@ -652,7 +652,7 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
 
         def taken(state: State) -> tuple[list[Tier], F64]:
             scores = state.shard.store.scores
-            return self._reader(state, where).list_tiers(scores.changes), scores.score.copy()
+            return self._reader(state, where).list_tiers(scores.changes), scores.scores_by_slot.copy()
 
         state, (tiers, scores) = self._contents.at_one_moment(taken)
         return state, lambda some: find_best(tiers, some, state.most(k), scores)

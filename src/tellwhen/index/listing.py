@@ -47,4 +47,4 @@ def copy_ordinals(source: Index, target: Index) -> None:
     """Give the subscriptions of `target`, which were just copied from `source` in order, the same ordinals."""
     ordinals = source._shard.ids.ordinals
     with target._contents.whole() as shard:
-        shard.ids.ordinals.overwrite(0, ordinals.of(source._shard.store.alive()), ordinals.next)
+        shard.ids.ordinals.overwrite(0, ordinals.of(source._shard.store.find_alive()), ordinals.next)

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tellwhen.containers.batches import slice_events
-from tellwhen.encode.batches import encoded_batches
-from tellwhen.encode.columns import only_map
-from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.encode.batches import encode_batches
+from tellwhen.encode.columns import get_only_map
+from tellwhen.encode.frames import to_table_or_dicts
 from tellwhen.engines.base import Reader
 from tellwhen.engines.shared.threads import count_cores, match_in_threads, run_in_threads
 from tellwhen.engines.shared.top_k import Best, join_rankings
@@ -64,7 +64,7 @@ class GivenEvents:
         self._begin = 0  # the first event of that batch
         self._type: pa.DataType | None = None
         self._kinds: set[str | None] = set()  # of what events were called, if they are dicts
-        self.all: pa.Table | Iterable[Mapping[str, Any]] = as_table_or_dicts(events)
+        self.all: pa.Table | Iterable[Mapping[str, Any]] = to_table_or_dicts(events)
         self._column: pa.ChunkedArray | None = None  # what events are called, if they are a table
         if event_id is not None and isinstance(self.all, pa.Table):
             self._column = _checked_column(self.all, event_id)
@@ -138,7 +138,7 @@ def _kind(one: Any) -> str | None:
 
 def _checked_column(table: pa.Table, name: str) -> pa.ChunkedArray:
     """The column that events are called by."""
-    if only_map(table) is None:
+    if get_only_map(table) is None:
         column, names = _found(table, name), table.column_names
     else:  # an event is a map, and so it is not a column but a key
         entries = table.column(0)
@@ -192,7 +192,7 @@ class Matching(NamedTuple):
     def encoded(self, given: GivenEvents) -> Iterator[tuple[int, Events]]:
         """Batches of events, each with the number of its first one."""
         first = 0
-        for encoded, mismatches in encoded_batches(given.stream, self.state.attributes, self.schema):
+        for encoded, mismatches in encode_batches(given.stream, self.state.attributes, self.schema):
             if mismatches:
                 self.note(mismatches, self.state, given.all)
             count = len(encoded.single_valued)

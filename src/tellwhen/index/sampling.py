@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tellwhen.encode.names import attribute_names
+from tellwhen.encode.names import iterate_attribute_names
 from tellwhen.language.values import is_list_like
 from tellwhen.profile import Profile
 
@@ -71,7 +71,7 @@ class Recent:
 
     def carried(self) -> set[str]:
         """The attributes that some of the kept events have."""
-        return {name for events in (list(self._kept), *self._read()) for name in attribute_names(events)}
+        return {name for events in (list(self._kept), *self._read()) for name in iterate_attribute_names(events)}
 
     def _read(self) -> list[pa.Table]:
         return [pa.ipc.open_stream(table).read_all() for table in list(self._tables)]

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.dictionary import Moved
-from tellwhen.compile.extract import asked_names
-from tellwhen.compile.scores import checked_score
+from tellwhen.compile.dictionary import LabelMoves
+from tellwhen.compile.extract import find_attribute_names
+from tellwhen.compile.scores import parse_score
 from tellwhen.compile.store import COMPILE_BATCH, Store, StoreMark
 from tellwhen.containers.text_blocks import CompressedTexts, NoTexts
 from tellwhen.engines import create_with_fallback, explain_refusal, list_engines_supporting
@@ -82,7 +82,7 @@ class Shard:
     def expect(self, profile: Profile) -> None:
         """Expect the events of this profile, which is not changed from now on. The engine reads it when it builds."""
         self.profile = profile
-        self.store.expect(TypicalEvents(profile, self.store))
+        self.store.set_typical(TypicalEvents(profile, self.store))
 
     def add(self, rows: Iterator[Any], replace: bool, rejected: list[Rejected] | None = None) -> None:
         """Store all, then index all. Of an id that comes twice, the last one counts. Rows as in `subscriptions.py`.
@@ -92,7 +92,7 @@ class Shard:
         fresh: dict[Id, int] = {}
         replaced: set[int] = set()
         first = len(self.store)
-        moves: list[tuple[int, Moved]] = []
+        moves: list[tuple[int, LabelMoves]] = []
         while block := list(islice(rows, COMPILE_BATCH)):
             moves += self._store_block(block, fresh, replaced, replace, rejected)
         slots = np.fromiter(fresh.values(), dtype=np.int32, count=len(fresh))
@@ -113,7 +113,7 @@ class Shard:
 
     def index_all(self) -> None:
         """Index whatever is in the store, after its slots were filled from elsewhere."""
-        slots = self.store.alive()
+        slots = self.store.find_alive()
         self._refuse_too_complex(slots)
         self.engines.insert(slots)
         if len(slots) < INDEX_AT_ONCE:
@@ -142,7 +142,7 @@ class Shard:
         replaced: set[int],
         replace: bool,
         rejected: list[Rejected] | None,
-    ) -> list[tuple[int, Moved]]:
+    ) -> list[tuple[int, LabelMoves]]:
         """Parse and store one block; return the domains on which stored points have moved."""
         parsed: list[ParsedSubscription] = []
         ordinals: list[int] = []
@@ -188,8 +188,8 @@ class Shard:
         return Subscription(
             self.ids[slot],
             self.texts[slot] if self.has_texts else None,
-            float(scores.of(np.array([slot]))[0]),
-            scores.weights_of(slot),
+            float(scores.get_scores(np.array([slot]))[0]),
+            scores.get_weights(slot),
             self.payloads.of(slot),
         )
 
@@ -251,7 +251,7 @@ class Shard:
     def slots(self) -> SlotsById:
         """The live slots by id."""
         if self._slots is None:
-            self._slots = SlotsById(self.ids, self.store.alive())
+            self._slots = SlotsById(self.ids, self.store.find_alive())
         return self._slots
 
     @property
@@ -285,7 +285,7 @@ class Shard:
         """Back to the mark. An engine that has seen the change, which may be half done, undoes it or is built again."""
         self.store.rewind(mark.store)
         self.expect(mark.profile)
-        self.ids.align(len(self.store), self.store.alive(), mark.next_ordinal)
+        self.ids.align(len(self.store), self.store.find_alive(), mark.next_ordinal)
         self.texts.align(len(self.store))
         self.payloads.align(len(self.store))
         if self._is_engine_touched:
@@ -294,7 +294,7 @@ class Shard:
                 mark.undo_engine()
             else:
                 self.engines = create_with_fallback(self.engine.spec, self.store)
-                self.engines.insert(self.store.alive())
+                self.engines.insert(self.store.find_alive())
             self._is_engine_touched = False
 
     @property
@@ -307,23 +307,23 @@ class Shard:
         store = self.store
         if store.removed >= COMPUTED_MIN + self._looked_at * 5 // 4:
             self._looked_at = store.removed
-            computed = [one.name for some in list(store.attributes.computed.values()) for one in some]
+            computed = [one.name for some in list(store.attributes.computed_by_operand.values()) for one in some]
             if len(computed) >= COMPUTED_MIN:
-                asked = asked_names(store.snapshot(), store.alive(), store.attributes)
+                asked = find_attribute_names(store.snapshot(), store.find_alive(), store.attributes)
                 self._is_in_vain = 2 * sum(name in asked for name in computed) < len(computed)
         return self._is_in_vain
 
     def copying(self) -> Callable[[], Shard]:
         """Makes a new shard of what is alive now, the slots renumbered; in any thread, whatever changes meanwhile."""
-        alive, snapshot, attributes = self.store.alive(), self.store.snapshot(), self.store.attributes
+        alive, snapshot, attributes = self.store.find_alive(), self.store.snapshot(), self.store.attributes
         store, ids, texts, profile, spec = self.store, self.ids, self.texts, self.profile, self.engine.spec
         payloads = self.payloads
 
         def copy() -> Shard:
-            after = store.compacted(snapshot, alive, attributes)
+            after = store.compact(snapshot, alive, attributes)
             engine = create_with_fallback(spec, after)
             made = Shard(after, engine, ids.kept(alive), texts.select(alive), profile, payloads.kept(alive))
-            engine.insert(after.alive())
+            engine.insert(after.find_alive())
             # Now rather than at the first question, which may come from a thread that only looks.
             _ = made.slots
             return made
@@ -405,6 +405,6 @@ def _score_of(id_: Id, given: Any) -> float:
     try:
         if given is None:
             raise ScoreError("a score is a number, not None")
-        return checked_score(given)
+        return parse_score(given)
     except ScoreError as error:
         raise ScoreError(f"subscription {id_!r}: {error}") from None

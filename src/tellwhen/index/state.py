@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from tellwhen.compile import live_slots
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.extract import asked_names
+from tellwhen.compile.extract import find_attribute_names
 from tellwhen.engines.base import Reader
 from tellwhen.errors import StateError
 from tellwhen.index.ids import Id, Ids, IdType, validate_id
@@ -70,18 +70,18 @@ class State(NamedTuple):
 
     def alive(self) -> list[int]:
         """The slots that are not removed."""
-        return self.shard.store.alive(self.slots, self.version).tolist()
+        return self.shard.store.find_alive(self.slots, self.version).tolist()
 
     def iter_listing(self, after: int = -1) -> Iterator[I32]:
         """Yield the live slots with ordinals above `after` in chunks, sorted by ordinal: see `ordinals.py`."""
         snapshot = self.view.snapshot
-        return (live_slots.alive(snapshot, chunk) for chunk in self.ids.ordinals.iter_slots(self.slots, after))
+        return (live_slots.select_alive(snapshot, chunk) for chunk in self.ids.ordinals.iter_slots(self.slots, after))
 
     def asked(self) -> list[str]:
         """The names of the attributes that they ask for, in the order they came: the store also knows those of removed
         ones."""
-        slots = self.shard.store.alive(self.slots, self.version)
-        found = asked_names(self.view.snapshot, slots, self.attributes)
+        slots = self.shard.store.find_alive(self.slots, self.version)
+        found = find_attribute_names(self.view.snapshot, slots, self.attributes)
         return [name for name in list(self.attributes.by_name) if name in found]
 
 

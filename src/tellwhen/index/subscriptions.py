@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from tellwhen.compile.scores import WORTHLESS, Worth, checked_score, checked_weights
-from tellwhen.encode.columns import objects
-from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.compile.scores import NO_WORTH, Worth, parse_score, parse_weights
+from tellwhen.encode.columns import to_objects
+from tellwhen.encode.frames import to_table_or_dicts
 from tellwhen.errors import EventError, ExpressionError, ParseError, ScoreError, TellwhenError, abbreviate, find_similar
 from tellwhen.index.ids import Id, validate_id
 from tellwhen.index.payloads import payload_text
@@ -144,7 +144,7 @@ def parse_subscription(row: Any, schema: Schema, expression: Expr | None = None)
     id_ = validate_id(id_)
     try:
         is_plain = score is None and weights is None
-        worth = WORTHLESS if is_plain else Worth(checked_score(score), checked_weights(weights))
+        worth = NO_WORTH if is_plain else Worth(parse_score(score), parse_weights(weights))
         json_payload = payload_text(payload)
         if expression is not None:
             text = str(given)
@@ -230,7 +230,7 @@ def _iter_table(source: Any) -> Iterator[Any]:
     if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
         source = source.collect()
     try:
-        table = as_table_or_dicts(source)
+        table = to_table_or_dicts(source)
     except EventError as error:
         raise ExpressionError(f"the subscriptions cannot be read as a table: {error}") from None
     names = table.column_names if isinstance(table, pa.Table) else [str(name) for name in source.columns]
@@ -254,7 +254,7 @@ def _read_frame_row(row: Mapping[str, Any]) -> SubscriptionRow:
 
 def _iter_arrow(table: pa.Table) -> Iterator[Any]:
     for batch in table.to_batches(max_chunksize=ROWS_PER_BATCH_MAX):
-        rows = zip(*(objects(column) for column in batch.columns), strict=True)
+        rows = zip(*(to_objects(column) for column in batch.columns), strict=True)
         names = batch.schema.names
         if len(names) == 2:
             yield from rows

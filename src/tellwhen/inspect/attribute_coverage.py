@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.encode.batches import encoded_batches
-from tellwhen.encode.frames import as_table_or_dicts
-from tellwhen.encode.names import attribute_names
+from tellwhen.encode.batches import encode_batches
+from tellwhen.encode.frames import to_table_or_dicts
+from tellwhen.encode.names import iterate_attribute_names
 from tellwhen.errors import pluralize
 from tellwhen.inspect.spelling import find_similar_name
 from tellwhen.language.computation import iter_input_names
@@ -74,13 +74,13 @@ class AttributeCounts(NamedTuple):
 
 def count_attributes(events: Any, attributes: Attributes, schema: Schema) -> AttributeCounts:
     """Encode events and count their attributes and their values of a wrong type."""
-    given = as_table_or_dicts(events)
+    given = to_table_or_dicts(events)
     if not isinstance(given, pa.Table):
         given = list(given)
-    occurrences = Counter(attribute_names(given))
+    occurrences = Counter(iterate_attribute_names(given))
     mismatches: Counter[str] = Counter()
     count = 0
-    for encoded, wrong in encoded_batches(given, attributes, schema):
+    for encoded, wrong in encode_batches(given, attributes, schema):
         mismatches.update(wrong)
         count += len(encoded.single_valued)
     return AttributeCounts(occurrences, mismatches, count)

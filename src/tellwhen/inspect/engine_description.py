@@ -174,7 +174,7 @@ def describe_engine(shard: Shard, has_room_to_merge: bool) -> EngineDescription:
         observed_candidates=counts.candidates / counts.events if counts.events else None,
         matched_events=counts.events,
         can_count_candidates=engines.has_match_counts,
-        computed_values=sum(map(len, shard.store.attributes.computed.values())),
+        computed_values=sum(map(len, shard.store.attributes.computed_by_operand.values())),
         is_merge_blocked=not has_room_to_merge and engines.is_due(),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tellwhen.encode.computed import taken_families
+from tellwhen.encode.computed import find_argument_families
 from tellwhen.index.ids import Id
 from tellwhen.index.sampling import Recent
 from tellwhen.index.state import Contents
@@ -126,7 +126,7 @@ class Inspection:
         families: dict[str, set[str]] = {}
         for name in state.asked():
             if is_computed(name):
-                for part, family in taken_families(get_term(name)).items():
+                for part, family in find_argument_families(get_term(name)).items():
                     families.setdefault(part, set()).update([family] if family else [])
             else:
                 families.setdefault(name, set()).update(state.attributes.by_name[name].families)
@@ -145,7 +145,7 @@ class Inspection:
         """
         state = self._contents.state
         compared = [state.attributes.by_name[name] for name in state.asked() if not is_lacks_call(name)]
-        return {a.shown: " or ".join(sorted(a.families)) for a in compared} | self._schema.types
+        return {a.display_name: " or ".join(sorted(a.families)) for a in compared} | self._schema.types
 
     def get_computation_inputs(self) -> set[str]:
         """Return the attributes of events from which values are computed."""

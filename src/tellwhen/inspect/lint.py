@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tellwhen.compile.kernels.normal_form import MAX_CONJUNCTIONS
-from tellwhen.compile.normal_form import translated
+from tellwhen.compile.normal_form import find_normal_form
 from tellwhen.compile.store import Store
 from tellwhen.kernels.arrays import ACCEPT, CONJUNCTION, NEVER, Snapshot
 from tellwhen.language.ast import HAS_OPERATORS, And, Connective, Expr, Not, Or, Predicate, Truth
@@ -196,7 +196,7 @@ class _Compiled:
                 yield "the expression is always true"
             elif (name := self._find_contradiction(code.tolist(), multivalued)) is not None:
                 yield f"no single value of {format_name(name)} makes the expression true"
-        elif (form := translated(code, ACCEPT, MAX_CONJUNCTIONS)) is not None:
+        elif (form := find_normal_form(code, ACCEPT, MAX_CONJUNCTIONS)) is not None:
             ends = np.cumsum(form.lengths)
             conjunctions = np.split(form.predicates, ends)[:-1]  # the last part, after the last end, is empty
             if all(self._find_contradiction(part.tolist(), multivalued) is not None for part in conjunctions):

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tellwhen.compile.attributes import Attribute
-from tellwhen.compile.extract import names_predicate
-from tellwhen.encode.events import entries_of
+from tellwhen.compile.extract import mask_predicate_words
+from tellwhen.encode.events import find_points
 from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.state import State
 from tellwhen.kernels.arrays import I32, Predicates
@@ -41,7 +41,7 @@ def find_mentions(state: State, attribute: str | None, constant: Any = NO_CONSTA
     attributes = [state.attributes.by_name[name] for name in names]
     is_selected = _select_predicates(snapshot.predicates, attributes, state, value)
     kind, start, code, _ = snapshot.subscriptions
-    positions = np.flatnonzero(names_predicate(kind, start, code))
+    positions = np.flatnonzero(mask_predicate_words(kind, start, code))
     compiled_slots = np.searchsorted(start, positions[is_selected[code[positions]]], side="right") - 1
     compiled = set(np.unique(compiled_slots).tolist())
     alive = state.alive()
@@ -97,7 +97,7 @@ def _select_predicates(
         return has_attribute[predicates.domain]
     points: dict[int, int] = {}
     for attribute in attributes:
-        points.update(entries_of(attribute, value))
+        points.update(find_points(attribute, value))
     # The constants of patterns and of computed values are not points of the domain.
     is_opaque = np.array([is_computed(domain.attribute) or domain.kind == "pattern" for domain in domains], np.bool_)
     is_selected = (has_attribute & is_opaque)[predicates.domain]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.extract import tested
-from tellwhen.compile.wording import Wording
+from tellwhen.compile.extract import list_tested_predicates
+from tellwhen.compile.formatting import PredicateFormatter
 from tellwhen.engines.shared.selectivity import estimate_chances
 from tellwhen.errors import ArgumentError, abbreviate
 from tellwhen.index.shard import Shard
@@ -44,14 +44,16 @@ def rank_predicates(shard: Shard, limit: int) -> list[PredicateCost]:
         raise ArgumentError(f"limit must be an integer of 0 or more, not {abbreviate(limit)}")
     snapshot, typical = shard.store.snapshot(), shard.store.typical()
     predicates = snapshot.predicates
-    subscriptions = np.bincount(tested(snapshot, shard.store.alive()), minlength=len(predicates.domain))
+    subscriptions = np.bincount(
+        list_tested_predicates(snapshot, shard.store.find_alive()), minlength=len(predicates.domain)
+    )
     marginals = typical.marginals(snapshot.domains) if typical.is_known else None
     share = estimate_chances(predicates, marginals)
     costliest = np.argsort(-(subscriptions * share), kind="stable")[:limit].tolist()
-    wording = Wording(shard.store.attributes)
+    formatter = PredicateFormatter(shard.store.attributes)
     return [
         PredicateCost(
-            wording.predicate(predicates, number),
+            formatter.format_predicate(predicates, number),
             int(subscriptions[number]),
             None if marginals is None else round(float(share[number]), SHARE_DIGITS),
         )

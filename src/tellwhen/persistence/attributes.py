@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, Domain
-from tellwhen.compile.dictionary import Dictionary, Saved
+from tellwhen.compile.dictionary import Dictionary, SavedDictionary
 from tellwhen.compile.patterns import Patterns
 from tellwhen.containers.texts import Texts
 
@@ -19,17 +19,17 @@ def attributes_meta(attributes: Attributes) -> dict[str, Any]:
         "domains": [list(domain) for domain in attributes.domains],
         "patterns": [
             [domain, key.pattern, key.zero]
-            for domain, key in enumerate(attributes.domain_keys())
+            for domain, key in enumerate(attributes.list_domain_keys())
             if key.kind == "pattern"
         ],
-        "asked_false": [name for name, attribute in attributes.by_name.items() if attribute.asks_false],
+        "asked_false": [name for name, attribute in attributes.by_name.items() if attribute.needs_false],
     }
 
 
 def dictionary_arrays(attributes: Attributes) -> dict[str, np.ndarray]:
     """What is saved as arrays: the constants of all string domains, by domain, and sorted."""
     domains = [domain for domain, (_, kind) in enumerate(attributes.domains) if kind in LABELLED_KINDS]
-    parts = [attributes.dictionary(domain).arrays() for domain in domains]
+    parts = [attributes.get_dictionary(domain).arrays() for domain in domains]
     lengths = [np.diff(start) for start, _, _ in parts]
     return {
         "domain": np.repeat(np.array(domains, np.int32), [len(length) for length in lengths]),
@@ -44,17 +44,17 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
     attributes = Attributes()
     attributes.domains = [Domain(name, kind) for name, kind in meta["domains"]]
     for number, (name, kind) in enumerate(attributes.domains):
-        attribute = attributes.of(name)
+        attribute = attributes.get_or_create(name)
         if kind in LABELLED_KINDS:
             setattr(attribute, kind, _dictionary(number, arrays))
         elif kind != "pattern":
             setattr(attribute, kind, number)
             if kind == "presence":
-                attributes.watched[name] = number
+                attributes.presence_domains[name] = number
     for name in meta["asked_false"]:
-        attributes.ask_false(attributes.of(name))
+        attributes.require_false(attributes.get_or_create(name))
     for domain, pattern, zero in meta["patterns"]:
-        attribute = attributes.of(attributes.domains[domain].attribute)
+        attribute = attributes.get_or_create(attributes.domains[domain].attribute)
         if attribute.patterns is None:
             attribute.patterns = Patterns()
         attribute.patterns.add(pattern, domain)
@@ -65,4 +65,6 @@ def restored_attributes(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray
 
 def _dictionary(domain: int, arrays: Mapping[str, np.ndarray]) -> Dictionary:
     begin, end = np.searchsorted(arrays["domain"], [domain, domain + 1]).tolist()
-    return Dictionary(domain, saved=Saved(Texts(arrays["start"], arrays["text"]), arrays["label"], begin, end))
+    return Dictionary(
+        domain, saved=SavedDictionary(Texts(arrays["start"], arrays["text"]), arrays["label"], begin, end)
+    )

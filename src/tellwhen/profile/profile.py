@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tellwhen.deprecation import rename_parameters, warn_deprecated
 from tellwhen.encode.columns import Unreadable
-from tellwhen.encode.frames import as_table_or_dicts
+from tellwhen.encode.frames import to_table_or_dicts
 from tellwhen.errors import ArgumentError, ExpressionError, FormatError, abbreviate
 from tellwhen.language.ast import Expr
 from tellwhen.language.reading import ExpressionInput, read_expression
@@ -188,7 +188,7 @@ class Profile:
 
     def add_events(self, events: Any) -> None:
         """Add events to the counts."""
-        events = as_table_or_dicts(events)
+        events = to_table_or_dicts(events)
         if isinstance(events, pa.Table):
             self._add_batch(TableBatch(events))
         else:

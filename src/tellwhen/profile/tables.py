@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from tellwhen.encode.columns import Column, Values, columns, is_string, map_columns, objects, only_map, single_values
+from tellwhen.encode.columns import (
+    Column,
+    Values,
+    extract_values,
+    flatten_columns,
+    get_only_map,
+    is_string,
+    split_map,
+    to_objects,
+)
 from tellwhen.encode.tables import TICKS
 from tellwhen.kernels.arrays import I64, U64
 from tellwhen.language import limits
@@ -77,8 +86,8 @@ class _EncodedColumn(NamedTuple):
 
 
 def _encode_columns(table: pa.Table) -> Iterator[_EncodedColumn]:
-    entries = only_map(table)
-    for column in columns(table) if entries is None else map_columns(entries):
+    entries = get_only_map(table)
+    for column in flatten_columns(table) if entries is None else split_map(entries):
         if len(column.name) <= limits.NAME_CHARACTERS_MAX:
             # Structs in a map are unions written by hand: their values are the fields that are not null.
             is_union = pt.is_struct(column.values.type)
@@ -89,7 +98,7 @@ def _encode_columns(table: pa.Table) -> Iterator[_EncodedColumn]:
 
 def _encode_parts(parts: list[Column]) -> Iterator[_EncodedColumn]:
     code_of: dict[str, int] = {}
-    coded = [_encode_texts(single_values(part)) for part in parts]
+    coded = [_encode_texts(extract_values(part)) for part in parts]
     codes = [
         np.array([code_of.setdefault(text, len(code_of)) for text in texts], dtype=np.int64)[indices]
         for texts, indices, _ in coded
@@ -116,7 +125,7 @@ def _encode_texts(column: Values) -> tuple[list[str], I64, I64]:
     if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_boolean(kind) or is_string(kind):
         distinct, indices = _encode_distinct(values)
         return [encode_value(value) or "" for value in distinct], indices, rows
-    return _encode_texts(Values(objects(values), rows))
+    return _encode_texts(Values(to_objects(values), rows))
 
 
 def _encode_distinct(values: pa.Array) -> tuple[list[Any], I64]:

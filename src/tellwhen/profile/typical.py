@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.attributes import FAMILY, Attribute, DomainKind
+from tellwhen.compile.attributes import FAMILY_BY_KIND, Attribute, DomainKind
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import Marginals, Typical, sort_by_domain
-from tellwhen.encode.events import EventEncoder, entries_of
+from tellwhen.encode.events import EventEncoder, find_points
 from tellwhen.kernels.arrays import F64, I32, I64, Events
 from tellwhen.language.computation import compute_value, get_term
 from tellwhen.language.schema import Schema, parse_value
@@ -110,7 +110,7 @@ class TypicalEvents(Typical):
             for reading in iter_members(_read_as_families(attribute, value)):
                 reduced = normalize_value(reading)
                 if reduced is not None:
-                    entries += [(domain, point, share) for domain, point in entries_of(attribute, reduced)]
+                    entries += [(domain, point, share) for domain, point in find_points(attribute, reduced)]
         domain, point, shares = zip(*entries, strict=True) if entries else ((), (), ())
         return np.array(domain, np.int32), np.array(point, np.int64), np.array(shares, np.float64)
 
@@ -153,7 +153,7 @@ class TypicalEvents(Typical):
             return present, present
         if kind == "pattern":
             return 0.0, present
-        counted = self._profile.families(name).get(FAMILY[kind] or "", 0) / self._profile.events
+        counted = self._profile.families(name).get(FAMILY_BY_KIND[kind] or "", 0) / self._profile.events
         return min(present, counted), present  # an event may have several values
 
     def _assemble_marginals(self) -> Marginals:

@@ -47,7 +47,7 @@ class View(NamedTuple):
     @classmethod
     def of(cls, store: Store) -> View:
         """The store as it is now."""
-        return cls(store.snapshot(), store.moves, store.attributes)
+        return cls(store.snapshot(), store.relabellings, store.attributes)
 
     def only(self, keeps: Callable[[I32], np.ndarray]) -> View:
         """As if all other subscriptions had been removed."""

@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from tellwhen.compile.attributes import LABELLED_KINDS, Attributes, DomainKey
-from tellwhen.compile.dictionary import Moved, spread
+from tellwhen.compile.dictionary import LabelMoves, spread_labels
 from tellwhen.containers.texts import Texts
 from tellwhen.persistence import directory
 from tellwhen.persistence.attributes import attributes_meta, dictionary_arrays
@@ -54,7 +54,7 @@ def make_dictionary(spark: SparkSession, blocks: Blocks, profile: Profile) -> st
         zeros[key] = zeros.get(key, False) or row.zero
     attributes = Attributes()
     for key, zero in sorted(zeros.items()):
-        attributes.add(DomainKey(*key, zero))
+        attributes.get_or_create_by_key(DomainKey(*key, zero))
     return write_dictionary(blocks.staged, attributes, _join_runs(blocks.staged, attributes, runs), profile).name
 
 
@@ -66,10 +66,10 @@ class _Entries(Task):
 
     def run(self, number: int) -> Iterator[pa.RecordBatch]:
         attributes = self._blocks.read(number).store.attributes
-        for domain, key in enumerate(attributes.domain_keys()):
+        for domain, key in enumerate(attributes.list_domain_keys()):
             texts: list[str | None] = [None]
             if key.kind in LABELLED_KINDS:
-                texts += attributes.dictionary(domain).keys
+                texts += attributes.get_dictionary(domain).keys
             count = len(texts)
             same = ([part] * count for part in (key.attribute, key.kind, key.pattern))
             yield make_rows(ENTRY, *same, texts, [key.zero] * count)
@@ -137,7 +137,7 @@ def _join_runs(staged: Path, attributes: Attributes, runs: Iterable[Any]) -> dic
         at, size = at + count, size + len(part["data"])
     return {
         "domain": np.repeat(np.array(list(sizes), np.int32), list(sizes.values())),
-        "label": np.concatenate([np.zeros(0, np.int64), *(spread(count) for count in sizes.values())]),
+        "label": np.concatenate([np.zeros(0, np.int64), *(spread_labels(count) for count in sizes.values())]),
         "start": start,
         "text": joined,
     }
@@ -149,25 +149,25 @@ def _map_array(file: Path, dtype: type, size: int) -> np.ndarray:
     return np.lib.format.open_memmap(file, mode="w+", dtype=dtype, shape=(size,))
 
 
-def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, Moved]]:
+def extend_dictionary(before: Path, blocks: Blocks) -> tuple[str, dict[int, LabelMoves]]:
     """Add the domains and constants of new blocks to a dictionary.
 
     Return the name of its staged folder, and the moves of labels by domain. Labels of all other domains stay.
     """
     attributes = read_dictionary(before)
-    moved: dict[int, Moved] = {}
+    moved: dict[int, LabelMoves] = {}
     for block in range(len(blocks)):
         added = blocks.read(block).store.attributes
-        for number, key in enumerate(added.domain_keys()):
-            domain = attributes.add(key)
+        for number, key in enumerate(added.list_domain_keys()):
+            domain = attributes.get_or_create_by_key(key)
             if key.kind in LABELLED_KINDS:
-                dictionary = attributes.dictionary(domain)
-                new = dictionary.missing(added.dictionary(number).keys)
+                dictionary = attributes.get_dictionary(domain)
+                new = dictionary.find_missing(added.get_dictionary(number).keys)
                 if new and not dictionary.add(new):
-                    after, moves = dictionary.relabelled(new)
-                    attributes = attributes.with_dictionary(after)
+                    after, moves = dictionary.relabel(new)
+                    attributes = attributes.copy_with_dictionary(after)
                     earlier = moved.get(domain)
-                    moved[domain] = moves if earlier is None else Moved(earlier.old, moves(earlier.new))
+                    moved[domain] = moves if earlier is None else LabelMoves(earlier.old, moves.map_points(earlier.new))
     folder = write_dictionary(blocks.staged, attributes, dictionary_arrays(attributes), read_profile(before))
     return folder.name, moved
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from tellwhen.compile.attributes import Attributes
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.extract import Extract, extract
 from tellwhen.compile.store import Store
-from tellwhen.compile.translation import translated
+from tellwhen.compile.translation import translate_predicates
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.kernels.arrays import I32, I64
 from tellwhen.persistence import directory
@@ -89,21 +89,21 @@ def _sample_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Sto
     """Return a sample of the subscriptions, in terms of the dictionary and with the typical events."""
     store = Store()
     store.attributes = read_dictionary(dictionary)
-    store.expect(TypicalEvents(read_profile(dictionary), store))
+    store.set_typical(TypicalEvents(read_profile(dictionary), store))
     share = min(1.0, SAMPLED_SUBSCRIPTIONS_MAX / max(1, blocks.subscriptions))
     sampled = run_tasks(spark, len(blocks), _Sampling(blocks, dictionary, share), RESULT_FOLDER).collect()
     for row in sorted(sampled, key=lambda row: row.number):
         arrays = directory.load(blocks.staged / row.name, verify=False)[0]
         part = Store()
         part.restore(arrays["store"], store.attributes, 0, 0)
-        store.adopt(extract(part.snapshot(), part.alive()))
+        store.adopt(extract(part.snapshot(), part.find_alive()))
     return store
 
 
 def _choose_line(sample: Store, shards: int) -> tuple[Stages, Cells]:
     """Choose the stages for a sample of the subscriptions, and cut them into cells."""
     snapshot, typical = sample.snapshot(), sample.typical()
-    subscriptions = extract(snapshot, sample.alive())
+    subscriptions = extract(snapshot, sample.find_alive())
     marginals = typical.marginals_if_known(snapshot.domains)
     stages = choose_stages(subscriptions, estimate_shares(subscriptions, snapshot.domains, marginals), shards)
     places = stages.find_places(subscriptions)
@@ -157,7 +157,7 @@ def balance_cells(sizes: Sequence[int], count: int) -> list[dict[int, float]]:
 
 
 def place_additions(
-    spark: SparkSession, blocks: Blocks, version: Version, dictionary: Path, moved: Mapping[int, Moved]
+    spark: SparkSession, blocks: Blocks, version: Version, dictionary: Path, moved: Mapping[int, LabelMoves]
 ) -> Placement:
     """Place the subscriptions of an update on the line of the version, as `fill_shards` describes."""
     stages, cells, _ = read_routing(blocks.staged.parent / version.routing)
@@ -170,11 +170,11 @@ def place_additions(
     return Placement(stages, cells, line, places, shares, shard_count)
 
 
-def _move_labels(stages: Stages, cells: Cells, moved: Mapping[int, Moved]) -> Cells:
+def _move_labels(stages: Stages, cells: Cells, moved: Mapping[int, LabelMoves]) -> Cells:
     point = cells.point.copy()
     domains = stages.find_domains(cells.stage)
     for domain, moves in moved.items():
-        point[domains == domain] = moves(point[domains == domain])
+        point[domains == domain] = moves.map_points(point[domains == domain])
     return cells._replace(point=point)
 
 
@@ -252,7 +252,7 @@ class _Sampling(Task):
 def _translate_slots(attributes: Attributes, block: Block, slots: I32) -> Extract:
     """Extract subscriptions from a block, with the labels of the dictionary."""
     subscriptions = extract(block.store.snapshot(), slots)
-    literals = translated(subscriptions.literals, block.store.attributes, attributes)
+    literals = translate_predicates(subscriptions.literals, block.store.attributes, attributes)
     return subscriptions._replace(literals=literals)
 
 

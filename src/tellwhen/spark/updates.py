@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.errors import SchemaError, pluralize
 from tellwhen.index.shard import Shard
 from tellwhen.kernels.arrays import I32
@@ -150,7 +150,7 @@ def _build_changed(spark: SparkSession, base: Version, blocks: Blocks, id_files:
         return base
     staged = blocks.staged
     dictionary = staged.parent / base.dictionary
-    moved: dict[int, Moved] = {}
+    moved: dict[int, LabelMoves] = {}
     if blocks:
         name, moved = extend_dictionary(dictionary, blocks)
         dictionary = staged / name
@@ -196,7 +196,7 @@ class _ShardUpdate(Task):
 
     def __init__(
         self, dictionary: Path, base: Version, blocks: Blocks, line: Path, assignments: Assignments,
-        id_files: list[str], moved: dict[int, Moved],
+        id_files: list[str], moved: dict[int, LabelMoves],
     ) -> None:  # fmt: skip
         self._dictionary, self._base, self._blocks, self._line = dictionary, base, blocks, line
         self._assignments, self._id_files, self._moved = assignments, id_files, moved
@@ -214,10 +214,10 @@ class _ShardUpdate(Task):
                 yield make_unchanged_row(number, info)
                 return
             for domain, moves in self._moved.items():
-                old.store.move(domain, moves)
-            copy_subscriptions(after, old, np.setdiff1d(old.store.alive(), changed).astype(np.int32))
+                old.store.relabel(domain, moves)
+            copy_subscriptions(after, old, np.setdiff1d(old.store.find_alive(), changed).astype(np.int32))
             covers = find_covers(after.store, read_routing(self._line, verify=False).stages)
-            routes.append(covers.find_routes(after.store.alive()))
+            routes.append(covers.find_routes(after.store.find_alive()))
         routes += append_assigned(after, self._blocks, self._assignments, number)
         after.expect(read_profile(self._dictionary))
         after.index_all()

@@ -56,7 +56,7 @@ class OpenVersion:
         if factors is not None:
             return found.relaxed.best(View.of(found.store), events, k, factors)
         scores = found.store.scores
-        return find_best(reader.list_tiers(scores.changes), events, k, scores.score)
+        return find_best(reader.list_tiers(scores.changes), events, k, scores.scores_by_slot)
 
     def _open_shard(self, shard: int) -> _OpenShard:
         if shard not in self._shards:

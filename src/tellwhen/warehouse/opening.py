@@ -15,7 +15,7 @@ from typing import Protocol
 from tellwhen.compile.attributes import Attributes
 from tellwhen.compile.extract import extract
 from tellwhen.compile.store import Store
-from tellwhen.compile.translation import translated
+from tellwhen.compile.translation import translate_predicates
 from tellwhen.containers.text_blocks import CompressedTexts, NoTexts
 from tellwhen.containers.texts import Texts
 from tellwhen.errors import FormatError
@@ -74,7 +74,7 @@ def open_version(path: str | os.PathLike[str], version: int | None = None, *, ve
     whole = Shard.empty(opened.engine, opened.schema, profile)
     whole.store.attributes = attributes
     for shard in shards:
-        copy_subscriptions(whole, shard, shard.store.alive())
+        copy_subscriptions(whole, shard, shard.store.find_alive())
     whole.index_all()
     return whole
 
@@ -102,7 +102,7 @@ def copy_subscriptions(target: Shard, source: Subscriptions, slots: I32) -> None
     if len(slots):
         extracted = extract(source.store.snapshot(), slots)
         if source.store.attributes is not target.store.attributes:
-            literals = translated(extracted.literals, source.store.attributes, target.store.attributes)
+            literals = translate_predicates(extracted.literals, source.store.attributes, target.store.attributes)
             extracted = extracted._replace(literals=literals)
         target.store.scores.adopt(source.store.scores, len(target.store), slots)
         target.payloads.adopt(source.payloads, len(target.store), slots)

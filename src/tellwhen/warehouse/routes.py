@@ -93,7 +93,7 @@ class ShardRoutes(NamedTuple):
 
 def find_covers(store: Store, stages: Stages) -> Covers:
     """Choose the covers of all subscriptions in a store, which has no removed ones."""
-    subscriptions = extract(store.snapshot(), store.alive())
+    subscriptions = extract(store.snapshot(), store.find_alive())
     return Covers.from_places(stages.find_places(subscriptions), subscriptions)
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.extract import Extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.containers.csr import gather
@@ -162,14 +162,14 @@ class Stages(NamedTuple):
         found = np.where(stage < count, np.append(by_number, 0)[np.minimum(stage, count)], stage - count)
         return np.where(stage == EVERYWHERE, -1, found)
 
-    def move_labels(self, moved: Mapping[int, Moved]) -> Stages:
+    def move_labels(self, moved: Mapping[int, LabelMoves]) -> Stages:
         """Return the same stages after labels have moved on some domains."""
         start, cuts, mass = self.shares
         cuts = cuts.copy()
         for domain, moves in moved.items():
             if domain < len(start) - 1:
                 own = slice(start[domain], start[domain + 1])
-                cuts[own] = moves(cuts[own])
+                cuts[own] = moves.map_points(cuts[own])
         return self._replace(shares=Shares(start, cuts, mass))
 
 

@@ -44,7 +44,7 @@ def test_what_is_longer_than_a_user_may_write(tmp_path):
     work.run()
     while not work.finish():
         work.run()
-    assert len(work.result.store.alive()) == 2
+    assert len(work.result.store.find_alive()) == 2
 
 
 def test_many_rows(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ def add(store, *texts):
 def profiled(events, *texts, schema=None):
     store = stored(*texts, schema=schema)
     profile = events if isinstance(events, Profile) else Profile.from_events(events)
-    store.expect(TypicalEvents(profile, store))
+    store.set_typical(TypicalEvents(profile, store))
     return store
 
 
@@ -149,14 +149,14 @@ def test_shares_are_those_of_the_oracle(seed):
     store = profiled(events, *texts)
     assert satisfied(store) == pytest.approx(exact)
     # The same from a sample alone, as an engine over a bare store may be given.
-    store.expect(Typical(encode(events, store.attributes, store.schema)[0]))
+    store.set_typical(Typical(encode(events, store.attributes, store.schema)[0]))
     assert satisfied(store) == pytest.approx(exact)
 
 
 def test_a_sample_alone_has_carried_domains_once():
     store = stored("a = 1", "b = 1")
     events = encode([{"a": [1, 2, 3]}, {"a": 1, "b": 1}], store.attributes, store.schema)[0]
-    store.expect(Typical(events, np.array([3.0, 1.0])))
+    store.set_typical(Typical(events, np.array([3.0, 1.0])))
     assert frequency(store) == {("a", "int"): 1.0, ("b", "int"): 0.25}
     add(store, "c = 1")
     assert frequency(store) == {("a", "int"): 1.0, ("b", "int"): 0.25, ("c", "int"): 0.0}
@@ -191,8 +191,8 @@ def test_new_domains_are_known_at_once():
 
 def test_only_attributes_with_new_domains_are_encoded_again(monkeypatch):
     encoded = []
-    whole = module.entries_of
-    monkeypatch.setattr(module, "entries_of", lambda a, value: encoded.append(a.name) or whole(a, value))
+    whole = module.find_points
+    monkeypatch.setattr(module, "find_points", lambda a, value: encoded.append(a.name) or whole(a, value))
     store = profiled([{"a": 1, "b": 2, "c": "x"}], "a = 1", "b = 1", "c = 'x'")
     frequency(store)
     assert sorted(encoded) == ["a", "b", "c"]

@@ -37,16 +37,16 @@ def compile_all(expressions):
 def choose_all(store, shards, profile=None):
     """Choose the stages for all subscriptions of a store."""
     if profile is not None:
-        store.expect(TypicalEvents(profile, store))
+        store.set_typical(TypicalEvents(profile, store))
     snapshot, typical = store.snapshot(), store.typical()
-    subscriptions = extract(snapshot, store.alive())
+    subscriptions = extract(snapshot, store.find_alive())
     marginals = typical.marginals_if_known(snapshot.domains)
     return choose_stages(subscriptions, estimate_shares(subscriptions, snapshot.domains, marginals), shards)
 
 
 def place(store, stages, shards):
     """Return the shard of every subscription, in the order of the line."""
-    places = stages.find_places(extract(store.snapshot(), store.alive()))
+    places = stages.find_places(extract(store.snapshot(), store.find_alive()))
     order = np.lexsort((places.point, places.stage))
     shard = np.empty(len(order), dtype=np.int64)
     shard[order] = np.arange(len(order)) * shards // len(order)
@@ -157,7 +157,7 @@ def test_the_narrow_predicate_decides():
     texts = [f"NOT b = {i % 5} AND a = {i} AND c IN (1, 2) AND d > {i % 50}" for i in range(100)]
     store = compile_all([*texts, "TRUE", "a > 0 AND a < 0", "a = 1 OR d = 2", "a = 7 OR a = 8", "a = 1 OR a = 99"])
     stages = choose_all(store, 4)
-    stage, point, covers = stages.find_places(extract(store.snapshot(), store.alive()))
+    stage, point, covers = stages.find_places(extract(store.snapshot(), store.find_alive()))
     assert (stage[:100] == 0).all()
     assert point[:100].tolist() == list(range(0, 200, 2))
     assert stage[100] == EVERYWHERE
@@ -174,7 +174,7 @@ def test_a_domain_that_is_new():
     store = compile_all([f"a = {i}" for i in range(20)])
     stages = choose_all(store, 4)
     store.append(store.compile([tw.parse("a = 5 AND z = 'new'"), tw.parse("z > 'm' OR y = 1")]))
-    found = stages.find_places(extract(store.snapshot(), store.alive()))
+    found = stages.find_places(extract(store.snapshot(), store.find_alive()))
     assert (found.stage[20:] >= len(stages.number)).all()
     routes = find_routes(store, stages, np.zeros(22, np.int64), 1)
     assert find_shards(store, routes, [{"z": "new"}, {"y": 1}, {"z": "a"}, {"a": 99}, {"a": 7}]).tolist() == [
@@ -186,8 +186,8 @@ def test_labels_that_move():
     store = compile_all([f"s = 'w{i:03}'" for i in range(0, 100, 2)])
     stages = choose_all(store, 4)
     domain = store.attributes.by_name["s"].string.domain
-    before = store.attributes.dictionary(domain)
-    after, moves = before.relabelled([f"w{i:03}" for i in range(1, 100, 2)])
+    before = store.attributes.get_dictionary(domain)
+    after, moves = before.relabel([f"w{i:03}" for i in range(1, 100, 2)])
     found = stages.move_labels({domain: moves})
     labels = [after.labels[key] for key in before.keys]
     share = found.shares.estimate(np.full(50, domain, np.int32), np.array(labels), np.array(labels))

@@ -1,1 +1,1 @@
-"""Kernels that compiling uses."""
+"""Compiled loops of `compile`."""

@@ -1,4 +1,7 @@
-"""Which number has this predicate? Equal predicates share one, by an open-addressing hash table of numbers plus 1."""
+"""Interning of predicates: equal predicates share one number, found in a hash table.
+
+The table uses open addressing. An entry is the number of a predicate plus 1; an empty entry is 0.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from tellwhen.kernels.arrays import CONJUNCTION
 from tellwhen.kernels.jit import inline, kernel
 
 LONG_CONJUNCTION = 64
-"""Repeated predicates of a conjunction are found by comparing all pairs, beyond this length by marking them."""
+"""Longest conjunction whose repeated predicates are found by comparing all pairs; in longer ones they are marked."""
 
 
 @inline
-def hash_of(predicates, p):
-    """A mixing hash of the domain, the quantifier and the intervals of predicate p."""
+def hash_predicate(predicates, p):
+    """Return a hash of the domain, the quantifier and the intervals of predicate p."""
     h = np.uint64(predicates.domain[p]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(predicates.every[p]) + np.uint64(1)
     for i in range(predicates.start[p], predicates.start[p + 1]):
         h = (h ^ np.uint64(predicates.low[i])) * np.uint64(0xBF58476D1CE4E5B9)
@@ -25,10 +28,10 @@ def hash_of(predicates, p):
 
 @kernel
 def fill_table(table, predicates, count):
-    """Enter the first `count` predicates, all different, into a table of zeros; its size is a power of two."""
+    """Enter the first `count` predicates, all different, into a table of zeros whose size is a power of two."""
     mask = np.uint64(table.size - 1)
     for p in range(count):
-        h = hash_of(predicates, p) & mask
+        h = hash_predicate(predicates, p) & mask
         while table[h] != 0:
             h = (h + np.uint64(1)) & mask
         table[h] = p + 1
@@ -36,15 +39,16 @@ def fill_table(table, predicates, count):
 
 @kernel
 def intern(table, known, count, new, numbers, q):
-    """Find or append the new predicates from q on, and write their numbers. `known` has room for all of them.
+    """Find each new predicate from q on among the known ones, or append it, and write its number to `numbers`.
 
-    Returns the count of known predicates, and the first new one that is left: the table grows when it is half full.
+    `known` has room for all of them. Return the number of known predicates, and the first new predicate that is left:
+    the caller enlarges the table when it is half full.
     """
     mask = np.uint64(table.size - 1)
     while q < new.domain.size and 2 * count < table.size:
         begin = new.start[q]
         length = new.start[q + 1] - begin
-        h = hash_of(new, q) & mask
+        h = hash_predicate(new, q) & mask
         while table[h] != 0:
             p = table[h] - 1
             at = known.start[p]
@@ -78,10 +82,10 @@ def intern(table, known, count, new, numbers, q):
 
 @kernel
 def link(kind, start, code, numbers, marks):
-    """Replace literals by the numbers of their predicates, in place; a conjunction loses its repeated predicates.
+    """Replace the literals in `code` by the numbers of their predicates, and drop repeated ones of a conjunction.
 
-    Returns the new length of `code`; `start` is rewritten to match. `marks` has a zero for every predicate, if some
-    conjunction is longer than LONG_CONJUNCTION.
+    Rewrite `start` to match, and return the new length of `code`. If some conjunction is longer than LONG_CONJUNCTION,
+    `marks` has a zero for every predicate.
     """
     written = 0
     begin = start[0]

@@ -1,10 +1,10 @@
-"""What are the conjunctions, or the clauses, of a program of tests? Bit masks over its distinct predicates.
+"""Normal form of a program: its conjunctions or clauses as bit masks over its distinct predicates.
 
-The program is monotone: whatever a test leads to on false implies what it leads to on true. So a test means "the test
-and what is on true, or what is on false", and equally "the test or what is on false, and what is on true". The form of
-a state is made of the forms of the two states after it, so paths that meet again are walked once.
+The program is monotone: if the branch on false is satisfied, so is the branch on true. So a test means "(the test AND
+the branch on true) OR the branch on false", and equally "(the test OR the branch on false) AND the branch on true". The
+form of a state is made of the forms of the two states after it, so paths that meet again are walked once.
 
-All arrays are the caller's: allocating them in a kernel takes a second longer to compile.
+The caller allocates all arrays, since allocation within a kernel takes a second longer to compile.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from tellwhen.kernels.arrays import ACCEPT, CLEAR, SET
 from tellwhen.kernels.jit import inline, kernel
 
 MAX_CONJUNCTIONS = 64
-"""Conjunctions, or clauses, that one program may become, unless an engine says otherwise."""
+"""Most conjunctions, or clauses, of one program, unless an engine sets another limit."""
 
 MASK_BITS = 64
-"""Distinct predicates of a program, and registers: each has a bit of an int64."""
+"""Most distinct predicates of a program, and most registers: each has one bit of an int64."""
 
 MAX_STATES = 4_096
-"""States that a program may have: positions in it, times the contents that the registers can have there."""
+"""Most states of a program. A state is an instruction together with the contents of the registers there."""
 
 NEXT, REGISTERS, ON_TRUE, ON_FALSE, STATE_WORDS = 0, 1, 2, 3, 4
-"""What is known of a state: the next one at the same position, the registers, and the two states that follow it."""
+"""Columns of a state: the next state at the same instruction, the registers, and the two states that follow."""
 
 
 @kernel
-def distinct_tests(code, tests, local):
-    """List the distinct predicates in `tests`; local[i] is the number of instruction i's predicate among them.
+def list_distinct_tests(code, tests, local):
+    """Write the distinct predicates of the program to `tests`, and return their number.
 
-    Returns how many there are, or -1 if there are more predicates or registers than bits in a mask.
+    local[i] becomes the position in `tests` of the predicate of instruction i. Return -1 if there are more
+    predicates or registers than bits in a mask.
     """
     count = 0
     for i in range(0, code.size, 3):
@@ -52,13 +53,12 @@ def distinct_tests(code, tests, local):
 
 @kernel
 def unfold(code, needed, first_state, states):
-    """Find every state that the program can be in: a position, and the registers that are still needed there.
+    """Write every state of the program to `states`, and return their number, or -1 if there are too many.
 
-    needed[i] has the registers that are read at instruction i or later. The states at instruction i are first_state[i],
-    states[first_state[i], NEXT] and so on, to -1. What follows a state is another one, or ACCEPT or REJECT; behind an
-    instruction that is no test, both sides are the same. Jumps lead only forward.
-
-    Returns the number of states, or -1 if there are too many.
+    A state is an instruction and the registers that are still needed there. needed[i] becomes the mask of the registers
+    that are read at instruction i or later. The states at instruction i are a list: first_state[i],
+    states[first_state[i], NEXT] and so on, up to -1. A state is followed by another one, or by ACCEPT or REJECT. Behind
+    an instruction that is no test, both sides are the same. Jumps lead only forward.
     """
     read = 0
     for at in range(needed.size - 1, -1, -1):
@@ -105,7 +105,10 @@ def unfold(code, needed, first_state, states):
 
 @inline
 def absorb(forms, state, mask):
-    """Add a mask to a form unless a subset of it is there; its supersets are dropped. Returns False if that is full."""
+    """Add a mask to the form of a state, and drop the supersets of the mask. Return False if the form is full.
+
+    A mask with a subset in the form adds nothing.
+    """
     count = forms[state, -1]
     for k in range(count):
         if forms[state, k] & mask == forms[state, k]:
@@ -123,13 +126,14 @@ def absorb(forms, state, mask):
 
 
 @kernel
-def normal_form(code, local, goal, first_state, states, forms):
-    """The conjunctions of the disjunctive form for the goal ACCEPT, the clauses of the conjunctive form for REJECT.
+def build_normal_form(code, local, goal, first_state, states, forms):
+    """Write the normal form of every state to `forms`, and return the number of masks of the program, which is state 0.
 
-    The masks of a state s are forms[s, :forms[s, -1]]. Returns how many state 0 has, the program's first,
-    or -1 if some state would have more than `forms` has columns for; the last column counts.
+    The goal ACCEPT gives the conjunctions of the disjunctive normal form, REJECT the clauses of the conjunctive one.
+    State s has the masks forms[s, :forms[s, -1]]; the last column is their number. Return -1 if some state has more
+    masks than `forms` has columns for.
     """
-    near = 0 if goal == ACCEPT else 1  # the side on which the test becomes a part of the conjunction, or clause
+    near = 0 if goal == ACCEPT else 1  # the side on which the test is part of the conjunction or clause
     for at in range(first_state.size - 1, -1, -1):
         is_test = code[3 * at] >= 0
         state = first_state[at]

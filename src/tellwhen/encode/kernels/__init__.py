@@ -1,1 +1,1 @@
-"""Kernels that encoding uses."""
+"""Compiled loops of `encode`."""

@@ -1,4 +1,4 @@
-"""Which expressions are true of some object in a list?"""
+"""Matching of expressions with the objects in lists."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from tellwhen.kernels.jit import kernel
 
 @kernel
 def find_true(snapshot, objects, list_start, first_entry, truth, registers, found):
-    """Set found[k, slot] if some of the objects list_start[k]:list_start[k+1] satisfies the slot.
+    """Set found[k, slot] to 1 if some object of list k satisfies the slot.
 
-    `first_entry` is zero before and after; `truth` and `registers` are scratch.
+    List k has the objects list_start[k]:list_start[k+1]. `first_entry` has only zeros before and after the call;
+    `truth` and `registers` are scratch.
     """
     snapshot, objects = unpack(snapshot, Snapshot), borrow(objects, Events)
     for k in range(list_start.size - 1):

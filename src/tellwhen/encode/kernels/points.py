@@ -1,4 +1,4 @@
-"""Columns of points -> events."""
+"""Grouping of entries by event."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tellwhen.kernels.jit import kernel
 
 @kernel
 def scatter(event, domain, point, at, out_domain, out_point):
-    """Write every entry into the run of its event, in the order they come; at[e] is where the next one of e goes."""
+    """Group entries by event, in their order: write entry i to position at[event[i]], and increment that."""
     for i in range(event.size):
         k = at[event[i]]
         out_domain[k] = domain[i]

@@ -47,7 +47,7 @@ def cut_bands(slots: I32, scores: Scores) -> list[Band]:
     """Cut ascending slots into bands, the largest first, which has the lowest scores."""
     if not len(slots):
         return []
-    worth = scores.of(slots)
+    worth = scores.get_scores(slots)
     if len(slots) < MERGE_RATIO * BAND_MIN or (worth == worth[0]).all():
         return [Band(slots, float(worth.max()))]
     order = np.lexsort((slots, -worth))
@@ -80,7 +80,7 @@ class Bounds:
                 at = known[id(segment.slots)]
                 self.score[place], self.slot[place] = before.score[at], before.slot[at]
             else:
-                now = scores.of(segment.slots)
+                now = scores.get_scores(segment.slots)
                 is_risen = now > segment.worth
                 self.score[place], self.slot[place] = find_best_rank(segment.slots[~is_risen], now[~is_risen])
                 risen.append((place, segment.slots[is_risen], now[is_risen]))
@@ -135,7 +135,7 @@ class Bounds:
             return False
         while best // MERGE_RATIO >= BAND_MIN:
             best //= MERGE_RATIO
-        worth = np.concatenate([scores.of(segment.slots) for segment in self._segments])
+        worth = np.concatenate([scores.get_scores(segment.slots) for segment in self._segments])
         least = np.partition(worth, total - best)[total - best]  # the lowest score in a new best band
         met = sum(
             len(segment.slots)

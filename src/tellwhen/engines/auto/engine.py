@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.dictionary import Moved
-from tellwhen.compile.live_slots import alive
+from tellwhen.compile.dictionary import LabelMoves
+from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.atree.kernels.match import match_tree
 from tellwhen.engines.atree.verify import check_index as check_graph
@@ -114,7 +114,7 @@ class Auto(Engine):
             self._merge_now(len(self._segments))
         self.run_upkeep()
 
-    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         self._segments = tuple(segment.relabel(moves) for segment in self._segments)
         self._bounds = Bounds(self._segments, self.source.scores, self._bounds)
         if self._merge is not None:
@@ -242,7 +242,7 @@ class Auto(Engine):
     def _count_removed(self) -> int:
         snapshot = self.source.snapshot()
         mine = (*(segment.slots for segment in self._segments), self._pending.view)
-        return sum(len(slots) - len(alive(snapshot, slots)) for slots in mine)
+        return sum(len(slots) - len(select_alive(snapshot, slots)) for slots in mine)
 
     def stats(self) -> dict[str, Any]:
         return {
@@ -259,16 +259,16 @@ class Auto(Engine):
         snapshot = self.source.snapshot()
         for index in self._list_covers():
             for domain, slots in find_slots_by_domain(index).items():
-                found[domain] = found.get(domain, 0) + len(alive(snapshot, slots))
+                found[domain] = found.get(domain, 0) + len(select_alive(snapshot, slots))
         shares = [Share(count, "wait for", domain) for domain, count in found.items()]
-        at_once = sum(len(alive(snapshot, find_slots_tested_together(index))) for index in self._list_covers())
+        at_once = sum(len(select_alive(snapshot, find_slots_tested_together(index))) for index in self._list_covers())
         if at_once:
             shares.append(Share(at_once, "are tested on every event, up to 512 at a time"))
-        shared = sum(len(alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
+        shared = sum(len(select_alive(snapshot, segment.slots)) for segment in self._segments if segment.is_graph)
         if shared:
             why = ", which is faster here" if self.option["layout"] == FASTEST else ""
             shares.append(Share(shared, f"are in a graph in which equal parts are one node (atree){why}"))
-        return shares + list_pending_share(len(alive(snapshot, self._pending.view)))
+        return shares + list_pending_share(len(select_alive(snapshot, self._pending.view)))
 
     def bands(self) -> list[tuple[int, float]]:
         bounds = self._bounds
@@ -278,7 +278,7 @@ class Auto(Engine):
         is_absent = self._is_often_absent()
         found = [find_slots_tested_singly(index, is_absent) for index in self._list_covers()]
         slots = np.concatenate([self._pending.view[:0], *found])
-        return np.sort(alive(self.source.snapshot(), slots))
+        return np.sort(select_alive(self.source.snapshot(), slots))
 
     def _list_covers(self) -> list[CoverIndex]:
         """Return the indexes of the segments that have one of `cover`."""

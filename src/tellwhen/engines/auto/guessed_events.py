@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.extract import Extract, extract, names_predicate
+from tellwhen.compile.extract import Extract, extract, mask_predicate_words
 from tellwhen.engines.cover.postings import ABSENT
 from tellwhen.kernels.arrays import HIGHEST, I32, I64, LOWEST, Events, Predicates, Snapshot
 
@@ -24,7 +24,7 @@ def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_],
     """Guess `count` events that suit these subscriptions; the result is the same every time."""
     rng = np.random.default_rng(0)
     sample = extract(snapshot, np.sort(rng.choice(slots, min(SAMPLED_SUBSCRIPTIONS, len(slots)), replace=False)))
-    predicate, owner = sample.tested(), _find_owners(sample)
+    predicate, owner = sample.list_tested_predicates(), _find_owners(sample)
     order = np.argsort(sample.literals.domain[predicate], kind="stable")
     predicate, owner = predicate[order], owner[order]
     domain = sample.literals.domain[predicate]
@@ -44,7 +44,7 @@ def guess_events(snapshot: Snapshot, slots: I32, is_presence: NDArray[np.bool_],
 def _find_owners(sample: Extract) -> I64:
     """Return the subscription of every tested predicate."""
     owner = np.repeat(np.arange(len(sample.kind)), np.diff(sample.start))
-    return owner[names_predicate(sample.kind, sample.start, sample.code)]
+    return owner[mask_predicate_words(sample.kind, sample.start, sample.code)]
 
 
 def _draw_points(

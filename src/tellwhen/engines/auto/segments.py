@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.containers.array_names import flatten, select_prefix, unflatten
 from tellwhen.containers.batches import NO_EVENTS, Marginals
 from tellwhen.engines.atree.arrays import ATreeIndex
@@ -62,7 +62,7 @@ class Segment(NamedTuple):
         """Whether the index is one of `atree`."""
         return isinstance(self.packed.arrays, ATreeIndex)
 
-    def relabel(self, moves: Sequence[tuple[int, Moved]]) -> Segment:
+    def relabel(self, moves: Sequence[tuple[int, LabelMoves]]) -> Segment:
         """Return the same segment after some domains were relabelled."""
         index: CoverIndex | ATreeIndex = self.packed.arrays
         if isinstance(index, ATreeIndex):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Moved
-from tellwhen.compile.live_slots import alive
+from tellwhen.compile.dictionary import LabelMoves
+from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.batches import Marginals, slice_events
 from tellwhen.containers.memory import release_memory
 from tellwhen.engines.atree.build import build_index as build_graph
@@ -34,13 +34,13 @@ class Merge(Upkeep):
         self._scores = engine.source.scores  # they may change meanwhile, but decide only where to cut
         self.count = count  # number of the last segments that the merge replaces
         self.pending = pending  # number of the first pending slots that the merge includes
-        self.moves: list[tuple[int, Moved]] = []  # relabellings since the merge began
+        self.moves: list[tuple[int, LabelMoves]] = []  # relabellings since the merge began
         self.result: list[Segment]
         self.seconds: float  # duration of the merge
         self.score_changes: int  # number of score changes when the bands were cut
 
     def run(self) -> None:
-        slots = np.sort(alive(self._snapshot, self._slots))
+        slots = np.sort(select_alive(self._snapshot, self._slots))
         begin = time.monotonic()
         self.score_changes = self._scores.changes
         bands = cut_bands(slots, self._scores)
@@ -71,7 +71,7 @@ class IndexChoice(Upkeep):
 
     def run(self) -> None:
         snapshot, marginals, segment = self._snapshot, self._marginals, self._segment
-        slots = alive(snapshot, segment.slots)
+        slots = select_alive(snapshot, segment.slots)
         graph = None
         if self._is_graph_wanted:
             graph = build_graph(snapshot, slots, marginals)

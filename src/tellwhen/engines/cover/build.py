@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.extract import extract
 from tellwhen.containers.batches import Marginals
 from tellwhen.engines.cover.arrays import BUCKETS_MAX, CHUNK_MIN, Chunks, CoverIndex, Postings
@@ -96,11 +96,11 @@ def encode_slots(slot: I32, owner: I32) -> I32:
     return np.where(has_several, -1 - slot, slot).astype(np.int32)
 
 
-def relabel_index(index: CoverIndex, moves: Iterable[tuple[int, Moved]]) -> CoverIndex:
+def relabel_index(index: CoverIndex, moves: Iterable[tuple[int, LabelMoves]]) -> CoverIndex:
     """Return the same index after some domains were relabelled."""
     cuts = index.cuts.copy()
     for domain, relabelled in moves:
         if domain < len(index.cut_start) - 1:
             mine = cuts[index.cut_start[domain] : index.cut_start[domain + 1]]
-            mine[:] = relabelled.cuts(mine)
+            mine[:] = relabelled.map_cuts(mine)
     return index._replace(cuts=cuts)

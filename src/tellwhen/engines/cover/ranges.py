@@ -34,7 +34,7 @@ def estimate_mass(spaces: Spaces, extract: Extract, marginals: Marginals | None)
     space_count = np.diff(spaces.cut_start) + 1
     domain = np.repeat(np.arange(domains), space_count)
     if marginals is None:
-        asked = np.bincount(extract.literals.domain[extract.tested()], minlength=domains)
+        asked = np.bincount(extract.literals.domain[extract.list_tested_predicates()], minlength=domains)
         share = (np.minimum(1.0, asked / max(1, len(extract.kind))) / space_count)[domain]
     else:
         owner = np.repeat(np.arange(domains), np.diff(marginals.start))

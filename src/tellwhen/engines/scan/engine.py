@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.live_slots import alive, is_alive
+from tellwhen.compile.live_slots import is_alive, select_alive
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.csr import gather
 from tellwhen.containers.growing import Growing
@@ -64,7 +64,7 @@ class Scan(Engine):
         is_kept = is_alive(snapshot, self._conjunctions.view)
         self._head = Growing(np.int32, self._head.view[is_kept])
         self._conjunctions = Growing(np.int32, self._conjunctions.view[is_kept])
-        self._others = Growing(np.int32, alive(snapshot, self._others.view))
+        self._others = Growing(np.int32, select_alive(snapshot, self._others.view))
         self._removed = 0
         self._index_predicates()
 
@@ -88,7 +88,7 @@ class Scan(Engine):
         conjunctions, head, others, self._stabbing, self._stabbed = unflatten(ScanIndex, arrays)
         self._conjunctions, self._head, self._others = (Growing(np.int32, a) for a in (conjunctions, head, others))
         mine = np.concatenate([conjunctions, others])
-        self._removed = len(mine) - len(alive(self.source.snapshot(), mine))
+        self._removed = len(mine) - len(select_alive(self.source.snapshot(), mine))
 
     def stats(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tellwhen.compile.live_slots import alive
+from tellwhen.compile.live_slots import select_alive
 from tellwhen.containers.array_names import flatten, unflatten
 from tellwhen.containers.growing import Growing
 from tellwhen.engines.base import Engine, Reader, Share, Source
@@ -68,7 +68,7 @@ class BulkEngine(Engine):
 
     def _select_alive(self, slots: I32) -> I32:
         """Return the slots that are not removed."""
-        return alive(self.source.snapshot(), slots)
+        return select_alive(self.source.snapshot(), slots)
 
     @abstractmethod
     def _build(self) -> None:

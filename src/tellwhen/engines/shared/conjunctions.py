@@ -36,7 +36,7 @@ class ConjunctionEngine(BulkEngine):
         self._build()
 
     def can_index(self, slots: I32) -> NDArray[np.bool_]:
-        return self.translator.takes(self.source.snapshot().subscriptions, slots)
+        return self.translator.find_translatable(self.source.snapshot().subscriptions, slots)
 
     def insert(self, slots: I32) -> None:
         self.translator.add(self.source.snapshot().subscriptions, slots)
@@ -44,7 +44,7 @@ class ConjunctionEngine(BulkEngine):
 
     def rebuild(self) -> None:
         snapshot = self.source.snapshot()
-        self.translator.forget(snapshot.subscriptions.died, snapshot.version)
+        self.translator.drop_removed(snapshot.subscriptions.died, snapshot.version)
         super().rebuild()
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -62,7 +62,7 @@ class ConjunctionEngine(BulkEngine):
         chosen = self._built if slots is None else slots
         direct = chosen[subscriptions.kind[chosen] == CONJUNCTION]
         first, which = gather(subscriptions.start, direct)
-        other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
+        other = self.translator.conjunctions if slots is None else self.translator.select_conjunctions(slots)
         return Conjunctions(
             np.concatenate([direct, other.slot]),
             np.concatenate([first[:-1], first[-1] + other.start]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.compile.normal_form import OVER_BUDGET
 from tellwhen.containers.array_names import select_prefix
 from tellwhen.containers.growing import Growing
@@ -77,7 +77,7 @@ class EngineWithFallback(Engine):
         self.named.rebuild()
         self.other.rebuild()
 
-    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         self.named.move(moves)
         self.other.move(moves)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.dictionary import Moved
+from tellwhen.compile.dictionary import LabelMoves
 from tellwhen.engines.shared.calls import make_sizes
 from tellwhen.engines.shared.kernels.stabbing import place_members
 from tellwhen.engines.shared.kernels.true_predicates import Satisfied
@@ -91,14 +91,14 @@ def build_predicate_stabbing(
     return build_stabbing(predicates, domains, upto, np.flatnonzero(in_use).astype(np.int32), in_one_tree)
 
 
-def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, Moved]]) -> Stabbing:
+def relabel_stabbing(stabbing: Stabbing, moves: Iterable[tuple[int, LabelMoves]]) -> Stabbing:
     """Return the same index after some domains were relabelled."""
     key_start, keys = stabbing.key_start.reshape(4, -1), stabbing.keys.copy()
     for domain, relabelled in moves:
         if domain < key_start.shape[1] - 1:
             for shape in key_start:
                 mine = slice(shape[domain], shape[domain + 1])
-                keys[mine] = relabelled(keys[mine])
+                keys[mine] = relabelled.map_points(keys[mine])
     return stabbing._replace(keys=keys)
 
 

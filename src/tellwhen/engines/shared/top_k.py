@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tellwhen.compile.scores import checked_weights
+from tellwhen.compile.scores import parse_weights
 from tellwhen.containers.batches import select_events, slice_events
 from tellwhen.engines.base import Tier
 from tellwhen.engines.shared.kernels.top_k import offer_matches, sort_heaps
@@ -125,4 +125,4 @@ def validate_weight_factors(weights: Any, relaxed: bool) -> dict[str, float]:
     """Return the factors of attribute weights that a user passed as `weights`."""
     if weights is not None and not relaxed:
         raise ScoreError("weights requires relaxed=True: without it, only the score of a subscription counts")
-    return checked_weights(weights) or {}
+    return parse_weights(weights) or {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tellwhen.compile.live_slots import alive, is_alive
+from tellwhen.compile.live_slots import is_alive, select_alive
 from tellwhen.index.ids import Id
 from tellwhen.index.maintenance.upkeep import ShardUpkeep
 from tellwhen.index.shard import Shard
@@ -27,7 +27,7 @@ class Compaction(ShardUpkeep):
     def __init__(self, shard: Shard) -> None:
         super().__init__(shard)
         self._profile = shard.profile
-        self._known = shard.store.alive()  # slots of the old shard whose subscriptions are in the new one
+        self._known = shard.store.find_alive()  # slots of the old shard whose subscriptions are in the new one
         self._seen = len(shard.store)  # slots of the old shard whose changes are known
         self._copy = shard.copying()
         self._new: Shard | None = None
@@ -56,7 +56,7 @@ class Compaction(ShardUpkeep):
             return True  # the new one was built for other events: it is useless
         snapshot = old.store.snapshot()
         is_kept = is_alive(snapshot, self._known)
-        fresh = alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
+        fresh = select_alive(snapshot, np.arange(self._seen, len(old.store), dtype=np.int32))
         self._removed = [old.ids[slot] for slot in self._known[~is_kept].tolist()]
         scores = old.store.scores
         self._added_slots = fresh
@@ -65,17 +65,17 @@ class Compaction(ShardUpkeep):
                 old.ids[slot],
                 StoredText(old.texts[slot]),
                 score,
-                scores.weights_of(slot),
+                scores.get_weights(slot),
                 old.payloads.text(slot) or None,
             )
-            for slot, score in zip(fresh.tolist(), scores.of(fresh).tolist(), strict=True)
+            for slot, score in zip(fresh.tolist(), scores.get_scores(fresh).tolist(), strict=True)
         ]
         self._known, self._seen = np.concatenate([self._known[is_kept], fresh]), len(old.store)
         if len(self._removed) + len(self._added) > FEW:
             return False
         self._catch_up(new)
         if scores.changes != self._score_changes:
-            kept = new.store.alive()  # in the order of the known ones
-            new.set_scores(kept, scores.of(self._known))
+            kept = new.store.find_alive()  # in the order of the known ones
+            new.set_scores(kept, scores.get_scores(self._known))
         self.result = new
         return True

@@ -77,7 +77,7 @@ class OpIndexCNF(OpIndex):
         chosen = self._built if slots is None else slots
         plain = chosen[subscriptions.kind[chosen] == CONJUNCTION]
         first, which = gather(subscriptions.start, plain)
-        other = self.translator.conjunctions if slots is None else self.translator.conjunctions_of(slots)
+        other = self.translator.conjunctions if slots is None else self.translator.select_conjunctions(slots)
         slot = np.where(other.slot < 0, -1 - other.slot, other.slot)
         begins = np.flatnonzero(np.diff(slot, prepend=-1))
         count = first[-1]

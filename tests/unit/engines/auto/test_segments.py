@@ -215,7 +215,7 @@ def filled(engine, subscriptions):
     source = wait_for_upkeep(tw.Index().add_many(subscriptions))._shard
     shard = Shard.empty(engine, Schema())
     shard.store.attributes = source.store.attributes
-    copy_subscriptions(shard, source, source.store.alive())
+    copy_subscriptions(shard, source, source.store.find_alive())
     shard.index_all()
     return shard
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tellwhen.compile.extract import tested
+from tellwhen.compile.extract import list_tested_predicates
 from tellwhen.engines.shared.stabbing import build_predicate_stabbing
 from tellwhen.kernels.arrays import I32, I64, Snapshot
 from tellwhen.papers.a_tree.bdd.arrays import LISTED, RECORD_HEADER, TERMINALS, TRUE, BDDIndex, Nodes, Upward
@@ -43,7 +43,7 @@ def restore_diagram(index: BDDIndex) -> Diagram:
 
 def list_predicates(nodes: Nodes, listed_slots: I32, snapshot: Snapshot) -> I32:
     """Return the predicates of all nodes and of the programs that are run, with repetition."""
-    return np.concatenate([nodes.predicate[TERMINALS:], tested(snapshot, listed_slots)])
+    return np.concatenate([nodes.predicate[TERMINALS:], list_tested_predicates(snapshot, listed_slots)])
 
 
 def lay_out_upward(nodes: Nodes, roots: I32, predicates: int) -> Upward:

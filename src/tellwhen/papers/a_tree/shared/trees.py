@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.extract import names_predicate
+from tellwhen.compile.extract import mask_predicate_words
 from tellwhen.compile.tree import allocate_tree
 from tellwhen.containers.csr import gather
 from tellwhen.kernels.arrays import CONJUNCTION, I32, I64, NEVER, PROGRAM, Snapshot
@@ -83,7 +83,7 @@ def list_predicates(snapshot: Snapshot, slots: I32) -> tuple[I32, I32]:
     """Return the distinct pairs of an expression, an index into `slots`, and a predicate in its code."""
     kind, code_start, code, _ = snapshot.subscriptions
     start, which = gather(code_start, slots)
-    is_predicate = names_predicate(kind[slots], start, code[which])
+    is_predicate = mask_predicate_words(kind[slots], start, code[which])
     number = np.repeat(np.arange(len(slots)), np.diff(start))[is_predicate]
     pairs = np.unique(number << 32 | code[which][is_predicate])
     return (pairs >> 32).astype(np.int32), (pairs & 0xFFFFFFFF).astype(np.int32)

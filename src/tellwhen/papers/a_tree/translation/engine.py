@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tellwhen.compile.dictionary import Moved
-from tellwhen.compile.live_slots import alive
+from tellwhen.compile.dictionary import LabelMoves
+from tellwhen.compile.live_slots import select_alive
 from tellwhen.engines.base import Engine, Option, Reader, Share, Source
 from tellwhen.engines.registry import create
 from tellwhen.engines.shared.conjunctions import ConjunctionEngine
@@ -74,7 +74,7 @@ class Translation(Engine):
         with self._measure_build():
             self.inner.rebuild()
 
-    def move(self, moves: Sequence[tuple[int, Moved]]) -> None:
+    def move(self, moves: Sequence[tuple[int, LabelMoves]]) -> None:
         with self._measure_build():
             self.inner.move(moves)
 
@@ -106,7 +106,7 @@ class Translation(Engine):
     def _count_conjunctions(self) -> int:
         """Count the conjunctions of all subscriptions; a subscription that is a conjunction has one, not translated."""
         slot = self.inner.translator.conjunctions.slot
-        owner = alive(self.source.snapshot(), np.where(slot < 0, -1 - slot, slot))
+        owner = select_alive(self.source.snapshot(), np.where(slot < 0, -1 - slot, slot))
         return len(owner) + len(self) - len(np.unique(owner))
 
     def list_shares(self) -> list[Share]:

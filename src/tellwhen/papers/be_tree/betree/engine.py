@@ -120,7 +120,7 @@ class BETree(ConjunctionEngine):
         useless = tree.list_useless_conjunctions(self.option["window"], self.option["threshold"])
         tree.reinsert(snapshot, useless)
         self.recycled += len(useless)
-        self.translator.forget(snapshot.subscriptions.died, snapshot.version)
+        self.translator.drop_removed(snapshot.subscriptions.died, snapshot.version)
         new = self._select_alive(self._pending.view)
         tree.add(snapshot, self.conjunctions(new))
         self._built = np.concatenate([self._select_alive(self._built), new])

@@ -174,7 +174,7 @@ def test_arrays_grow_and_garbage_is_collected(nodes):
         engine.delete(gone)
     grown.verify()
     assert grown.stats()["removed"] == 0  # merged
-    fresh.insert(store.alive())
+    fresh.insert(store.find_alive())
     assert grown.stats()["nodes"] == fresh.stats()["nodes"]
     assert matched(grown, events) == matched(bulk, events) == matched(scan, events)
 

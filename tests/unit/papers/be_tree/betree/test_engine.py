@@ -269,7 +269,7 @@ def test_frequent_events_weigh_more():
     store, engine = make_engine("betree", [f"a = {k}" for k in range(50)] + ["b = 1"] * 50)
     events, _ = encode([{"a": 3}, {"b": 1}], store.attributes, Schema())
     for weight, capacity in (([99, 1], 20), ([1, 99], 160)):
-        store.expect(Typical(events, np.array(weight, dtype=np.float64)))
+        store.set_typical(Typical(events, np.array(weight, dtype=np.float64)))
         engine.insert(np.arange(100, dtype=np.int32)[len(engine) :])
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
@@ -282,7 +282,7 @@ def test_of_many_typical_events_some_are_drawn_by_weight():
     for weight, capacity in ((1, 5), (100, 20), (1000, 160)):
         weights = np.ones(1000)
         weights[1] = weight
-        store.expect(Typical(events, weights))
+        store.set_typical(Typical(events, weights))
         engine.rebuild()
         assert engine.stats()["max_cap"] == capacity
 
@@ -452,6 +452,6 @@ def test_figure_13(workloads, first, monkeypatch):
     assert tested[-1] <= 1.2 * tested[0], tested
     # Of what a tree tests that is built afresh for the same subscriptions.
     fresh = create("betree", engine.source)
-    fresh.insert(engine.source.alive())
+    fresh.insert(engine.source.find_alive())
     fresh.rebuild()
     assert tested[-1] <= 1.2 * fresh.reader().effort(events)[1] / len(events.single_valued)

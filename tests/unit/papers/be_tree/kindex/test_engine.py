@@ -19,7 +19,7 @@ def test_weak_and_strong_inequality(engine):
     texts = ["a <> 3 AND b = 1", "a NOT IN (3, 5)", "a <> 3 AND c NOT IN (1)", "b = 1", "a > 4 AND a < 7 AND a <> 5"]
     store.append(store.compile(tw.parse(text) for text in texts))
     made = engine(store)
-    made.insert(store.alive())
+    made.insert(store.find_alive())
     made.rebuild()
     weak = engine is KIndexWeak
     for event, strong, more in [
