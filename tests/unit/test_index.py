@@ -369,7 +369,7 @@ def test_attributes_that_come_and_go_are_forgotten(engine, monkeypatch):
     stats = index.inspect.get_stats()
     assert stats["domains"] < 300
     assert stats["attributes"] < 200
-    assert len(index._shard.store.attributes.watched) < 60
+    assert len(index._shard.store.attributes.presence_domains) < 60
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def test_a_change_is_whole_or_undone(engine, monkeypatch, seed):
         assert looks(index, events) == seen(known, events)
 
 
-@pytest.mark.parametrize("part", ["store.compacted", "engine.reader", "texts.kept", "ids.kept"])
+@pytest.mark.parametrize("part", ["store.compact", "engine.reader", "texts.kept", "ids.kept"])
 def test_a_lack_of_memory_undoes_a_change(engine, monkeypatch, part):
     set_thresholds(monkeypatch, compact=3)
     index = tw.Index(engine).add_many((i, f"x = {i}") for i in range(10))

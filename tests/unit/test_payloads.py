@@ -118,7 +118,7 @@ def test_a_compaction_that_catches_up_keeps_payloads():
     index.add("late", "x > 1", payload={"n": "late"}).add(5, "x > 0", payload={"n": "new"}, replace=True)
     while not work.finish():
         work.run()
-    kept = {work.result.ids[slot]: work.result.payloads.of(slot) for slot in work.result.store.alive().tolist()}
+    kept = {work.result.ids[slot]: work.result.payloads.of(slot) for slot in work.result.store.find_alive().tolist()}
     assert kept == {id_: index.get_payload(id_) for id_ in index}
 
 

@@ -1,4 +1,4 @@
-"""Is what an index says of its predicates what users wrote, or means the same?"""
+"""Predicates are formatted as users wrote them, or as an equivalent text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Do arrays arrive in a kernel as they were packed, and is a wrong one refused?"""
+"""Arrays arrive in a kernel as they were packed, and wrong ones are refused."""
 
 import os
 import subprocess
@@ -104,12 +104,12 @@ def test_empty_arrays_arrive():
     ],
 )
 def test_a_wrong_array_is_a_type_error(field, value):
-    with pytest.raises(TypeError, match=f"Whole.{field} is declared as"):
+    with pytest.raises(TypeError, match=f"Whole.{field} must be a contiguous array of"):
         pack(whole(**{field: value}))
 
 
 def test_a_wrong_array_inside_a_kind_is_a_type_error():
-    with pytest.raises(TypeError, match="Pair.slot is declared as int32 of 1 dimensions"):
+    with pytest.raises(TypeError, match="Pair.slot must be a contiguous array of int32 with 1 dimensions"):
         pack(whole(pair=Pair(np.zeros(1, np.int64), np.zeros(1, np.int64))))
 
 

@@ -1,4 +1,4 @@
-"""Is a kernel compiled once for every state of its source, and kept wherever something can be written?"""
+"""A kernel is compiled once for every state of its source, and cached in any writable place."""
 
 import os
 import shutil

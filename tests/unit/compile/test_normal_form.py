@@ -1,4 +1,4 @@
-"""Is a normal form the same function as the program it was made of, and never larger than its budget?"""
+"""A normal form is the same function as its program, and never larger than its budget."""
 
 import random
 import re
@@ -28,7 +28,7 @@ def programs(expressions):
 def forms(subscriptions, slots, goal):
     """By slot: its conjunctions or clauses, each a list of predicates. Slots over budget are left out."""
     translator = Translator(1 << 12, goal=goal)
-    taken = slots[translator.takes(subscriptions, slots)]
+    taken = slots[translator.find_translatable(subscriptions, slots)]
     translator.add(subscriptions, taken)
     found = {slot: [] for slot in taken.tolist()}
     slot, start, predicate = translator.conjunctions
