@@ -54,7 +54,7 @@ app.add_typer(service_commands.keys, name="keys")
 @app.command()
 @command
 def demo() -> None:
-    """Match and explain a marketplace in this process and on Spark, and write a page about it.
+    """Match the listings of a marketplace in this process and on Spark, explain matches, and write an HTML page.
 
     Needs the extra `demo`.
 
@@ -68,7 +68,7 @@ def demo() -> None:
 @app.command()
 @command
 def engines(as_json: JsonOption = False) -> None:
-    """List the engines and their options. An option follows the name of an engine: betree:max_cap=5.
+    """List the engines and their options. Options follow the name of an engine, as in betree:max_cap=5.
 
     Example: tellwhen engines --json
     """
@@ -102,7 +102,7 @@ def warm(
     every: Annotated[bool, typer.Option("--all", help="All engines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compile kernels ahead of time, so that new processes load them from the cache. For images and installations.
+    """Compile kernels ahead of time, for example in a container image. New processes load them from the cache.
 
     Example: tellwhen warm auto betree
     """

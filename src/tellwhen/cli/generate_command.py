@@ -23,7 +23,7 @@ def generate(
     events: Annotated[int, typer.Option(min=0, help="Number of events.")] = 1_000,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random numbers.")] = 1,
 ) -> None:
-    """Generate subscriptions and events of a known workload, the same on every machine.
+    """Generate subscriptions and events of a workload, the same on every machine.
 
     Example: tellwhen generate ads -o data
     """

@@ -43,7 +43,7 @@ EventId = Annotated[
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", help="Only subscriptions whose payload has name=value; the value is JSON or text."),
+    typer.Option("--where", help="Select subscriptions whose payload has name=value; the value is JSON or text."),
 ]
 EventQuarantine = Annotated[
     str | None,
@@ -158,7 +158,7 @@ def match(
     output: Output = "-",
     event_id: EventId = None,
     where: Where = None,
-    payload: Annotated[list[str] | None, typer.Option(help="Name in the payloads that becomes a column.")] = None,
+    payload: Annotated[list[str] | None, typer.Option(help="Name in the payloads to write as a column.")] = None,
     count: Annotated[bool, typer.Option("--count", help="Write only the number of matches of each event.")] = False,
     form: FormatOption = None,
     output_format: OutFormat = None,
@@ -199,7 +199,9 @@ def top_k(
     index: IndexPath,
     events: Events,
     k: Annotated[int, typer.Option("-k", help="Number of subscriptions for each event.")] = 10,
-    relaxed: Annotated[bool, typer.Option(help="Score subscriptions by the parts that are true.")] = False,
+    relaxed: Annotated[
+        bool, typer.Option(help="Also rank partly true subscriptions, scored by their true parts.")
+    ] = False,
     output: Output = "-",
     event_id: EventId = None,
     where: Where = None,
@@ -262,7 +264,7 @@ def explain(
     event: Annotated[str, typer.Argument(help="An event: JSON, @file, or - for the standard input.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show why a subscription matches an event or not.
+    """Show why a subscription matches an event, or why not.
 
     Example: tellwhen explain index cheap '{"price": 12}'
     """

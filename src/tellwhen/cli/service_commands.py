@@ -1,4 +1,4 @@
-"""`tellwhen serve` and `tellwhen keys`: an index for whoever asks over HTTP, and who may."""
+"""The commands `tellwhen serve`, which serves an index over HTTP, and `tellwhen keys`, which manages API keys."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ if TYPE_CHECKING:
     from tellwhen.service import Keys
 
 Folder = Annotated[
-    Path, typer.Argument(help="An empty folder, one of a service, a saved index, or one built on Spark.")
+    Path,
+    typer.Argument(help="Folder of a service, of a saved index or of an index built on Spark; or an empty folder."),
 ]
 
 
 @command
 def serve(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="Where to listen; others than this machine need keys.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 takes any that is free.", min=0, max=65535)] = 8080,
-    engine: Annotated[str | None, typer.Option(help="Of a new index; see `tellwhen engines`.")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; keys are required unless it is local.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)] = 8080,
+    engine: Annotated[str | None, typer.Option(help="Engine of a new index; see `tellwhen engines`.")] = None,
     schema: SchemaOption = None,
     strict: StrictOption = False,
-    certificate: Annotated[Path | None, typer.Option(help="A file with the certificate, for TLS.")] = None,
-    private_key: Annotated[Path | None, typer.Option(help="A file with its private key.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests per second of one key.", min=0.001)] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that a request may take.", min=0.1)] = 30.0,
-    max_body: Annotated[int, typer.Option(help="Bytes that a request may have.", min=1)] = 16 << 20,
-    memory_limit: Annotated[int | None, typer.Option(help="Bytes that the index of a tenant may take.", min=1)] = None,
+    certificate: Annotated[Path | None, typer.Option(help="File with the certificate for TLS.")] = None,
+    private_key: Annotated[Path | None, typer.Option(help="File with the private key of the certificate.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second with one key, at most.", min=0.001)] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that a request takes, at most.", min=0.1)] = 30.0,
+    max_body: Annotated[int, typer.Option(help="Size of a request in bytes, at most.", min=1)] = 16 << 20,
+    memory_limit: Annotated[int | None, typer.Option(help="Size of a tenant's index in bytes, at most.", min=1)] = None,
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Start although acknowledged changes are missing in the log.")
+        bool, typer.Option("--accept-loss", help="Start even if acknowledged changes are missing in the log.")
     ] = False,
-    console: Annotated[bool, typer.Option(help="Serve the console, at /.")] = True,
+    console: Annotated[bool, typer.Option(help="Serve the web console at /.")] = True,
 ) -> None:
-    """Serve an index over HTTP, with a console. Every change is on disk before it is answered.
+    """Serve an index over HTTP, with a web console. A change is written to disk before it is acknowledged.
 
     Example: tellwhen serve data --port 8080
     """
@@ -48,7 +51,7 @@ def serve(
         from tellwhen import service
     except ImportError as error:
         fail(f"{error.name} is missing: pip install 'tellwhen[service]'")
-    logging.getLogger("tellwhen").setLevel(logging.WARNING)  # of a service, the log is all that is seen
+    logging.getLogger("tellwhen").setLevel(logging.WARNING)  # the log is the only output of a service
     service.serve(
         folder,
         host=host,
@@ -69,10 +72,10 @@ def _print_address(address: str, what: str) -> None:
     err.print(f"tellwhen listens on {address}; {what}; Ctrl-C stops it", soft_wrap=True)
 
 
-keys = typer.Typer(no_args_is_help=True, help="Who may use a service: make, list and remove keys.")
+keys = typer.Typer(no_args_is_help=True, help="Add, list and remove the API keys of a service.")
 
 
-def _keys(folder: Path) -> Keys:
+def _open_keys(folder: Path) -> Keys:
     try:
         from tellwhen.service import Keys
         from tellwhen.service.tenants import data_folder
@@ -85,12 +88,14 @@ def _keys(folder: Path) -> Keys:
 @command
 def add(
     folder: Folder,
-    name: Annotated[str, typer.Argument(help="What to call it.")],
-    role: Annotated[list[str], typer.Option(help="read, publish or manage; several times for several.")],
-    tenant: Annotated[str, typer.Option(help="Whose subscriptions it sees.")] = "default",
-    rate: Annotated[float | None, typer.Option(help="Requests per second.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the new key.")],
+    role: Annotated[
+        list[str], typer.Option(help="Permission: read, publish or manage. Repeat the option for several.")
+    ],
+    tenant: Annotated[str, typer.Option(help="Tenant whose subscriptions the key gives access to.")] = "default",
+    rate: Annotated[float | None, typer.Option(help="Requests per second, at most.")] = None,
 ) -> None:
-    """Make a key, and show it: for the only time. A service that runs takes it at once.
+    """Add a key and print it. It cannot be printed again. A running service accepts it at once.
 
     Example: tellwhen keys add data shop --role publish --role read
     """
@@ -98,18 +103,18 @@ def add(
         err.print(f"{folder} is new", soft_wrap=True)
     elif not folder.is_dir():
         fail(f"{folder} is a file; keys belong to the folder of a service")
-    print(_keys(folder).add(name, role, tenant, rate))
+    print(_open_keys(folder).add(name, role, tenant, rate))
 
 
 @keys.command("list")
 @command
 def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
-    """Show whom keys were made for; the keys themselves are not known.
+    """List the names, tenants, roles and rates of the keys. The keys themselves are not stored.
 
     Example: tellwhen keys list data --json
     """
     table = Table("name", "tenant", "roles", "requests per second")
-    for key in _keys(folder).all():
+    for key in _open_keys(folder).all():
         if as_json:
             print_json({"name": key.name, "tenant": key.tenant, "roles": list(key.roles), "rate": key.rate})
         table.add_row(key.name, key.tenant, ", ".join(key.roles), "" if key.rate is None else f"{key.rate:g}")
@@ -119,9 +124,9 @@ def list_keys(folder: Folder, as_json: JsonOption = False) -> None:
 
 @keys.command("remove")
 @command
-def remove(folder: Folder, name: Annotated[str, typer.Argument(help="Which one.")]) -> None:
-    """Remove a key. A service that runs refuses it within a second.
+def remove(folder: Folder, name: Annotated[str, typer.Argument(help="Name of the key.")]) -> None:
+    """Remove a key. A running service rejects it within a second.
 
     Example: tellwhen keys remove data shop
     """
-    _keys(folder).remove(name)
+    _open_keys(folder).remove(name)

@@ -26,7 +26,7 @@ MATCHES_SHOWN = 20
 
 @command
 def shell(index: IndexPath) -> None:
-    """Paste events, see their matches, and ask why not.
+    """Read events from the terminal; print their matches, and explain why a subscription does not match.
 
     Example: tellwhen shell index
     """

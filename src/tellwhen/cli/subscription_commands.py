@@ -61,7 +61,7 @@ def validate(
     files: Files,
     schema: SchemaOption = None,
     strict: StrictOption = False,
-    lint: Annotated[bool, typer.Option(help="Also report what is probably a mistake.")] = True,
+    lint: Annotated[bool, typer.Option(help="Also report probable mistakes.")] = True,
     against: Annotated[Path | None, typer.Option(help="Index that the subscriptions will be added to.")] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
@@ -104,19 +104,21 @@ def _print_report(report: tw.ValidationReport, as_json: bool) -> None:
 def build(
     files: Files,
     output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the index.")],
-    engine: Annotated[str, typer.Option(help="See `tellwhen engines`.")] = "auto",
+    engine: Annotated[str, typer.Option(help="Engine of the index; see `tellwhen engines`.")] = "auto",
     schema: SchemaOption = None,
     strict: StrictOption = False,
     quarantine: Annotated[
         str | None, typer.Option(help="A file for faulty subscriptions; without it, a faulty one is an error.")
     ] = None,
-    replace: Annotated[bool, typer.Option(help="Keep the last subscription of an id that occurs twice.")] = False,
-    observe: Annotated[str | None, typer.Option(help="A file of typical events, to optimize the index for.")] = None,
+    replace: Annotated[bool, typer.Option(help="If an id occurs twice, keep its last subscription.")] = False,
+    observe: Annotated[
+        str | None, typer.Option(help="File of typical events, for which the index is optimized.")
+    ] = None,
     form: FormatOption = None,
     as_json: JsonOption = False,
     spark: SparkOption = None,
 ) -> None:
-    """Build an index of files of subscriptions, in a directory.
+    """Build an index from files of subscriptions, and save it in a directory.
 
     Example: tellwhen build rules.jsonl more.csv -o index --quarantine faulty.jsonl
     """

@@ -23,7 +23,7 @@ from tellwhen.language.schema import Schema
 LINES_SHOWN = 10
 
 CUTOFF_UNUSED, CUTOFF_USED = 0.6, 0.75
-"""Similarity, of 1, from which a name is suggested. A name that no subscription uses is the better guess."""
+"""Similarity (0 to 1) required to suggest a name: of an unused attribute, and of one that subscriptions use."""
 
 
 class AttributeCoverage(NamedTuple):

@@ -315,7 +315,7 @@ def _shorten(text: str) -> str:
 
 
 def _list_optional(joined: And | Or, is_negated: bool) -> set[str]:
-    """Return the attributes that may be missing: `x IS NULL OR NOT ...`, or `NOT (x IS NOT NULL AND ...)`."""
+    """Return the attributes whose absence is handled, as in `x IS NULL OR NOT ...` or `NOT (x IS NOT NULL AND ...)`."""
     if isinstance(joined, And) != is_negated:
         return set()
     operator = "IS NOT NULL" if is_negated else "IS NULL"

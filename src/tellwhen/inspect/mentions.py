@@ -76,7 +76,7 @@ def _validate_search(attribute: str | None, constant: Any) -> Value | None:
 
 
 def _list_spellings(attribute: str | None, constant: Any) -> set[str]:
-    """Return strings: a text that mentions the constant or, without one, the attribute contains one of them."""
+    """Return strings of which a text contains at least one if it mentions the constant, or else the attribute."""
     if constant is NO_CONSTANT or isinstance(constant, bool):  # TRUE need not be written
         return {(attribute or "").replace('"', '""')}
     if isinstance(constant, str):

@@ -55,7 +55,7 @@ def find_doubtful_names(expression: Expr, known: Collection[str]) -> Iterator[tu
 
 
 def _remove_digits(name: str) -> str:
-    """Return a name without digits: a1 and a2 are both meant."""
+    """Return a name without digits, so that a1 and a2 do not count as misspellings of each other."""
     return "".join(letter for letter in name if not letter.isdigit())
 
 

@@ -13,7 +13,7 @@ SAMPLED_VALUES = 1 << 17
 """Sampled values of all attributes together, at most."""
 
 SAMPLED_VALUES_MAX, SAMPLED_VALUES_MIN = 256, 8
-"""Room for sampled values of one attribute, at most and at least."""
+"""Greatest and least number of sampled values of one attribute."""
 
 BUFFERED_VALUES_MAX = 1 << 17
 """Values that are buffered before the sketches count them, each distinct value once."""
@@ -70,7 +70,7 @@ class Census:
         self.trim()
 
     def _compute_room(self) -> int:
-        """Return the room for sampled values of each attribute: the more attributes, the less.
+        """Return the number of values to sample for each attribute; it falls as attributes are added.
 
         The room never grows, so a value that a part has dropped is dropped from the whole too.
         """

@@ -1,4 +1,4 @@
-"""A sample of whole events, for what counts of single attributes cannot tell: which values occur together."""
+"""A sample of whole events. It shows which values occur together, unlike counts of single attributes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tellwhen.kernels.arrays import I64, U64
 from tellwhen.profile.sketches import DistinctSample
 
 SAMPLED_EVENTS_MAX, SAMPLED_EVENTS_MIN = 1_000, 64
-"""Room for sampled events, at most and at least."""
+"""Greatest and least number of sampled events."""
 
 SAMPLED_EVENT_VALUES_MAX = 1 << 16
-"""Values of all sampled events together, at most: the wider the widest event, the fewer events are sampled."""
+"""Values of all sampled events together, at most. If events have many values, fewer of them are sampled."""
 
 VALUES_PER_EVENT_MAX = 1_024
 """Values of a sampled event, at most; the rest is dropped."""

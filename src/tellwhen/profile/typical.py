@@ -1,4 +1,4 @@
-"""Typical events: a profile in the points of a store, as engines read it."""
+"""Typical events: the events of a profile, encoded as points of a store for the engines."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from tellwhen.inspect.attribute_coverage import AttributeCounts, AttributeCoverage, compare_attributes, count_attributes
-from tellwhen.spark.events import parse_objects, prepare
+from tellwhen.spark.events import parse_objects, prepare_events
 from tellwhen.spark.tasks import make_rows, map_batches, raise_own_errors
 from tellwhen.spark.version_cache import OpenVersion
 from tellwhen.spark.workers import Worker
@@ -53,7 +53,7 @@ def check_attributes(
     """
     root = locate_index(path)
     opened = read_version(root, version)
-    frame, form = prepare(events, event_id, attributes, opened.schema.types)
+    frame, form = prepare_events(events, event_id, attributes, opened.schema.types)
     renew_lease(root, opened.version)
     work = _AttributeCount(root, opened.version, form, event_id)
     with raise_own_errors():

@@ -30,7 +30,7 @@ from tellwhen.spark.columns import (
     get_id_type,
     select_parsed,
     select_payloads,
-    select_worth,
+    select_scores_and_weights,
     validate_subscription_columns,
 )
 from tellwhen.spark.parsed_column import decode
@@ -76,7 +76,11 @@ def compile_blocks(subs: DataFrame, staged: Path, schema: Schema) -> Blocks:
     """Compile the subscriptions in parallel; expressions that `ingest` has parsed are not parsed again."""
     ids = get_id_type(validate_subscription_columns(subs))
     selected = subs.select(
-        F.col("id").cast(ids), "expression", select_parsed(subs), *select_worth(subs), select_payloads(subs)
+        F.col("id").cast(ids),
+        "expression",
+        select_parsed(subs),
+        *select_scores_and_weights(subs),
+        select_payloads(subs),
     )
     # Many small partitions would make many small blocks.
     parts = selected.coalesce(count_partitions(subs.sparkSession))

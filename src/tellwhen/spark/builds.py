@@ -115,7 +115,7 @@ def build(
 
 def refuse_duplicates(spark: SparkSession, blocks: Blocks, ids: IdType) -> None:
     """Raise DuplicateId if an id occurs twice: it would match twice."""
-    all_ids = run_tasks(spark, len(blocks), _IdsOfBlock(blocks), f"id {get_id_type(ids).simpleString()}")
+    all_ids = run_tasks(spark, len(blocks), _BlockIdReader(blocks), f"id {get_id_type(ids).simpleString()}")
     counts = all_ids.repartition(max(1, -(-blocks.subscriptions // IDS_PER_TASK)), "id").groupBy("id").count()
     duplicates = counts.where("count > 1").limit(1).collect()
     if duplicates:
@@ -123,7 +123,7 @@ def refuse_duplicates(spark: SparkSession, blocks: Blocks, ids: IdType) -> None:
         raise DuplicateId(f"there are {count} subscriptions {id_!r}; ingest() takes one of them")
 
 
-class _IdsOfBlock(Task):
+class _BlockIdReader(Task):
     """Task that reads the ids of a block."""
 
     def __init__(self, blocks: Blocks) -> None:

@@ -93,7 +93,7 @@ def select_weights(frame: DataFrame, name: str, mode: str = "PERMISSIVE") -> Col
     raise SchemaError(f"the weights in {name!r} are {kind.simpleString()}; they must be map<string,double>, or JSON")
 
 
-def select_worth(frame: DataFrame) -> tuple[Column, Column]:
+def select_scores_and_weights(frame: DataFrame) -> tuple[Column, Column]:
     """Select the scores and weights of subscriptions; null if the DataFrame has none."""
     score, weights = F.lit(None), F.lit(None)
     if SCORE in frame.columns:

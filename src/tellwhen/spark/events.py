@@ -56,16 +56,16 @@ class Form(NamedTuple):
         return pa.Table.from_arrays(columns, self.names)
 
 
-class Prepared(NamedTuple):
+class PreparedEvents(NamedTuple):
     """A DataFrame (event id, attributes ...), and the form of its attributes."""
 
     frame: DataFrame
     form: Form
 
 
-def prepare(
+def prepare_events(
     events: DataFrame, event_id: str, attributes: str | Sequence[str] | None, types: Mapping[str, Any]
-) -> Prepared:
+) -> PreparedEvents:
     """Select the event id and then the attributes, by position: names may contain any characters."""
     require_columns(events, event_id, *([attributes] if isinstance(attributes, str) else attributes or []))
     if event_id == "subscription_id":
@@ -82,20 +82,20 @@ def prepare(
     kinds = [fields[n].dataType for n in positions[1:]]
     if not isinstance(attributes, str):
         refuse_clashes(names, kinds, types)
-        return Prepared(selected, Form("columns", names))
+        return PreparedEvents(selected, Form("columns", names))
     kind = kinds[0]
     if isinstance(kind, StructType):
         inner = refuse_duplicate_names(kind.fieldNames())
         refuse_clashes(inner, [field.dataType for field in kind.fields], types)
-        return Prepared(selected, Form("struct", inner))
+        return PreparedEvents(selected, Form("struct", inner))
     if isinstance(kind, MapType) and not isinstance(kind.keyType, StringType):
         raise SchemaError(f"the keys of {attributes!r} are {kind.keyType.simpleString()}; they must be strings")
     if isinstance(kind, VariantType) or (isinstance(kind, MapType) and isinstance(kind.valueType, VariantType)):
-        return Prepared(selected.select(selected.columns[0], F.to_json(selected.columns[1])), Form("json", []))
+        return PreparedEvents(selected.select(selected.columns[0], F.to_json(selected.columns[1])), Form("json", []))
     if isinstance(kind, StringType):
-        return Prepared(selected, Form("json", []))
+        return PreparedEvents(selected, Form("json", []))
     if isinstance(kind, MapType):
-        return Prepared(selected, Form("map", names))
+        return PreparedEvents(selected, Form("map", names))
     raise SchemaError(f"the column {attributes!r} is {kind.simpleString()}; it must be a map, struct, variant or JSON")
 
 

@@ -56,11 +56,11 @@ def generate(
     if what not in ("subscriptions", "events"):
         raise ArgumentError(f"expected what to be subscriptions or events, found {what!r}")
     workload.prepare()
-    work = _Generation(workload, count, what == "events")
+    work = _WorkloadGenerator(workload, count, what == "events")
     return run_tasks(spark, -(-count // BLOCK), work, EVENTS if what == "events" else SUBSCRIPTIONS)
 
 
-class _Generation(Task):
+class _WorkloadGenerator(Task):
     """Task that generates a block of a workload."""
 
     def __init__(self, workload: Workload, count: int, is_events: bool) -> None:

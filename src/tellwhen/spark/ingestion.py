@@ -39,7 +39,7 @@ from tellwhen.spark.parsed_column import decode, encode, read_parsed
 from tellwhen.spark.tasks import count_partitions, map_batches
 
 PREFER, SOURCE, RANK, INVALID = "_prefer", "_given", "_rank", "_bad_"
-"""Columns and a prefix of columns that the results do not have."""
+"""Names of temporary columns, and a prefix of such names. The results do not have these columns."""
 
 
 def ingest(
@@ -106,8 +106,12 @@ def ingest(
     worth = [*([] if score is None else [SCORE]), *([] if weights is None else [WEIGHTS_COLUMN])]
     worth += [PAYLOAD] if PAYLOAD in raw.columns else []
     other_columns = [
-        *([] if score is None else _read_as(SCORE, get_column(score), select_scores(raw, score))),
-        *([] if weights is None else _read_as(WEIGHTS_COLUMN, get_column(weights), select_weights(raw, weights))),
+        *([] if score is None else _select_with_validity(SCORE, get_column(score), select_scores(raw, score))),
+        *(
+            []
+            if weights is None
+            else _select_with_validity(WEIGHTS_COLUMN, get_column(weights), select_weights(raw, weights))
+        ),
         *([select_payloads(raw)] if PAYLOAD in raw.columns else []),
         *([] if prefer is None else [get_column(prefer).alias(PREFER)]),
     ]
@@ -257,8 +261,8 @@ def _judge(row: _Row, schema: Schema) -> _Verdict:
     return _Verdict(subscription.text, parsed, None if subscription.text == text else text)
 
 
-def _read_as(name: str, source: Column, value: Column) -> list[Column]:
-    """Select what is read from a column, and whether the column has something else."""
+def _select_with_validity(name: str, source: Column, value: Column) -> list[Column]:
+    """Select the value read from a column, and a flag: True where the column has a value that could not be read."""
     return [value.alias(name), (source.isNotNull() & value.isNull()).alias(INVALID + name)]
 
 

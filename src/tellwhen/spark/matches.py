@@ -28,7 +28,7 @@ from tellwhen.errors import ArgumentError
 from tellwhen.inspect.attribute_coverage import find_missing_attributes
 from tellwhen.kernels.arrays import I64, Events
 from tellwhen.spark.columns import get_column, get_id_type
-from tellwhen.spark.events import list_attributes, prepare
+from tellwhen.spark.events import list_attributes, prepare_events
 from tellwhen.spark.tasks import count_cores, map_batches
 from tellwhen.spark.version_cache import OpenVersion
 from tellwhen.spark.workers import UNDEFINED, Finder, PackedFinder, Packer, RowFinder, make_packed_type
@@ -122,7 +122,7 @@ class Query:
         self.version = read_version(root, version)
         self.plan, reason = _choose_plan(self.version, plan)
         log.info("%s", _describe_plan(self.version, self.plan, reason))
-        self.frame, form = prepare(events, event_id, attributes, self.version.schema.types)
+        self.frame, form = prepare_events(events, event_id, attributes, self.version.schema.types)
         if form.kind in ("columns", "struct"):
             names = [attributes] if isinstance(attributes, str) else attributes or events.columns
             fields = [field for field in events.schema.fields if field.name in names]

@@ -91,7 +91,7 @@ def _sample_blocks(spark: SparkSession, blocks: Blocks, dictionary: Path) -> Sto
     store.attributes = read_dictionary(dictionary)
     store.set_typical(TypicalEvents(read_profile(dictionary), store))
     share = min(1.0, SAMPLED_SUBSCRIPTIONS_MAX / max(1, blocks.subscriptions))
-    sampled = run_tasks(spark, len(blocks), _Sampling(blocks, dictionary, share), RESULT_FOLDER).collect()
+    sampled = run_tasks(spark, len(blocks), _BlockSampler(blocks, dictionary, share), RESULT_FOLDER).collect()
     for row in sorted(sampled, key=lambda row: row.number):
         arrays = directory.load(blocks.staged / row.name, verify=False)[0]
         part = Store()
@@ -231,7 +231,7 @@ A task may run twice; each run has a folder of its own.
 """
 
 
-class _Sampling(Task):
+class _BlockSampler(Task):
     """Task that samples the subscriptions of a block."""
 
     def __init__(self, blocks: Blocks, dictionary: Path, share: float) -> None:
@@ -268,7 +268,7 @@ def _find_places(
 ) -> tuple[list[str], list[int]]:
     """Return, by block, the folder with the cells and covers of its subscriptions, and the size of each cell."""
     sizes = np.zeros(cells, dtype=np.int64)
-    work = _FindingPlaces(blocks, dictionary, line)
+    work = _PlaceFinder(blocks, dictionary, line)
     rows = run_tasks(spark, len(blocks), work, RESULT_FOLDER).collect() if blocks else []
     names = [row.name for row in sorted(rows, key=lambda row: row.number)]
     for name in names:
@@ -276,7 +276,7 @@ def _find_places(
     return names, sizes.tolist()
 
 
-class _FindingPlaces(Task):
+class _PlaceFinder(Task):
     """Task that chooses the covers of the subscriptions of a block, and finds their cells."""
 
     def __init__(self, blocks: Blocks, dictionary: Path, line: Path) -> None:

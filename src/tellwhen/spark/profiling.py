@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 from tellwhen.errors import SchemaError
 from tellwhen.profile import Profile, Side
 from tellwhen.spark.columns import select_parsed
-from tellwhen.spark.events import Form, parse_objects, prepare
+from tellwhen.spark.events import Form, parse_objects, prepare_events
 from tellwhen.spark.parsed_column import read_parsed
 from tellwhen.spark.tasks import count_partitions, map_batches, raise_own_errors
 
@@ -77,7 +77,7 @@ def profile(
             while event_id in events.columns:
                 event_id += "_"
             events = events.withColumn(event_id, F.lit(0))
-        frame, form = prepare(events, event_id, attributes, {})
+        frame, form = prepare_events(events, event_id, attributes, {})
         function = _profile_objects if form.kind == "json" else partial(_profile_tables, form)
         merged.add(_collect_profiles(frame, function))
     return merged

@@ -113,7 +113,7 @@ def update(
             blocks = compile_blocks(valid.where(F.col("operation") == ADD), staged, base.schema)
         finally:
             valid.unpersist()
-        version = _build_changed(changes.sparkSession, base, blocks, id_files)
+        version = _build_changed_shards(changes.sparkSession, base, blocks, id_files)
         if version is base and not quarantined:
             log.info("version %d stays the current one: no change applies to it", base.version)
             return base
@@ -144,7 +144,7 @@ def _write_quarantine(invalid: DataFrame, staged: Path) -> int:
     return count
 
 
-def _build_changed(spark: SparkSession, base: Version, blocks: Blocks, id_files: list[str]) -> Version:
+def _build_changed_shards(spark: SparkSession, base: Version, blocks: Blocks, id_files: list[str]) -> Version:
     """Build the shards with changes in staging; return the new version, or `base` if nothing changes."""
     if not blocks and not id_files:
         return base
@@ -209,7 +209,7 @@ class _ShardUpdate(Task):
         if number < len(self._base.shards):
             info = self._base.shards[number]
             old = read_shard(staged.parent / info.name, after.store.attributes)
-            changed = self._find_changed(old)
+            changed = self._find_changed_slots(old)
             if not self._moved and not len(changed) and not self._assignments.read_slots(number):
                 yield make_unchanged_row(number, info)
                 return
@@ -223,7 +223,7 @@ class _ShardUpdate(Task):
         after.index_all()
         yield save_shard(staged, self._line, number, after, routes)
 
-    def _find_changed(self, shard: Shard) -> I32:
+    def _find_changed_slots(self, shard: Shard) -> I32:
         """Return the slots of changed ids; new subscriptions replace those that are added again."""
         if not self._id_files or not len(shard.ids):
             return np.zeros(0, dtype=np.int32)

@@ -50,7 +50,7 @@ class OpenVersion:
         return self._open_shard(shard).reader.match(events)
 
     def rank(self, shard: int, events: Events, k: int, factors: Mapping[str, float] | None = None) -> Best:
-        """Return the k best of these slots for each event; with factors, by relaxed matching."""
+        """Return the best k slots in a shard for each event. With factors, rank by relaxed matching."""
         found, reader = self._open_shard(shard)
         k = min(k, max(1, self.version.shards[shard].subscriptions))
         if factors is not None:
