@@ -84,10 +84,10 @@ class Schema:
         return schema if isinstance(schema, Schema) else cls({} if schema is None else schema)
 
     @classmethod
-    def _coerce_and_warn(cls, given: Schema | Mapping[str, Any] | None) -> Schema:
+    def _coerce_and_warn(cls, schema: Schema | Mapping[str, Any] | None) -> Schema:
         """Call `Schema.coerce`. Deprecated."""
         warn_deprecated("Schema.of()", "Schema.coerce()")
-        return cls.coerce(given)
+        return cls.coerce(schema)
 
     of = _coerce_and_warn
 

@@ -90,9 +90,9 @@ class Interval:
 
 
 def _get_key(value: Any) -> Any:
-    reduced = normalize_value(value)
-    assert reduced is not None
-    return reduced.key
+    normalized = normalize_value(value)
+    assert normalized is not None
+    return normalized.key
 
 
 def is_missing(value: Any) -> bool:
@@ -191,11 +191,11 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(event, Mapping):
         raise EventError(f"an event is a mapping from attribute names to values, not a {type(event).__name__}")
     flat: dict[str, Any] = {}
-    waiting: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
+    pending: list[tuple[str, Mapping[Any, Any]]] = [("", event)]
     objects = 1
-    while waiting:  # Level by level: dotted names come before nested ones. No recursion: the depth may be hostile.
-        deeper: list[tuple[str, Mapping[Any, Any]]] = []
-        for prefix, mapping in waiting:
+    while pending:  # Level by level: dotted names come before nested ones. No recursion: the depth may be hostile.
+        nested: list[tuple[str, Mapping[Any, Any]]] = []
+        for prefix, mapping in pending:
             for key, value in mapping.items():
                 if not isinstance(key, str):
                     raise EventError(f"the name of an attribute is a string, not {abbreviate(key)}")
@@ -206,10 +206,10 @@ def flatten(event: Mapping[str, Any]) -> dict[str, Any]:
                     objects += 1
                     if objects > limits.EVENT_OBJECTS_MAX:
                         raise EventError(f"an event may have at most {limits.EVENT_OBJECTS_MAX} nested objects")
-                    deeper.append((name + ".", value))
+                    nested.append((name + ".", value))
                 else:
                     flat.setdefault(name, value)
-        waiting = deeper
+        pending = nested
     return flat
 
 
