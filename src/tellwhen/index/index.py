@@ -402,8 +402,8 @@ class Index(deprecated.DeprecatedMembers, Mapping[Id, Expr]):
         Returns
         -------
         pyarrow.Table
-            A row for each match, with the columns `event_id` and `subscription_id`. The matches of an event come in no
-            particular order.
+            A row for each match, with the columns `event_id` and `subscription_id`, in the order of the events. The
+            matches of an event come in the order in which the subscriptions were added.
         """
         return pa.Table.from_batches(
             list(self.match_batches(events, event_id=event_id, where=where, payload=payload, threads=threads))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -200,7 +201,7 @@ class Matching(NamedTuple):
             yield first, encoded
             first += count
 
-    def parts(self, given: GivenEvents) -> Iterator[tuple[int, Matches]]:
+    def parts(self, given: GivenEvents, match: Callable[[Events], Matches]) -> Iterator[tuple[int, Matches]]:
         """The matches of a few events after the other, each with the number of the first one."""
         step, most = FIRST_EVENTS, max(FIRST_EVENTS, FOUND_MAX // max(1, self.state.length))
         for first, encoded in self.encoded(given):
@@ -208,7 +209,7 @@ class Matching(NamedTuple):
             while at < count:
                 end = min(count, at + step)
                 some = encoded if end - at == count else slice_events(encoded, at, end)
-                found = match_in_threads(self.reader, some, self.threads)
+                found = match_in_threads(match, some, self.threads)
                 yield first + at, found
                 step = min(most, max(1, PAIRS_AT_ONCE * (end - at) // max(1, len(found.slot))))
                 at = end
@@ -217,7 +218,7 @@ class Matching(NamedTuple):
         """The matches, as tables; at least one, which may be empty."""
         is_empty = True
         kept = self._kept(payload)
-        for first, (start, slot) in self.parts(given):
+        for first, (start, slot) in self.parts(given, self._match_in_order):
             numbers = np.repeat(np.arange(len(start) - 1), np.diff(start))
             for at in range(0, len(slot), ROWS_MAX):
                 some = slice(at, at + ROWS_MAX)
@@ -225,6 +226,14 @@ class Matching(NamedTuple):
                 is_empty = False
         if is_empty:
             yield self._batch(given.no_names(), np.zeros(0, dtype=np.int32), kept)
+
+    def _match_in_order(self, events: Events) -> Matches:
+        """Match events; sort the slots of each event, which is the order in which subscriptions were added."""
+        start, slot = self.reader.match(events)
+        for begin, end in itertools.pairwise(start.tolist()):
+            if end - begin > 1:
+                slot[begin:end].sort()
+        return Matches(start, slot)
 
     def _kept(self, payload: tuple[str, ...] | bool) -> dict[str, Callable[[I32], pa.Array]]:
         """By column of payloads: what gives it for some slots."""
@@ -248,14 +257,14 @@ class Matching(NamedTuple):
         state = self.state
         if by == "subscription":
             total = np.zeros(state.slots, dtype=np.int64)
-            for _, (_, slot) in self.parts(given):
+            for _, (_, slot) in self.parts(given, self.reader.match):
                 total += np.bincount(slot, minlength=state.slots)
             alive = np.array(state.alive(), dtype=np.int32)
             if isinstance(self.reader, Filtered):
                 alive = alive[self.reader.filter.keeps(alive)]
             return pa.table({SUBSCRIPTION: state.ids.column(alive, state.id_type), "count": total[alive]})
         names, found = [], []
-        for first, (start, _) in self.parts(given):
+        for first, (start, _) in self.parts(given, self.reader.match):
             names.append(given.names(first, np.arange(len(start) - 1)))
             found.append(pa.array(np.diff(start)))
         columns = [names or [given.no_names()], found or [pa.array([], pa.int64())]]

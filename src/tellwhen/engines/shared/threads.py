@@ -11,7 +11,6 @@ from typing import TypeVar
 import numpy as np
 
 from tellwhen.containers.batches import slice_events
-from tellwhen.engines.base import Reader
 from tellwhen.kernels.arrays import Events, Matches
 
 Result = TypeVar("Result")
@@ -25,9 +24,9 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def match_in_threads(reader: Reader, events: Events, threads: int) -> Matches:
+def match_in_threads(match: Callable[[Events], Matches], events: Events, threads: int) -> Matches:
     """Match all events in at most `threads` threads."""
-    parts = run_in_threads(reader.match, events, threads)
+    parts = run_in_threads(match, events, threads)
     if len(parts) == 1:
         return parts[0]
     lengths = np.concatenate([np.diff(matches.start) for matches in parts])
