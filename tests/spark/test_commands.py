@@ -108,7 +108,7 @@ def test_messy_files_match_as_they_do_without_spark(tmp_path, monkeypatch):
     for arguments, message in (
         (["match", "there", "nothing.jsonl"], "nothing.jsonl: No such file"),
         (["match", "there", "events.csv", "--event-id", "no"], "no column no"),
-        (["match", "there", "events.jsonl", "--event-id", "no"], "no column no"),
+        (["match", "there", "events.jsonl", "--event-id", "no"], "no event has no, which --event-id names"),
         (["match", "there", "events.jsonl", "-o", "rules.csv"], "rules.csv exists"),
         (["validate", "nothing.csv"], "nothing.csv: No such file"),
     ):
