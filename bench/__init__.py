@@ -1,7 +1,7 @@
-"""How fast is it? The measurements behind every number in the documents.
+"""Measurements behind every number in the documents.
 
-engines.py + papers/ ──> experiments ──> runner ──> point (a process each) ──> results/ ──> report, compare
+engines.py + papers/ ──> experiments ──> runner ──> point (a process each) ──> results/ ──> report, changes
 
-Also: `conjunctions` (the engines side by side, or two checkouts), `foundation` (parsing, encoding, single calls),
-`spark` (the pipeline), `peers` (other people's engines).
+Other commands: `conjunctions` (the engines side by side, or two checkouts), `foundation` (parsing, encoding, single
+calls), `spark` (the pipeline), `peers` (other people's engines).
 """

@@ -1,4 +1,4 @@
-"""Does an index adjust itself? Subscriptions of one workload are replaced by another's, a few at a time, and back."""
+"""Measurement of an index while the subscriptions of one workload replace those of another, in steps, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from bench.claims import Row
-from bench.loading import encoded, stored
+from bench.loading import encode_events, store_subscriptions
 from tellwhen.compile.extract import extract
 from tellwhen.containers.batches import concatenate_events
 from tellwhen.engines import create
@@ -18,45 +18,44 @@ from tellwhen.engines.shared.conjunctions import ConjunctionEngine, ConjunctionR
 from tellwhen.kernels.arrays import Events
 from tellwhen.workloads import BEGen
 
-STEPS = 20
-"""Replacements on the way from one workload to the other."""
+STEPS_PER_REPLACEMENT = 20
+"""Steps in which the subscriptions of one workload are replaced by those of the other."""
 
-EVENTS = 60
-"""Events of each workload."""
+EVENTS_PER_WORKLOAD = 60
 
 
-def swapped(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
-    """From the first workload to the second and back: a row of figures after each step.
+def measure_replacement(works: Sequence[BEGen], count: int, spec: str = "betree") -> tuple[list[Row], Engine, Events]:
+    """Replace the first workload by the second, then the second by the first, and measure after each step.
 
-    `x` is the share of subscriptions replaced so far: 1 when all are of the second workload, 2 when all are of the
-    first again.
+    Returns a row for each step, the engine and the events. `x` of a row is the share of subscriptions replaced so far:
+    1 when all subscriptions are of the second workload, 2 when all are of the first again.
     """
     first, second = works
-    store, _ = stored(first, count)
+    store, _ = store_subscriptions(first, count)
     for work in (second, first):
-        other, slots = stored(work, count)
+        other, slots = store_subscriptions(work, count)
         store.adopt(extract(other.snapshot(), slots))
-    events = concatenate_events([encoded(work, EVENTS, store) for work in works])
+    events = concatenate_events([encode_events(work, EVENTS_PER_WORKLOAD, store) for work in works])
     engine = create(spec, store)
     assert isinstance(engine, ConjunctionEngine)
     engine.insert(np.arange(count, dtype=np.int32))
     engine.rebuild()
-    rows = [_measured(engine, events, 0.0)]
-    bounds = np.linspace(0, 2 * count, 2 * STEPS + 1).astype(np.int32)
+    rows = [_measure(engine, events, 0.0)]
+    bounds = np.linspace(0, 2 * count, 2 * STEPS_PER_REPLACEMENT + 1).astype(np.int32)
     for begin, end in pairwise(bounds.tolist()):
         old = np.arange(begin, end, dtype=np.int32)
         store.remove(old)
         engine.delete(old)
         engine.insert(old + count)
         engine.merge()
-        rows.append(_measured(engine, events, end / count))
+        rows.append(_measure(engine, events, end / count))
     return rows, engine, events
 
 
-def _measured(engine: Engine, events: Events, x: float) -> Row:
+def _measure(engine: Engine, events: Events, share_replaced: float) -> Row:
     reader = engine.reader()
     assert isinstance(reader, ConjunctionReader)
-    many = len(events.single_valued)
+    event_count = len(events.single_valued)
     times = []
     for _ in range(5):
         begin = time.perf_counter()
@@ -65,10 +64,10 @@ def _measured(engine: Engine, events: Events, x: float) -> Row:
     candidates, predicates = reader.effort(events)
     return {
         "variant": "",
-        "x": x,
+        "x": share_replaced,
         "engine": engine.name,
         "status": "ok",
-        "match": float(np.median(times)) / many * 1e6,
-        "candidates": candidates / many,
-        "predicates": predicates / many,
+        "match": float(np.median(times)) / event_count * 1e6,
+        "candidates": candidates / event_count,
+        "predicates": predicates / event_count,
     }

@@ -12,18 +12,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from bench import results
+from bench.changes import compare as compare_results
+from bench.changes import describe_processor_difference
 from bench.claims import Row
-from bench.compare import compare as compare_results
-from bench.compare import processors
-from bench.engines import chosen as chosen_engines
+from bench.engines import parse_engine_names
 from bench.experiment import Experiment
 from bench.registry import EXPERIMENTS
-from bench.runner import OtherSettings, Settings
+from bench.runner import Settings, SettingsMismatch
 from bench.runner import run as run_experiment
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = ["betree-fig5", "atree-fig7", "atree-table4", "opindex-fig1", "opindex-fig14", "pstree-fig6"]
-"""What `make bench` runs: something of every paper that can be run, in at most 15 minutes."""
+"""Experiments that `make bench` runs: one or two of each paper, together in at most 15 minutes."""
 
 app = typer.Typer(no_args_is_help=True, help="The experiments of the papers, run on this machine.")
 Folder = Annotated[Path, typer.Option(help="Folder of the results.")]
@@ -31,11 +31,11 @@ Folder = Annotated[Path, typer.Option(help="Folder of the results.")]
 
 @app.command("list")
 def list_() -> None:
-    """List all experiments, and what each waits for."""
+    """List all experiments, with the engines that each runs with and waits for."""
     table = Table("experiment", "what", "points", "runs with", "waits for")
-    for name, one in EXPERIMENTS.items():
-        count = "" if one.rows else str(len(one.points(1.0)))
-        table.add_row(name, one.title, count, ", ".join(one.present), one.waits)
+    for name, experiment in EXPERIMENTS.items():
+        count = "" if experiment.rows else str(len(experiment.points(1.0)))
+        table.add_row(name, experiment.title, count, ", ".join(experiment.available_engines), experiment.missing_names)
     Console().print(table)
 
 
@@ -48,27 +48,29 @@ def run(
     repeat: Annotated[int, typer.Option(help="Rounds; the result is their median.", min=2)] = 5,
     seconds: Annotated[float, typer.Option(help="Time limit of one step of an engine.")] = 120,
     megabytes: Annotated[float, typer.Option(help="Memory limit of one step of an engine.")] = 6_000,
-    most: Annotated[int, typer.Option(help="Leave out points with more subscriptions.")] = 1_000_000,
+    subscriptions_max: Annotated[
+        int, typer.Option("--most", help="Leave out points with more subscriptions.")
+    ] = 1_000_000,
     engines: Annotated[str, typer.Option(help="Engines, with commas; default: those of the figure.")] = "",
     folder: Folder = RESULTS,
 ) -> None:
     """Measure experiments. Points that have results are not measured again, so an interrupted run can be resumed."""
-    experiments = _experiments(names or QUICK)
+    experiments = _find_experiments(names or QUICK)
     try:
-        chosen = chosen_engines(engines)
+        engine_names = parse_engine_names(engines)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    settings = Settings(scale, repeat, seconds, megabytes, most)
+    settings = Settings(scale, repeat, seconds, megabytes, subscriptions_max)
     console = Console()
-    points = sum(max(1, len(one.points(scale))) for one in experiments)
+    points = sum(max(1, len(experiment.points(scale))) for experiment in experiments)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     faults = done = 0
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=points)
-        for one in experiments:
-            rows = _run_one(one, folder, settings, chosen, progress, task)
+        for experiment in experiments:
+            rows = _run_experiment(experiment, folder, settings, engine_names, progress, task)
             faults += sum(row["status"] in ("wrong", "failed") for row in rows)
-            done += max(1, len(one.points(scale)))
+            done += max(1, len(experiment.points(scale)))
             progress.update(task, completed=done)
     console.print(f"The results are in {folder}; `python -m bench report` makes a page of them.")
     if faults:
@@ -76,36 +78,44 @@ def run(
         raise typer.Exit(1)
 
 
-def _run_one(
-    one: Experiment, folder: Path, settings: Settings, engines: list[str], progress: Progress, task: TaskID
+def _run_experiment(
+    experiment: Experiment, folder: Path, settings: Settings, engines: list[str], progress: Progress, task: TaskID
 ) -> list[Row]:
-    """Measure one experiment, and print whatever did not work."""
-    if not (engines or one.present or one.rows):
-        progress.console.print(f"{one.name}: waits for {one.waits}")
+    """Measure one experiment, and print every row that is not ok."""
+    if not (engines or experiment.available_engines or experiment.rows):
+        progress.console.print(f"{experiment.name}: waits for {experiment.missing_names}")
         return []
-    skipped = sum(point.count > settings.most for point in one.points(settings.scale))
+    skipped = sum(point.count > settings.subscriptions_max for point in experiment.points(settings.scale))
     if skipped:
-        progress.console.print(f"{one.name}: {skipped} points with more than {settings.most:,} subscriptions left out")
+        progress.console.print(
+            f"{experiment.name}: {skipped} points with more than {settings.subscriptions_max:,} subscriptions left out"
+        )
     try:
         found = run_experiment(
-            one, folder, settings, lambda what: progress.update(task, description=what, advance=1), engines or None
+            experiment,
+            folder,
+            settings,
+            lambda what: progress.update(task, description=what, advance=1),
+            engines or None,
         )
-    except (OtherSettings, ValueError) as error:
+    except (SettingsMismatch, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
     for row in found.rows:
         if row["status"] != "ok":
-            where = f"{one.name} {row['variant']} {row['x']} {row['engine']}"
+            where = f"{experiment.name} {row['variant']} {row['x']} {row['engine']}"
             progress.console.print(f"{where}: {row['status']}: {row['detail']}")
     return found.rows
 
 
-def _experiments(names: list[str]) -> list[Experiment]:
+def _find_experiments(names: list[str]) -> list[Experiment]:
     found = []
     for name in names:
-        matching = [one for known, one in EXPERIMENTS.items() if fnmatch(known, "*" if name == "all" else name)]
+        matching = [
+            experiment for known, experiment in EXPERIMENTS.items() if fnmatch(known, "*" if name == "all" else name)
+        ]
         if not matching:
             raise typer.BadParameter(f"there is no experiment {name}; `python -m bench list` shows all")
-        found += [one for one in matching if one not in found]
+        found += [experiment for experiment in matching if experiment not in found]
     return found
 
 
@@ -115,22 +125,22 @@ def report(
     to: Annotated[Path, typer.Option(help="The page to write.")] = Path("bench-report.html"),
 ) -> None:
     """Write all results to one page."""
-    from bench import report as pages  # here, since the other commands draw nothing
+    from bench.report import judge_experiment, write_report  # imported here, because only this command draws plots
 
     console = Console()
     table = Table("experiment", "verdict", "finding")
-    for name, one in EXPERIMENTS.items():
-        result = _loaded(folder, name)
+    for name, experiment in EXPERIMENTS.items():
+        result = _load_results(folder, name)
         if result is not None:
-            outcome = pages.finding(one, result)
+            outcome = judge_experiment(experiment, result)
             table.add_row(name, outcome.verdict, outcome.text)
     if not table.row_count:
         raise typer.BadParameter(f"{folder} has no results; `python -m bench run` makes some")
     console.print(table)
-    console.print(f"A page with plots: {pages.report(folder, to)}")
+    console.print(f"A page with plots: {write_report(folder, to)}")
 
 
-def _loaded(folder: Path, name: str) -> results.Results | None:
+def _load_results(folder: Path, name: str) -> results.Results | None:
     try:
         return results.load(folder, name)
     except ValueError as error:
@@ -142,14 +152,14 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A folder of results (A).")],
     second: Annotated[Path, typer.Argument(help="Another one (B), usually newer.")],
 ) -> None:
-    """Show what is faster or slower in B than in A, beyond the noise."""
+    """Show which times of B differ from those of A by more than the noise."""
     for folder in (first, second):
         if not any(folder.glob("*.json")):
             raise typer.BadParameter(f"{folder} has no results")
-    different = processors(first, second)
+    difference = describe_processor_difference(first, second)
     console = Console()
-    if different:
-        console.print(f"The processors differ: {different}")
+    if difference:
+        console.print(f"The processors differ: {difference}")
     table = Table("experiment", "metric", "variant", "x", "engine", "A", "B", "change", "noise", "verdict")
     counts: dict[str, int] = {}
     for change in compare_results(first, second):

@@ -1,7 +1,7 @@
-"""`python -m bench.conjunctions`: how fast are the engines on conjunctions, measured in turn in one run?
+"""`python -m bench.conjunctions`: the engines on conjunctions, timed in turn in one run.
 
-With `--against CHECKOUT` it compares this checkout with another one instead: the same engines and workloads, each
-checkout in a process of its own, timed alternately.
+With `--against CHECKOUT` the command compares this checkout with another one instead, on the same engines and
+workloads. Each checkout runs in a process of its own, and both are timed alternately.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from bench.against import Comparison
-from bench.engines import build_target, chosen, make, overview
-from bench.loading import encoded, stored
-from bench.measure import Measured, interleaved
+from bench.checkouts import Comparison
+from bench.engines import find_build_target, list_overview_engines, make, parse_engine_names
+from bench.loading import encode_events, store_subscriptions
+from bench.timing import Measurement, time_interleaved
 from tellwhen.containers.batches import take_first
 from tellwhen.engines.base import Reader
 from tellwhen.workloads import BEGen
 
 BYTES_TARGET = 400
-"""Per subscription, the store included. kindex and psthash replicate, as their papers do, and may need more."""
+"""Bytes per subscription, the store included. kindex and psthash replicate subscriptions, as in their papers, and may
+need more."""
 
 EVENTS = 32
-EVENTS_COUNTED = 4
-"""Events for which candidates are counted, which is slow."""
+EVENTS_WITH_CANDIDATES = 4
+"""Events for which candidates are counted. Counting is slow."""
 
 
 class Case(NamedTuple):
-    """A workload, and the share of the scan's time that engines with a target should reach."""
+    """A workload, and the largest share of the scan's time that an engine with a target may take."""
 
     title: str
     work: BEGen
@@ -51,19 +52,19 @@ CASES = [
 ]
 
 
-class Built(NamedTuple):
-    """An engine that was built on a case."""
+class BuiltEngine(NamedTuple):
+    """An engine with the subscriptions of a case, and the time and memory of its build."""
 
     reader: Reader
     seconds: float
-    bytes_each: float
+    bytes_per_subscription: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.conjunctions", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1 for the sizes in the documents, less for a try")
     parser.add_argument(
-        "--engines", default=",".join(overview()), help="with commas; default: those of bench/engines.py"
+        "--engines", default=",".join(list_overview_engines()), help="with commas; default: those of bench/engines.py"
     )
     parser.add_argument("--cases", default="", help="numbers from 1, with commas; default: all")
     parser.add_argument("--against", type=Path, help="another checkout, to be compared with this one")
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8, help="with --against: timings in each process")
     options = parser.parse_args()
     try:
-        engines = chosen(options.engines)
+        engines = parse_engine_names(options.engines)
         cases = [CASES[int(number) - 1] for number in options.cases.split(",") if number] or CASES
     except (ValueError, IndexError) as error:
         parser.error(f"{error}; cases are 1 to {len(CASES)}" if isinstance(error, IndexError) else str(error))
@@ -82,18 +83,18 @@ def main() -> None:
     for case in cases:
         count = max(1_000, round(case.subscriptions * options.scale))
         if options.against is None:
-            console.print(overview_table(case, count, engines))
+            console.print(make_overview_table(case, count, engines))
         else:
-            compared = Comparison(options.against, options.python, options.processes, options.rounds)
-            console.print(compared.table(case.title, case.work, count, EVENTS, engines))
+            comparison = Comparison(options.against, options.python, options.processes, options.rounds)
+            console.print(comparison.measure_table(case.title, case.work, count, EVENTS, engines))
 
 
-def overview_table(case: Case, count: int, engines: list[str]) -> Table:
-    """Build all engines on a case, check that they agree, and time them in turn."""
-    store, slots = stored(case.work, count)
-    events = encoded(case.work, EVENTS, store)
+def make_overview_table(case: Case, count: int, engines: list[str]) -> Table:
+    """Build all engines on a case, check that they find the same number of matches, and time them in turn."""
+    store, slots = store_subscriptions(case.work, count)
+    events = encode_events(case.work, EVENTS, store)
     shared = sum(array.nbytes for array in store.arrays().values())
-    built: dict[str, Built] = {}
+    built: dict[str, BuiltEngine] = {}
     for name in engines:
         make(name, store).insert(slots[:100])  # compiles the kernels, if they are not in the cache
         gc.collect()
@@ -102,37 +103,43 @@ def overview_table(case: Case, count: int, engines: list[str]) -> Table:
         engine.insert(slots)
         engine.run_upkeep()
         seconds = time.perf_counter() - begin
-        built[name] = Built(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
-    matches = {name: len(one.reader.match(events).slot) for name, one in built.items()}
+        built[name] = BuiltEngine(engine.reader(), seconds, (engine.stats()["bytes"] + shared) / count)
+    matches = {name: len(engine.reader.match(events).slot) for name, engine in built.items()}
     if len(set(matches.values())) > 1:
         raise AssertionError(f"the engines find different numbers of matches: {matches}")
-    measured = interleaved({name: partial(one.reader.match, events) for name, one in built.items()})
+    times = time_interleaved({name: partial(engine.reader.match, events) for name, engine in built.items()})
     table = Table(
         "engine", "ms / event", "noise", "of scan", "target", "candidates", "build s", "target", "bytes each", "target",
         title=f"{case.title}: {matches[engines[0]] / EVENTS:,.0f} matches per event of {count:,}",
     )  # fmt: skip
-    few = take_first(events, EVENTS_COUNTED)
-    for name, own in measured.items():
-        candidates = built[name].reader.count_candidates(few) / EVENTS_COUNTED
-        table.add_row(*_cells(name, built[name], own, measured.get("scan"), candidates, case.target, count))
+    first_events = take_first(events, EVENTS_WITH_CANDIDATES)
+    for name, timing in times.items():
+        candidates = built[name].reader.count_candidates(first_events) / EVENTS_WITH_CANDIDATES
+        table.add_row(*_format_cells(name, built[name], timing, times.get("scan"), candidates, case.target, count))
     return table
 
 
-def _cells(
-    name: str, built: Built, own: Measured, scan: Measured | None, candidates: float, target: float | None, count: int
+def _format_cells(
+    name: str,
+    built: BuiltEngine,
+    timing: Measurement,
+    scan: Measurement | None,
+    candidates: float,
+    target: float | None,
+    count: int,
 ) -> list[str]:
-    """A row of the table. Targets are for a million subscriptions, and for engines that have one."""
-    seconds = build_target(name) if count >= 1_000_000 else None
+    """Return a row of the table. Targets are shown for a million subscriptions, and for engines that have one."""
+    seconds = find_build_target(name) if count >= 1_000_000 else None
     return [
         name,
-        f"{own.median / EVENTS * 1000:.3f}",
-        f"{own.noise:.0%}",
-        f"{own.median / scan.median:.2f}x" if scan else "",
+        f"{timing.median / EVENTS * 1000:.3f}",
+        f"{timing.noise:.0%}",
+        f"{timing.median / scan.median:.2f}x" if scan else "",
         f"{target}x" if target and seconds else "",
         f"{candidates:,.0f}",
         f"{built.seconds:.2f}",
         f"{seconds:g}" if seconds else "",
-        f"{built.bytes_each:.0f}",
+        f"{built.bytes_per_subscription:.0f}",
         f"{BYTES_TARGET}",
     ]
 

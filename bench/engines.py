@@ -1,8 +1,7 @@
-"""Which engines are measured, and in the figures of which papers? A new engine is one line here.
+"""The engines that are measured, and the papers in whose figures they are shown. A new engine is one line here.
 
-The structures of scored intervals are no engines: their figures have a way to measure of their own (`scored.py`).
-
-An entry may name an engine that does not exist yet: it is skipped, and its figures say what they wait for.
+The structures of scored intervals are not engines; `scored_intervals.py` measures them. An entry may name an engine
+that does not exist yet: the engine is skipped, and its figures are shown as waiting for it.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ class Entry(NamedTuple):
 
     name: str
     papers: tuple[Paper, ...] = ()
-    """The papers whose figures it is measured in, unless a figure has engines of its own."""
+    """The papers in whose figures the engine is measured, except figures that list their own engines."""
     build_seconds: float | None = None
     """Target: the time to build an index of a million conjunctions."""
     in_overview: bool = True
-    """Is it one of the engines that `python -m bench.conjunctions` compares by default?"""
+    """Whether `python -m bench.conjunctions` measures the engine by default."""
 
 
 ENTRIES = (
@@ -61,39 +60,39 @@ ENTRIES = (
 )
 
 
-RIVALS: dict[str, type[Engine]] = {"naive": NaiveScan}
-"""What is measured, but is no engine of the package."""
+FOREIGN_ENGINES: dict[str, type[Engine]] = {"naive": NaiveScan}
+"""Engines that are measured but are not part of the package."""
 
 
 def make(spec: str, source: Source) -> Engine:
-    """A new engine, or a rival that is none."""
-    return RIVALS[spec](source) if spec in RIVALS else create(spec, source)
+    """Create an engine of the package or a foreign one."""
+    return FOREIGN_ENGINES[spec](source) if spec in FOREIGN_ENGINES else create(spec, source)
 
 
-def engines_of(paper: Paper) -> tuple[str, ...]:
-    """The engines in the figures of a paper, also those that do not exist yet."""
+def list_engines_of_paper(paper: Paper) -> tuple[str, ...]:
+    """Return the engines in the figures of a paper, including those that do not exist yet."""
     return tuple(entry.name for entry in ENTRIES if paper in entry.papers)
 
 
-def overview() -> list[str]:
-    """The engines that are compared by default."""
-    return [entry.name for entry in ENTRIES if entry.in_overview and exists(entry.name)]
+def list_overview_engines() -> list[str]:
+    """Return the existing engines that `python -m bench.conjunctions` measures by default."""
+    return [entry.name for entry in ENTRIES if entry.in_overview and is_known(entry.name)]
 
 
-def build_target(name: str) -> float | None:
-    """Seconds in which the engine should build an index of a million conjunctions, if there is a target."""
+def find_build_target(name: str) -> float | None:
+    """Return the target for building an index of a million conjunctions, in seconds; None if there is none."""
     return next((entry.build_seconds for entry in ENTRIES if entry.name == name), None)
 
 
-def exists(spec: str) -> bool:
-    """Is there such an engine, whatever its options, or such a structure of scored intervals?"""
-    return spec in RIVALS or spec in STRUCTURES or spec.partition(":")[0] in REGISTRY
+def is_known(spec: str) -> bool:
+    """Return whether an engine, with any options, or a structure of scored intervals has this name."""
+    return spec in FOREIGN_ENGINES or spec in STRUCTURES or spec.partition(":")[0] in REGISTRY
 
 
-def chosen(names: str) -> list[str]:
-    """Engines from a list with commas; a ValueError names one that does not exist."""
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    for name in found:
-        if not exists(name):
+def parse_engine_names(names: str) -> list[str]:
+    """Split a list of engines at its commas; raise ValueError if an engine does not exist."""
+    engines = [name.strip() for name in names.split(",") if name.strip()]
+    for name in engines:
+        if not is_known(name):
             raise ValueError(f"there is no engine {name}; there are {', '.join(sorted(REGISTRY))}")
-    return found
+    return engines

@@ -1,4 +1,4 @@
-"""What is an experiment? Points on an axis, the engines to measure at each point, and what a paper claims."""
+"""Experiments: points on an axis, the engines to measure at each point, and the claims of a paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bench.claims import Claim, Row
-from bench.engines import exists
+from bench.engines import is_known
 from tellwhen.workloads import Workload
 
 Metric = Literal["match", "build", "index", "beyond", "relative", "candidates", "predicates", "sharing"]
@@ -21,13 +21,13 @@ METRICS: dict[Metric, str] = {
     "predicates": "predicates tested per event",
     "sharing": "occurrences",
 }
-COUNT_MIN = 1_000
-"""Subscriptions of a point, at least, whatever the scale."""
+SUBSCRIPTIONS_MIN = 1_000
+"""A point has at least this many subscriptions at any scale."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point on the axis of a sub-figure: a workload, and the number of its subscriptions."""
+    """A point on the axis of a sub-figure: a workload and the number of subscriptions."""
 
     variant: str
     x: float | str
@@ -40,26 +40,28 @@ class Point:
 
 
 Points = Callable[[float], list[Point]]
-"""From a scale to the points of an experiment."""
+"""Function from a scale to the points of an experiment."""
 
 Measure = Callable[[Any, list[str], int], Iterator[dict[str, Any]]]
-"""From a point, engines and rounds to the steps as they begin, and at last a row for each engine; see `point.py`."""
+"""Function that measures engines at a point in a number of rounds; it yields what `point.measure` yields."""
 
 
 @dataclass(frozen=True)
 class Experiment:
     """A figure or table of a paper.
 
-    `says` is the paper's finding in one sentence, `claims` the same as checks. `engines` are those that the figure
-    shows, by our names; `labels` says what some of them stand for; `also` names what is missing besides engines. A
-    figure that does not compare engines has `rows` instead of points; one that compares other structures has its own
-    `measure`. `more` are the metrics of further sub-figures.
-    With a `note` there is no verdict: it says why. `differs` says why some claims do not hold here.
+    `paper_finding` is one sentence; `claims` has the same as checks. `engines` are those in the figure, by our names;
+    `labels` has other names to show for some of them. A figure that does not compare engines has a function `rows`
+    instead of points, and a figure that compares other structures has its own `measure`. `more_metrics` are those of
+    further sub-figures.
+
+    `no_verdict_reason` is set if the claims cannot be judged. `difference_reason` explains why some claims do not hold
+    here.
     """
 
     name: str
     title: str
-    says: str
+    paper_finding: str
     axis: str
     metric: Metric
     engines: tuple[str, ...]
@@ -68,30 +70,29 @@ class Experiment:
     measure: Measure | None = None
     claims: tuple[Claim, ...] = ()
     log_x: bool = False
-    more: tuple[Metric, ...] = ()
-    also: str = ""
-    note: str = ""
-    differs: str = ""
+    more_metrics: tuple[Metric, ...] = ()
+    no_verdict_reason: str = ""
+    difference_reason: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
-    def label(self, engine: str) -> str:
-        """What an engine is called where it is shown."""
+    def get_label(self, engine: str) -> str:
+        """Return the name of an engine in tables and plots."""
         return self.labels.get(engine, engine)
 
     @property
-    def missing(self) -> list[str]:
+    def missing_engines(self) -> list[str]:
         """The engines that do not exist yet."""
-        return [engine for engine in self.engines if not exists(engine)]
+        return [engine for engine in self.engines if not is_known(engine)]
 
     @property
-    def present(self) -> list[str]:
+    def available_engines(self) -> list[str]:
         """The engines that can be measured."""
-        return [engine for engine in self.engines if exists(engine)]
+        return [engine for engine in self.engines if is_known(engine)]
 
     @property
-    def waits(self) -> str:
-        """What is missing for the whole figure; empty if nothing is."""
-        return ", ".join([*self.missing, *([self.also] if self.also else [])])
+    def missing_names(self) -> str:
+        """The names of the missing engines as text; empty if all engines exist."""
+        return ", ".join(self.missing_engines)
 
 
 def vary(
@@ -102,20 +103,22 @@ def vary(
     count: int,
     **fixed: Any,
 ) -> Points:
-    """Points where one parameter takes several values, in each variant; the name `count` varies the subscriptions."""
+    """Return points at which one parameter takes several values, in each variant.
+
+    The name `count` varies the number of subscriptions.
+    """
 
     def points(scale: float) -> list[Point]:
-        found = []
-        for variant, given in variants.items():
+        result = []
+        for variant, variant_parameters in variants.items():
             for value in values:
-                size = scaled(value if name == "count" else count, scale)
-                parameters = {**fixed, **given} | ({} if name == "count" else {name: value})
-                found.append(Point(variant, size if name == "count" else value, make(**parameters), size))
-        return found
+                size = scale_count(value if name == "count" else count, scale)
+                parameters = {**fixed, **variant_parameters} | ({} if name == "count" else {name: value})
+                result.append(Point(variant, size if name == "count" else value, make(**parameters), size))
+        return result
 
     return points
 
 
-def scaled(count: int, scale: float) -> int:
-    """A number of subscriptions, scaled."""
-    return max(COUNT_MIN, round(count * scale))
+def scale_count(count: int, scale: float) -> int:
+    return max(SUBSCRIPTIONS_MIN, round(count * scale))

@@ -1,4 +1,4 @@
-"""How does a workload become a store that engines can index, and its events become arrays?"""
+"""Conversion of workloads to what engines read: subscriptions to a store, events to arrays."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from tellwhen.language.schema import Schema
 from tellwhen.workloads.base import BLOCK, ArrayWorkload, Workload, concatenate_blocks, take_events, take_subscriptions
 
 
-def stored(work: Workload, count: int) -> tuple[Store, I32]:
-    """The first `count` subscriptions in a new store, and their slots. Arrays are stored without parsing."""
+def store_subscriptions(work: Workload, count: int) -> tuple[Store, I32]:
+    """Store the first `count` subscriptions in a new store, and return it with their slots.
+
+    Workloads that generate arrays are stored without parsing.
+    """
     store = Store()
     if not isinstance(work, ArrayWorkload):
         texts = take_subscriptions(work, count)
         for first in range(0, count, COMPILE_BATCH):
             store.append(store.compile(parse(text) for text in texts[first : first + COMPILE_BATCH]))
         return store, np.arange(count, dtype=np.int32)
-    made = concatenate_blocks([work.generate_conjunctions(block) for block in range(-(-count // BLOCK))], count)
+    conjunctions = concatenate_blocks([work.generate_conjunctions(block) for block in range(-(-count // BLOCK))], count)
     for name in work.names:
         store.attributes.get_or_create_domain(store.attributes.get_or_create(name), "int")
-    code = np.arange(len(made.attribute), dtype=np.int32)
-    return store, store.append_arrays(made.to_predicates(), np.zeros(count, np.uint8), made.start.copy(), code)
+    code = np.arange(len(conjunctions.attribute), dtype=np.int32)
+    predicates, start = conjunctions.to_predicates(), conjunctions.start.copy()
+    return store, store.append_arrays(predicates, np.zeros(count, np.uint8), start, code)
 
 
-def encoded(work: Workload, count: int, store: Store) -> Events:
-    """The first `count` events, encoded with the attributes of the store."""
+def encode_events(work: Workload, count: int, store: Store) -> Events:
+    """Encode the first `count` events with the attributes of the store."""
     return encode(take_events(work, count), store.attributes, Schema())[0]

@@ -1,4 +1,4 @@
-"""On what machine, with which versions, was something measured?"""
+"""Facts about this machine and its processes, for the results of measurements."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ from pathlib import Path
 from typing import Any
 
 
-def facts() -> dict[str, str]:
-    """The machine, the versions, the commit and the day."""
-    from tellwhen.engines.shared.threads import (
-        count_cores,  # here: peers use this module where tellwhen is not installed
-    )
+def describe_machine() -> dict[str, str]:
+    """Return the machine, the versions, the commit and the day."""
+    # Imported here, because peers use this module where tellwhen is not installed.
+    from tellwhen.engines.shared.threads import count_cores
 
     return {
-        "processor": _processor(),
+        "processor": _read_processor(),
         "cores": str(count_cores()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("tellwhen", "numpy", "numba")},
-        "commit": commit(Path(__file__).parent),
+        "commit": describe_commit(Path(__file__).parent),
         "day": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 
 
-def resident(pid: int | str = "self") -> int:
-    """Resident bytes of a process; 0 if it has just ended."""
+def read_resident_bytes(pid: int | str = "self") -> int:
+    """Return the resident bytes of a process; 0 if the process has just ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
         return 0
 
 
-def doing(what: str, engine: str | None = None) -> dict[str, Any]:
-    """A step of a measurement, as its parent process is told when it begins."""
-    return {"doing": what, "engine": engine, "resident": resident()}
+def make_step(what: str, engine: str | None = None) -> dict[str, Any]:
+    """Return the message with which a process announces a step of its measurement to its parent process."""
+    return {"doing": what, "engine": engine, "resident": read_resident_bytes()}
 
 
-def _processor() -> str:
+def _read_processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -50,7 +49,7 @@ def _processor() -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 
 
-def commit(folder: Path) -> str:
-    """The commit of a checkout."""
-    found = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"], capture_output=True, text=True)
-    return found.stdout.strip() or "unknown"
+def describe_commit(folder: Path) -> str:
+    """Return the commit of a checkout, marked if it has local changes."""
+    result = subprocess.run(["git", "-C", folder, "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return result.stdout.strip() or "unknown"

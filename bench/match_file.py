@@ -1,8 +1,7 @@
-"""`python -m bench.match_file`: what does `tellwhen match` of a million JSON events spend its time on?
+"""`python -m bench.match_file`: the parts of the time that `tellwhen match` takes for a million JSON events.
 
-The command runs in this process, and clocks stand around the parsing of JSON and around the matching kernels: what is
-left is the time outside of both, which should be under half. The rival is the loop that one would write: `json.loads`
-of every line and `Index.match`.
+The command runs in this process. Clocks measure the parsing of JSON and the matching kernels; the rest should be less
+than half of the time. The rival is the loop that one would write by hand: `json.loads` of every line and `Index.match`.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 import tellwhen as tw
-from bench.measure import Measured, measured, timed
+from bench.timing import Measurement, summarize, time_run
 from tellwhen.cli import app, event_files
 from tellwhen.index import matching
 
 EVENTS, SUBSCRIPTIONS, ROUNDS = 1_000_000, 20_000, 5
-LOOPED = 50_000
-"""Events of the rival: its time is scaled up."""
+LOOP_EVENTS = 50_000
+"""Events that the rival matches; its time is scaled up to all events."""
 
 CITIES = [f"city-{n}" for n in range(200)]
 
@@ -39,15 +38,17 @@ def main() -> None:
     events = parser.parse_args().events
     with tempfile.TemporaryDirectory(prefix="tellwhen-bench-") as name:
         folder = Path(name)
-        size = write(folder, events)
-        shown = Table("", "seconds", "noise", "share", title=f"{events:,} events, {size / 1e6:.0f} MB of JSON")
-        for what, found, total in measure(folder, events):
-            shown.add_row(what, f"{found.median:.2f}", f"{found.noise:.0%}", f"{found.median / total:.0%}")
-        Console(width=100).print(shown)
+        size = write_files(folder, events)
+        table = Table("", "seconds", "noise", "share", title=f"{events:,} events, {size / 1e6:.0f} MB of JSON")
+        for what, measurement, total in measure(folder, events):
+            table.add_row(
+                what, f"{measurement.median:.2f}", f"{measurement.noise:.0%}", f"{measurement.median / total:.0%}"
+            )
+        Console(width=100).print(table)
 
 
-def write(folder: Path, events: int) -> int:
-    """An index and a file of events; returns the size of the file."""
+def write_files(folder: Path, events: int) -> int:
+    """Write an index and a file of events; return the size of the file in bytes."""
     rng = random.Random(1)
     rules = {
         n: f"city = '{rng.choice(CITIES)}' AND price < {rng.randint(10, 900)} AND stock >= {rng.randint(0, 90)}"
@@ -69,61 +70,61 @@ def write(folder: Path, events: int) -> int:
 
 
 class Clock:
-    """Adds up the time that is spent in some functions."""
+    """The total time that is spent in some functions."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def around(self, module: Any, name: str) -> None:
+    def wrap(self, module: Any, name: str) -> None:
         inner: Callable[..., Any] = getattr(module, name)
 
         @functools.wraps(inner)
-        def run(*given: Any, **named: Any) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
             start = time.perf_counter()
             try:
-                return inner(*given, **named)
+                return inner(*args, **kwargs)
             finally:
                 self.seconds += time.perf_counter() - start
 
         setattr(module, name, run)
 
 
-def measure(folder: Path, events: int) -> list[tuple[str, Measured, float]]:
-    """The parts of the command's time, each with the time of all of it; then the rival's."""
+def measure(folder: Path, events: int) -> list[tuple[str, Measurement, float]]:
+    """Measure the parts of the command's time, each with the total time, and then the rival's time."""
     parsing, kernels = Clock(), Clock()
-    parsing.around(event_files, "_parse_block")
-    parsing.around(event_files, "_parse_lines")
-    kernels.around(matching, "match_in_threads")
+    parsing.wrap(event_files, "_parse_block")
+    parsing.wrap(event_files, "_parse_lines")
+    kernels.wrap(matching, "match_in_threads")
     parts: dict[str, list[float]] = {"parsing JSON": [], "matching kernels": [], "all else": [], "tellwhen match": []}
     loops = []
     for number in range(ROUNDS + 1):
         parsing.seconds = kernels.seconds = 0.0
-        total = timed(lambda: _command(folder))
-        loop = timed(lambda: _loop(folder)) * events / min(events, LOOPED)
-        if number:  # the first round loads kernels
+        total = time_run(lambda: _run_command(folder))
+        loop = time_run(lambda: _run_loop(folder)) * events / min(events, LOOP_EVENTS)
+        if number:  # not the first round, which loads kernels
             times = (parsing.seconds, kernels.seconds, total - parsing.seconds - kernels.seconds, total)
             for name, seconds in zip(parts, times, strict=True):
                 parts[name].append(seconds)
             loops.append(loop)
-    found = {name: measured(times) for name, times in parts.items()}
-    total = found["tellwhen match"].median
+    measurements = {name: summarize(times) for name, times in parts.items()}
+    total = measurements["tellwhen match"].median
     return [
-        *((name, one, total) for name, one in found.items()),
-        ("json.loads and Index.match in a loop", measured(loops), total),
+        *((name, measurement, total) for name, measurement in measurements.items()),
+        ("json.loads and Index.match in a loop", summarize(loops), total),
     ]
 
 
-def _command(folder: Path) -> None:
-    given = ["match", str(folder / "index"), str(folder / "events.jsonl"), "-o", str(folder / "matches.parquet")]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, done.output
+def _run_command(folder: Path) -> None:
+    arguments = ["match", str(folder / "index"), str(folder / "events.jsonl"), "-o", str(folder / "matches.parquet")]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
 
 
-def _loop(folder: Path) -> None:
+def _run_loop(folder: Path) -> None:
     index = tw.Index.load(folder / "index")
     with (folder / "events.jsonl").open() as file:
         for number, line in enumerate(file):
-            if number >= LOOPED:
+            if number >= LOOP_EVENTS:
                 return
             index.match(json.loads(line))
 

@@ -1,7 +1,7 @@
-"""How is one point of an experiment measured? `python -m bench.point JSON`, a process of its own.
+"""Process that measures one point of an experiment: `python -m bench.point JSON`.
 
-It prints a line of JSON at the start of every step, so that its parent knows which engine exceeded its time or memory,
-and at the end a line for every engine.
+It prints a line of JSON at the start of every step, so that its parent process knows which engine exceeded its time or
+memory. At the end it prints a line for every engine.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.engines import make
 from bench.experiment import Point
-from bench.loading import encoded, stored
-from bench.machine import doing
-from bench.measure import measured
+from bench.loading import encode_events, store_subscriptions
+from bench.machine import make_step
 from bench.registry import EXPERIMENTS
-from bench.truth import Truth, truth
+from bench.timing import summarize
+from bench.truth import Truth, find_truth
 from tellwhen.compile.store import Store
 from tellwhen.containers.batches import split_events, take_first
 from tellwhen.engines.base import Engine, Reader
@@ -32,29 +32,29 @@ from tellwhen.kernels.arrays import I32, Events, Matches
 EVENTS = 64
 """Events that are timed, one by one and in a batch."""
 
-SLICE_SECONDS = 0.06
-"""An engine is timed for at least this long before the next one has its turn."""
+SLICE_SECONDS_MIN = 0.06
+"""An engine is timed for at least this long before the next engine is timed."""
 
 ROUND_SECONDS = 1.0
 """A slow engine is timed on fewer events, so that a round takes about this long."""
 
 BUILDS_MAX, BUILDS_SECONDS = 3, 10.0
-"""An engine is built this often, or until its builds have taken this long."""
+"""An engine is built again until it was built this often or its builds have taken this long."""
 
 Row = dict[str, Any]
 
 
 def main() -> None:
-    given = json.loads(sys.argv[1])
-    # What engines print goes to stderr: stdout is for the parent.
+    arguments = json.loads(sys.argv[1])
+    # Whatever engines print goes to stderr, because stdout is for the parent process.
     protocol = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    for module in given["load"]:  # engines that are not part of the package
+    for module in arguments["engine_modules"]:  # registers engines that are not part of the package
         __import__(module)
-    experiment = EXPERIMENTS[given["experiment"]]
-    point = next(point for point in experiment.points(given["scale"]) if point.key == given["point"])
-    for line in (experiment.measure or measure)(point, given["engines"], given["repeat"]):
+    experiment = EXPERIMENTS[arguments["experiment"]]
+    point = next(point for point in experiment.points(arguments["scale"]) if point.key == arguments["point"])
+    for line in (experiment.measure or measure)(point, arguments["engines"], arguments["repeat"]):
         print(json.dumps(line), file=protocol, flush=True)
 
 
@@ -65,24 +65,31 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+class MatchingTimes(NamedTuple):
+    """Seconds per event of one engine, one time for each round."""
+
+    one_by_one: list[float]
+    batch: list[float]
+
+
 def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str, Any]]:
     """Yield the steps as they begin, and at the end a row for each engine."""
-    yield doing("the workload")
-    store, slots = stored(point.work, point.count)
-    events = encoded(point.work, EVENTS, store)
-    yield doing("the truth")
-    known = truth(point.work, point.count, store, events)
+    yield make_step("the workload")
+    store, slots = store_subscriptions(point.work, point.count)
+    events = encode_events(point.work, EVENTS, store)
+    yield make_step("the truth")
+    truth = find_truth(point.work, point.count, store, events)
     shared = sum(array.nbytes for array in store.arrays().values())
-    built: dict[str, Engine] = {}
+    built_engines: dict[str, Engine] = {}
     rows: dict[str, Row] = {}
-    some: dict[str, Events] = {}
+    affordable_events: dict[str, Events] = {}
     for name in engines:
-        yield doing("build", name)
+        yield make_step("build", name)
         try:
-            row, engine = _built(name, store, slots)
+            row, engine = _build(name, store, slots)
             if engine is not None:
-                yield doing("check", name)
-                row |= _checked(engine, events, known)
+                yield make_step("check", name)
+                row |= _check(engine, events, truth)
             if engine is not None and row["status"] == "ok":
                 stats = engine.stats()
                 row |= {"index": stats["bytes"] / point.count, "bytes": (stats["bytes"] + shared) / point.count}
@@ -91,26 +98,27 @@ def measure(point: Point, engines: list[str], repeat: int) -> Iterator[dict[str,
                         "translate": stats["translate seconds"],
                         "translated": stats["translated bytes"] / point.count,
                     }
-                built[name], some[name] = engine, _affordable(engine.reader(), events)
+                built_engines[name], affordable_events[name] = engine, _take_affordable(engine.reader(), events)
         except Exception as error:  # a fault of one engine does not stop the others
             row = {"status": "failed", "detail": f"{type(error).__name__}: {error}"}
         rows[name] = row
-    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in built}
+    times = {name: MatchingTimes([], []) for name in built_engines}
     for _ in range(repeat):
-        for name, engine in built.items():
-            yield doing("match", name)
-            for kept, seconds in zip(times[name], _timed(engine.reader(), some[name]), strict=True):
-                kept.append(seconds)
-    for name, (singly, together) in times.items():
-        single, batch = measured(singly), measured(together)
-        rows[name] |= {"match": single.median * 1e6, "match_noise": single.noise}
-        rows[name] |= {"batch": batch.median * 1e6, "batch_noise": batch.noise}
+        for name, engine in built_engines.items():
+            yield make_step("match", name)
+            one_by_one, batch = _time_matching(engine.reader(), affordable_events[name])
+            times[name].one_by_one.append(one_by_one)
+            times[name].batch.append(batch)
+    for name, (one_by_one_times, batch_times) in times.items():
+        match, in_batch = summarize(one_by_one_times), summarize(batch_times)
+        rows[name] |= {"match": match.median * 1e6, "match_noise": match.noise}
+        rows[name] |= {"batch": in_batch.median * 1e6, "batch_noise": in_batch.noise}
     for name in engines:
         yield {"row": {"engine": name, **rows[name]}}
 
 
-def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
-    """The engine, and the time to build it, over several builds."""
+def _build(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
+    """Build an engine several times; return a row with the time, and the last engine built."""
     refused = slots[~make(name, store).can_index(slots)]
     if len(refused):
         return {
@@ -128,48 +136,51 @@ def _built(name: str, store: Store, slots: I32) -> tuple[Row, Engine | None]:
         engine.insert(slots)
         engine.run_upkeep()
         times.append(time.perf_counter() - begin)
-    figure = measured(times) if len(times) > 1 else None
-    row = {"status": "ok", "build": figure.median if figure else times[0]}
-    return row | ({"build_noise": figure.noise} if figure else {}), engine
+    summary = summarize(times) if len(times) > 1 else None
+    row = {"status": "ok", "build": summary.median if summary else times[0]}
+    return row | ({"build_noise": summary.noise} if summary else {}), engine
 
 
-def _checked(engine: Engine, events: Events, known: Truth) -> Row:
-    """Are the matches right, in a batch and one by one? If so, the numbers of candidates and of matches."""
+def _check(engine: Engine, events: Events, truth: Truth) -> Row:
+    """Check the matches, in a batch and one by one; return the numbers of candidates and matches, or the fault."""
     reader = engine.reader()
-    found = reader.match(events)
-    wrong = known.disagreement(found) or known.disagreement(_joined([reader.match(e) for e in split_events(events)]))
-    if wrong:
-        return {"status": "wrong", "detail": wrong}
-    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(found.slot) / EVENTS}
+    matches = reader.match(events)
+    fault = truth.describe_disagreement(matches) or truth.describe_disagreement(
+        _concatenate([reader.match(e) for e in split_events(events)])
+    )
+    if fault:
+        return {"status": "wrong", "detail": fault}
+    return {"candidates": reader.count_candidates(events) / EVENTS, "matches": len(matches.slot) / EVENTS}
 
 
-def _joined(found: list[Matches]) -> Matches:
-    start = np.concatenate([[0], np.cumsum([len(matches.slot) for matches in found])])
-    return Matches(start, np.concatenate([matches.slot for matches in found]))
+def _concatenate(parts: list[Matches]) -> Matches:
+    start = np.concatenate([[0], np.cumsum([len(matches.slot) for matches in parts])])
+    return Matches(start, np.concatenate([matches.slot for matches in parts]))
 
 
-def _affordable(reader: Reader, events: Events) -> Events:
-    """The events that an engine can match in one round."""
+def _take_affordable(reader: Reader, events: Events) -> Events:
+    """Return the first events, which the engine can match in one round."""
     begin = time.perf_counter()
     reader.match(take_first(events, 1))
     return take_first(events, int(min(EVENTS, max(2, ROUND_SECONDS / (time.perf_counter() - begin)))))
 
 
-def _timed(reader: Reader, events: Events) -> tuple[float, float]:
-    """Seconds per event: one by one, and in a batch."""
-    apart = list(split_events(events))
+def _time_matching(reader: Reader, events: Events) -> tuple[float, float]:
+    """Return the seconds per event: one by one, and in a batch."""
+    single_events = list(split_events(events))
 
-    def singly() -> None:
-        for event in apart:
+    def match_one_by_one() -> None:
+        for event in single_events:
             reader.match(event)
 
-    return _per_event(singly, len(apart)), _per_event(lambda: reader.match(events), len(apart))
+    count = len(single_events)
+    return _time_per_event(match_one_by_one, count), _time_per_event(lambda: reader.match(events), count)
 
 
-def _per_event(run: Callable[[], object], count: int) -> float:
-    """Seconds per event, over the runs that fit into a slice."""
+def _time_per_event(run: Callable[[], object], count: int) -> float:
+    """Return the seconds per event over the runs of one slice."""
     begin, rounds = time.perf_counter(), 0
-    while rounds == 0 or time.perf_counter() - begin < SLICE_SECONDS:
+    while rounds == 0 or time.perf_counter() - begin < SLICE_SECONDS_MIN:
         run()
         rounds += 1
     return (time.perf_counter() - begin) / rounds / count

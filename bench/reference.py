@@ -1,4 +1,4 @@
-"""What does an engine have to beat? Two loops that a good programmer would write for this one workload."""
+"""Hand-written loops for one workload, with which the baseline engines are compared."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tellwhen.kernels.jit import kernel
 
 
 @kernel
-def plain_scan(start, attribute, mask, event, out):
-    """Test every subscription; a predicate is a bit mask of values."""
+def scan_masks(start, attribute, mask, event, out):
+    """Match by testing every subscription; a predicate is a bit mask of values."""
     found = 0
     for s in range(start.size - 1):
         hit = True
@@ -26,10 +26,10 @@ def plain_scan(start, attribute, mask, event, out):
 
 @kernel
 def expand_values(start, attribute, mask, attributes, cardinality):
-    """For every attribute and value, the subscriptions that have a predicate which the value satisfies."""
+    """List, for every attribute and value, the subscriptions with a predicate that the value satisfies."""
     offset = np.zeros(attributes * cardinality + 1, dtype=np.int64)
-    for placing in range(2):
-        if placing == 1:
+    for step in range(2):  # count the members, then place them
+        if step == 1:
             for k in range(offset.size - 1):
                 offset[k + 1] += offset[k]
             members = np.empty(offset[-1], dtype=np.int32)
@@ -39,7 +39,7 @@ def expand_values(start, attribute, mask, attributes, cardinality):
                 for v in range(cardinality):
                     if (mask[i] >> np.uint64(v)) & np.uint64(1):
                         k = attribute[i] * cardinality + v
-                        if placing == 0:
+                        if step == 0:
                             offset[k + 1] += 1
                         else:
                             members[at[k]] = s
@@ -48,8 +48,8 @@ def expand_values(start, attribute, mask, attributes, cardinality):
 
 
 @kernel
-def plain_counting(offset, members, need, event, cardinality, counts, out):
-    """Count the satisfied predicates of every subscription."""
+def count_satisfied(offset, members, need, event, cardinality, counts, out):
+    """Match by counting the satisfied predicates of every subscription."""
     counts[:] = 0
     found = 0
     for a in range(event.size):

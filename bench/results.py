@@ -1,4 +1,4 @@
-"""How are results kept? A JSON file per experiment, saved after every point, so that a run can be resumed."""
+"""Files of results: one JSON file per experiment, saved after every point, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Results:
     machine: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
 
-    def of(self, variant: str, x: Any) -> list[Row]:
+    def find_rows(self, variant: str, x: Any) -> list[Row]:
         return [row for row in self.rows if row["variant"] == variant and row["x"] == x]
 
     def replace(self, variant: str, x: Any, rows: list[Row]) -> None:
         """Replace the rows of a point."""
-        kept = [row for row in self.rows if row["variant"] != variant or row["x"] != x]
-        self.rows = kept + [{"variant": variant, "x": x, **row} for row in rows]
+        others = [row for row in self.rows if row["variant"] != variant or row["x"] != x]
+        self.rows = others + [{"variant": variant, "x": x, **row} for row in rows]
 
 
 def load(folder: Path, name: str) -> Results | None:
-    """The results of an experiment; None if there are none."""
+    """Read the results of an experiment; return None if the folder has none."""
     file = folder / f"{name}.json"
     try:
         return Results(**json.loads(file.read_text()))
@@ -44,14 +44,14 @@ def load(folder: Path, name: str) -> Results | None:
 
 def load_all(folder: Path) -> Iterator[Results]:
     for file in sorted(folder.glob("*.json")):
-        found = load(folder, file.stem)
-        if found is not None:
-            yield found
+        results = load(folder, file.stem)
+        if results is not None:
+            yield results
 
 
 def save(folder: Path, results: Results) -> None:
-    """Write the file: all of it, or nothing."""
+    """Replace the file atomically."""
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f".{results.experiment}.new"
-    aside.write_text(json.dumps(vars(results), indent=1) + "\n")
-    os.replace(aside, folder / f"{results.experiment}.json")
+    new = folder / f".{results.experiment}.new"
+    new.write_text(json.dumps(vars(results), indent=1) + "\n")
+    os.replace(new, folder / f"{results.experiment}.json")

@@ -1,4 +1,4 @@
-"""How is an experiment run? Point by point, each in a process of its own with limits on time and memory."""
+"""Runs of experiments: each point is measured in a process of its own, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -15,150 +15,157 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine, results
-from bench.claims import OVER, Row
+from bench.claims import LIMIT_STATUSES, Row
 from bench.experiment import Experiment, Point
 from bench.results import Results
 
 ROOT = Path(__file__).parent.parent
-SETUP_PATIENCE = 10
-"""Steps before an engine (imports, the workload, the truth) may take this many times the limit of an engine."""
+SETUP_TIME_FACTOR = 10
+"""Steps that belong to no engine (imports, workload, truth) may take this many times an engine's limit."""
 
-Progress = Callable[[str], None]
-"""Called with what is measured next."""
+ReportProgress = Callable[[str], None]
+"""Function that is called with the name of the next measurement."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: sizes as a share of the papers', rounds, limits on one step of an engine, and on subscriptions."""
+    """Sizes, rounds and limits of a run."""
 
-    scale: float = 0.1
-    repeat: int = 5
-    seconds: float = 120
-    megabytes: float = 6_000
-    most: int = 1_000_000
-    load: tuple[str, ...] = ()  # modules that register further engines
+    scale: float = 0.1  # sizes, as a share of the papers' sizes
+    repeat: int = 5  # rounds
+    seconds: float = 120  # limit on one step of an engine
+    megabytes: float = 6_000  # limit on one step of an engine
+    subscriptions_max: int = 1_000_000  # points with more subscriptions are left out
+    engine_modules: tuple[str, ...] = ()  # modules that register further engines
 
 
-class OtherSettings(Exception):
-    """The folder has results that were measured with other settings."""
+class SettingsMismatch(Exception):
+    """Error for a folder with results that were measured with other settings."""
 
 
 def run(
-    experiment: Experiment, folder: Path, settings: Settings, progress: Progress, engines: list[str] | None = None
+    experiment: Experiment,
+    folder: Path,
+    settings: Settings,
+    report_progress: ReportProgress,
+    engines: list[str] | None = None,
 ) -> Results:
-    """Measure the points without results, and save after each."""
-    found = results.load(folder, experiment.name) or Results(experiment.name, settings.scale, settings.repeat)
-    if (found.scale, found.repeat) != (settings.scale, settings.repeat):
-        raise OtherSettings(
-            f"{folder} has results of {experiment.name} at scale {found.scale:g}, {found.repeat} rounds; "
+    """Measure the points that have no results, and save after each point."""
+    stored = results.load(folder, experiment.name) or Results(experiment.name, settings.scale, settings.repeat)
+    if (stored.scale, stored.repeat) != (settings.scale, settings.repeat):
+        raise SettingsMismatch(
+            f"{folder} has results of {experiment.name} at scale {stored.scale:g}, {stored.repeat} rounds; "
             f"choose another folder, or remove them"
         )
-    facts = machine.facts()
-    found.machine = facts
-    if experiment.rows is not None and not found.rows:
-        progress(experiment.name)
-        found.rows = experiment.rows(settings.scale)
-        results.save(folder, found)
+    facts = machine.describe_machine()
+    stored.machine = facts
+    if experiment.rows is not None and not stored.rows:
+        report_progress(experiment.name)
+        stored.rows = experiment.rows(settings.scale)
+        results.save(folder, stored)
     for point in experiment.points(settings.scale):
-        known = {row["engine"]: row for row in found.of(point.variant, point.x)}
-        # With a new engine all are measured again: only times from one process are comparable.
-        wanted = [*known, *(name for name in engines or experiment.present if name not in known)]
-        stale = set(wanted) > known.keys() or any(_again(row, settings) for row in known.values())
-        if stale and point.count <= settings.most:
-            progress(f"{experiment.name} {point.variant} {point.x}")
+        known = {row["engine"]: row for row in stored.find_rows(point.variant, point.x)}
+        # With a new engine, all engines are measured again: only times of one process are comparable.
+        names = [*known, *(name for name in engines or experiment.available_engines if name not in known)]
+        is_stale = set(names) > known.keys() or any(_needs_rerun(row, settings) for row in known.values())
+        if is_stale and point.count <= settings.subscriptions_max:
+            report_progress(f"{experiment.name} {point.variant} {point.x}")
             limits = {"commit": facts["commit"], "seconds": settings.seconds, "megabytes": settings.megabytes}
-            rows = measure(experiment, point, wanted, settings)
-            found.replace(point.variant, point.x, [row | limits for row in rows])
-            results.save(folder, found)
-    return found
+            rows = measure(experiment, point, names, settings)
+            stored.replace(point.variant, point.x, [row | limits for row in rows])
+            results.save(folder, stored)
+    return stored
 
 
-def _again(row: Row, settings: Settings) -> bool:
-    """Did the engine exceed a limit that is higher now?"""
+def _needs_rerun(row: Row, settings: Settings) -> bool:
+    """Return whether the engine exceeded a limit that is higher now."""
     is_higher = row.get("seconds", 0) < settings.seconds or row.get("megabytes", 0) < settings.megabytes
-    return row["status"] in OVER and is_higher
+    return row["status"] in LIMIT_STATUSES and is_higher
 
 
 def measure(experiment: Experiment, point: Point, engines: list[str], settings: Settings) -> list[Row]:
-    """A row for each engine. If one fails or exceeds a limit, the process starts again without it."""
+    """Return a row for each engine. If an engine fails or exceeds a limit, the process starts again without it."""
     rows: list[Row] = []
-    left = list(engines)
-    while left:
-        child = _Child(experiment, point, left, settings)
-        rows += child.rows
-        if child.failure is None:
+    remaining = list(engines)
+    while remaining:
+        process = _PointProcess(experiment, point, remaining, settings)
+        rows += process.rows
+        if process.failure is None:
             break
-        engine, row = child.failure
+        engine, row = process.failure
         known = {row["engine"] for row in rows}
-        if engine is None:  # the workload itself, or the end: not the fault of an engine
-            rows += [{"engine": name, **row} for name in left if name not in known]
+        if engine is None:  # failed before or after all engines: no engine caused it
+            rows += [{"engine": name, **row} for name in remaining if name not in known]
             break
         if engine not in known:
             rows.append({"engine": engine, **row})
-        left = [name for name in left if name not in known | {engine}]
+        remaining = [name for name in remaining if name not in known | {engine}]
     return sorted(rows, key=lambda row: engines.index(row["engine"]))
 
 
-class _Child:
-    """A process that measures one point; `failure` is the engine that ended it, and its row."""
+class _PointProcess:
+    """A process that measures one point.
+
+    `failure` is the engine whose fault ended the process, or None for no engine, and a row.
+    """
 
     def __init__(self, experiment: Experiment, point: Point, engines: list[str], settings: Settings) -> None:
         self.rows: list[Row] = []
         self.failure: tuple[str | None, Row] | None = None
-        given = {
+        arguments = {
             "experiment": experiment.name, "point": point.key, "scale": settings.scale, "engines": engines,
-            "repeat": settings.repeat, "load": settings.load,
+            "repeat": settings.repeat, "engine_modules": settings.engine_modules,
         }  # fmt: skip
         with tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(
-                [sys.executable, "-m", "bench.point", json.dumps(given)],
+                [sys.executable, "-m", "bench.point", json.dumps(arguments)],
                 stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT,
             )  # fmt: skip
             try:
-                doing = self._watch(process, settings)
+                step = self._watch(process, settings)
                 if self.failure is None and process.wait() != 0:
                     errors.seek(0)
                     detail = (errors.read().strip().splitlines() or [f"exit {process.returncode}"])[-1]
-                    self.failure = doing["engine"], {"status": "failed", "detail": f"{doing['doing']}: {detail}"}
+                    self.failure = step["engine"], {"status": "failed", "detail": f"{step['doing']}: {detail}"}
             finally:
                 process.kill()
                 process.wait()
 
     def _watch(self, process: subprocess.Popen[str], settings: Settings) -> dict[str, Any]:
-        """Wait until the process ends or exceeds a limit; returns its last step."""
+        """Wait until the process ends or exceeds a limit; return its last step."""
         lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_pump, args=(process.stdout, lines.put), daemon=True).start()
-        doing: dict[str, Any] = {"doing": "start", "engine": None, "resident": 0}
-        spent: dict[tuple[str, str | None], float] = {}
+        step: dict[str, Any] = {"doing": "start", "engine": None, "resident": 0}
+        seconds_by_step: dict[tuple[str, str | None], float] = {}
         while True:
             begin = time.monotonic()
             try:
                 line = lines.get(timeout=0.2)
             except queue.Empty:
                 line = ""
-            step = doing["doing"], doing["engine"]
-            spent[step] = spent.get(step, 0.0) + time.monotonic() - begin
-            patience = settings.seconds * (1 if doing["engine"] else SETUP_PATIENCE)
+            step_name = step["doing"], step["engine"]
+            seconds_by_step[step_name] = seconds_by_step.get(step_name, 0.0) + time.monotonic() - begin
+            limit = settings.seconds * (1 if step["engine"] else SETUP_TIME_FACTOR)
             if line is None:
-                return doing
+                return step
             if line:
-                said = json.loads(line)
-                if "row" in said:
-                    self.rows.append(said["row"])
-                    doing = {**doing, "doing": "end", "engine": None}
+                message = json.loads(line)
+                if "row" in message:
+                    self.rows.append(message["row"])
+                    step = {**step, "doing": "end", "engine": None}
                 else:
-                    doing = said
-            elif spent[step] > patience:
-                self.failure = doing["engine"], _over("time", f"{doing['doing']}: more than {patience:g} s")
-                return doing
-            # Only what was allocated since its step began: the rest belongs to the other engines.
-            elif machine.resident(process.pid) - doing["resident"] > settings.megabytes * 1e6:
-                detail = f"{doing['doing']}: more than {settings.megabytes:,.0f} MB"
-                self.failure = doing["engine"], _over("memory", detail)
-                return doing
+                    step = message
+            elif seconds_by_step[step_name] > limit:
+                self.failure = step["engine"], _make_limit_row("time", f"{step['doing']}: more than {limit:g} s")
+                return step
+            # Memory that was allocated before the step belongs to other engines.
+            elif machine.read_resident_bytes(process.pid) - step["resident"] > settings.megabytes * 1e6:
+                detail = f"{step['doing']}: more than {settings.megabytes:,.0f} MB"
+                self.failure = step["engine"], _make_limit_row("memory", detail)
+                return step
 
 
-def _over(what: str, detail: str) -> Row:
+def _make_limit_row(what: str, detail: str) -> Row:
     return {"status": f"over {what}", "detail": detail}
 
 

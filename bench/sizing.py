@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tellwhen as tw
-from bench.measure import Measured, interleaved
+from bench.timing import Measurement, time_interleaved
 from tellwhen import spark as tws
 from tellwhen.workloads import BEGen
 from tellwhen.workloads.base import take_events
@@ -101,7 +101,7 @@ def _measure(spark: SparkSession, kind: Kind, size: int, path: Path, table: Tabl
     shards = [tw.Index.load(folder) for folder in folders]
     opened = (time.perf_counter() - begin) / len(shards)
     whole = tw.Index.load(path)
-    in_process = interleaved({
+    in_process = time_interleaved({
         "one index": lambda: [whole.match(event) for event in events],
         "shards": lambda: [shard.match(event) for event in events for shard in shards],
     }, 5)  # fmt: skip
@@ -119,7 +119,7 @@ def _measure(spark: SparkSession, kind: Kind, size: int, path: Path, table: Tabl
     )  # fmt: skip
 
 
-def _measure_plans(spark: SparkSession, log: DataFrame, path: Path) -> dict[str, Measured]:
+def _measure_plans(spark: SparkSession, log: DataFrame, path: Path) -> dict[str, Measurement]:
     """Measure both plans on many events, which repeat the same few."""
     times = EVENTS_ON_SPARK // EVENTS
     many = spark.range(times).crossJoin(log).select(F.monotonically_increasing_id().alias("event_id"), "attributes")
@@ -130,7 +130,7 @@ def _measure_plans(spark: SparkSession, log: DataFrame, path: Path) -> dict[str,
         matches = tws.match(spark.read.parquet(stored), path, plan=plan)
         matches.write.format("noop").mode("overwrite").save()
 
-    return interleaved({"local": lambda: drain("local"), "routed": lambda: drain("routed")}, 3)
+    return time_interleaved({"local": lambda: drain("local"), "routed": lambda: drain("routed")}, 3)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from rich.table import Table
 
 import tellwhen as tw
 from bench import workload
-from bench.measure import Measured, interleaved, measured, summed, timed
-from bench.workload import CARDINALITY, Plain
+from bench.timing import Measurement, sum_times, summarize, time_interleaved, time_run
+from bench.workload import CARDINALITY, PlainWorkload
 from tellwhen import spark as tws
 
 ATTRIBUTES, PRESENT, SLICES = 400, 15, 5
@@ -58,10 +58,10 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_workload(work: Plain, folder: Path, files: int = 4) -> None:
+def write_workload(work: PlainWorkload, folder: Path, files: int = 4) -> None:
     """Write subscriptions as text, their predicates as a table, and events as maps of ints."""
-    count, (start, attribute, *_) = work.size, work.made
-    texts = pa.array(work.made.format_texts(work.work.names))
+    count, (start, attribute, *_) = work.size, work.conjunctions
+    texts = pa.array(work.conjunctions.format_texts(work.work.names))
     _write_parts(folder / "subscriptions", pa.table({"id": np.arange(count), "expression": texts}), files)
     owner = np.repeat(np.arange(count), np.diff(start))
     bits = (work.mask[:, None] >> np.arange(CARDINALITY, dtype=np.uint64)) & np.uint64(1) != 0
@@ -116,9 +116,9 @@ def measure_rival(folder: Path, scale: float) -> Table:
     drain(tws.match(events, folder / "index"))
     joins, matches = [], []
     for part in slices:
-        joins.append(timed(functools.partial(_drain_join, spark, folder, part)))
-        matches.append(timed(lambda: drain(tws.match(events, folder / "index"))))
-    joined, matched = summed(joins), measured(matches)
+        joins.append(time_run(functools.partial(_drain_join, spark, folder, part)))
+        matches.append(time_run(lambda: drain(tws.match(events, folder / "index"))))
+    joined, matched = sum_times(joins), summarize(matches)
     table = Table("what", "seconds", "noise", "ms / event", title=f"{_describe_sizes(work)}; results equal: {same}")
     _add_row(table, "explode, join, count", joined, len(work.events))
     _add_row(table, "match", matched, len(work.events))
@@ -135,11 +135,11 @@ def _are_equal(one: DataFrame, other: DataFrame) -> bool:
     return one.exceptAll(other).isEmpty() and other.exceptAll(one).isEmpty()
 
 
-def _add_row(table: Table, name: str, figure: Measured, events: int) -> None:
+def _add_row(table: Table, name: str, figure: Measurement, events: int) -> None:
     table.add_row(name, f"{figure.median:.2f}", f"{figure.noise:.0%}", f"{figure.median / events * 1000:.3f}")
 
 
-def _describe_sizes(work: Plain) -> str:
+def _describe_sizes(work: PlainWorkload) -> str:
     return f"{work.size:,} subscriptions, {len(work.events):,} events"
 
 
@@ -168,7 +168,7 @@ def measure_overhead(folder: Path, scale: float) -> Table:
 
     counts["spark"] = tws.match(events, folder / "index").count()
     in_process()
-    found = interleaved({"in process": in_process, "spark": on_spark}, 7)
+    found = time_interleaved({"in process": in_process, "spark": on_spark}, 7)
     are_equal = counts["spark"] == counts["in process"]
     title = f"{_describe_sizes(work)}, {version.bytes / 1e6:,.0f} MB; matches equal: {are_equal}"
     table = Table("what", "seconds", "noise", "ms / event", title=title)
@@ -214,7 +214,7 @@ def measure_settings(folder: Path, scale: float) -> Table:
         drain(tws.match(events, folder / "index"))
 
     job(ours)
-    found = interleaved({"default settings": lambda: job("200"), "tws.start_session": lambda: job(ours)}, 5)
+    found = time_interleaved({"default settings": lambda: job("200"), "tws.start_session": lambda: job(ours)}, 5)
     table = Table("what", "seconds", "noise", "ms / event", title=f"From text to matches: {_describe_sizes(work)}")
     for name, figure in found.items():
         _add_row(table, name, figure, len(work.events))

@@ -84,7 +84,7 @@ def render_claims(patterns: str) -> str:
         raise ValueError(f"no experiment is named {patterns}; `python -m bench list` lists the names")
     lines = ["| figure | the paper says | here |", "|---|---|---|"]
     for name in names:
-        cells = (f"`{name}`", EXPERIMENTS[name].says, _render_result(name))
+        cells = (f"`{name}`", EXPERIMENTS[name].paper_finding, _render_result(name))
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -96,13 +96,13 @@ UNFOLDED_PARTS_MAX = 3
 def _render_result(name: str) -> str:
     """Return the verdict on an experiment, and the measurements for each part of its claim."""
     from bench.registry import EXPERIMENTS
-    from bench.report import finding
+    from bench.report import judge_experiment
     from bench.results import load
 
     experiment, result = EXPERIMENTS[name], load(ROOT / "bench" / "results", name)
     if result is None:
         return "not run"
-    outcome = finding(experiment, result)
+    outcome = judge_experiment(experiment, result)
     if outcome.verdict == "not comparable":
         return f"**not comparable**: {outcome.text}"
     parts = [claim.judge(result.rows, experiment.metric) for claim in experiment.claims]
@@ -111,7 +111,11 @@ def _render_result(name: str) -> str:
         escape(part.text) if part.verdict == "holds" else f"<em>{part.verdict}</em>: {escape(part.text)}"
         for part in parts
     ]
-    why = f"<br>Why: {experiment.differs}" if outcome.verdict == "does not hold" and experiment.differs else ""
+    why = (
+        f"<br>Why: {experiment.difference_reason}"
+        if outcome.verdict == "does not hold" and experiment.difference_reason
+        else ""
+    )
     size = f", at {result.scale:g} of the paper's size" if result.scale < 1 else ""
     head = (
         f"**{outcome.verdict}**{size}"

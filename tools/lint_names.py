@@ -24,7 +24,6 @@ PENDING = (
     "src/tellwhen/persistence",
     "src/tellwhen/relaxed",
     "src/tellwhen/service",
-    "bench",
 )
 """Folders whose functions are still to be renamed."""
 

@@ -1,6 +1,6 @@
-"""Which of many intervals contain a point? By a scan, a centred interval tree, a segment tree, or lists by space.
+"""Kernels that find the intervals that contain a point: scan, centred interval tree, segment tree, lists by space.
 
-Intervals are closed, and numbered as they are given. A kernel that stabs takes a structure and `Queries`.
+Intervals are closed, and numbered in the order of the input. A kernel that stabs takes a structure and `Queries`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from tellwhen.kernels.search import find_first_above, find_first_at_least, find_
 
 
 class Queries(NamedTuple):
-    """Points, and the intervals that contain them."""
+    """Points, and arrays for the intervals that contain them."""
 
     point: I64
     counts: I64  # |3|1|0|     intervals that contain each point
-    start: I64  # |0|3|4|4|   those of point q are number[start[q]:start[q+1]]
-    number: I32  # empty to count only
+    start: I64  # |0|3|4|4|   the intervals of point q are number[start[q]:start[q+1]]
+    number: I32  # empty if intervals are only counted
 
 
 class ScanArrays(NamedTuple):
-    """The intervals themselves."""
+    """The ends of all intervals."""
 
     low: I64
     high: I64
@@ -57,8 +57,8 @@ class SpaceArrays(NamedTuple):
 
 
 @inline
-def write(queries, q, found, numbers, begin, end):
-    """Write numbers[begin:end] for query q, behind the `found` so far, if wanted; returns how many there are now."""
+def write_numbers(queries, q, found, numbers, begin, end):
+    """Append numbers[begin:end] to the `found` intervals of query q, or only count them; return the new count."""
     if queries.number.size:
         at = queries.start[q] + found
         for k in range(end - begin):
@@ -81,10 +81,11 @@ def stab_scan(scan, queries):
 
 
 @kernel
-def hang(first, last, node):
-    """The node of each interval: the highest whose centre lies inside. Interval i is first[i]..last[i] among the ends.
+def place_intervals(first, last, node):
+    """Find the node of each interval: the highest node whose centre lies in the interval.
 
-    A node is the middle of a part of the sorted ends; the root's part is all of them.
+    Interval i is first[i]..last[i] in the sorted ends. A node is the middle of a part of the sorted ends; the part of
+    the root is all of them.
     """
     ends = 0
     for i in range(last.size):
@@ -103,7 +104,7 @@ def hang(first, last, node):
 
 @kernel
 def stab_centred(tree, queries):
-    """Go down from the root: at each node the point is before the centre, behind it, or at it."""
+    """Go down from the root; at each node, read the list on the side of the centre where the point lies."""
     tree, queries = borrow(tree, CentredArrays), borrow(queries, Queries)
     for q in range(queries.point.size):
         x, found = queries.point[q], 0
@@ -113,25 +114,25 @@ def stab_centred(tree, queries):
             begin, end = tree.node_start[node], tree.node_start[node + 1]
             if x < tree.ends[node]:
                 end = find_first_at_least(tree.low, begin, end, x + 1)
-                found = write(queries, q, found, tree.by_low, begin, end)
+                found = write_numbers(queries, q, found, tree.by_low, begin, end)
                 right = node
             else:
                 end = find_first_below(tree.high, begin, end, x)
-                found = write(queries, q, found, tree.by_high, begin, end)
+                found = write_numbers(queries, q, found, tree.by_high, begin, end)
                 left = node + 1 if x > tree.ends[node] else right
         queries.counts[q] = found
 
 
 @kernel
 def stab_segments(tree, queries):
-    """Go up from the leaf of the point; every node on the way has intervals that contain it."""
+    """Go up from the leaf of the point; all intervals of the nodes on this path contain the point."""
     tree, queries = borrow(tree, SegmentArrays), borrow(queries, Queries)
     leaves = tree.begins.size
     for q in range(queries.point.size):
         found = 0
         node = leaves + find_first_above(tree.begins, 0, leaves, queries.point[q]) - 1
         while node > 0:
-            found = write(queries, q, found, tree.numbers, tree.node_start[node], tree.node_start[node + 1])
+            found = write_numbers(queries, q, found, tree.numbers, tree.node_start[node], tree.node_start[node + 1])
             node >>= 1
         queries.counts[q] = found
 
@@ -143,4 +144,4 @@ def stab_spaces(spaces, queries):
     for q in range(queries.point.size):
         space = find_first_above(spaces.cuts, 0, spaces.cuts.size, queries.point[q])
         begin, end = spaces.list_start[space], spaces.list_start[space + 1]
-        queries.counts[q] = write(queries, q, 0, spaces.numbers, begin, end)
+        queries.counts[q] = write_numbers(queries, q, 0, spaces.numbers, begin, end)

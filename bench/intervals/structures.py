@@ -1,4 +1,4 @@
-"""Which of many intervals contain a point? Four structures of the same interface (PS-Tree, section 7.5).
+"""Four structures that find the intervals that contain a point (PS-Tree, section 7.5).
 
 >>> import numpy as np
 >>> tree = SegmentTree(np.array([1, 4, 4]), np.array([6, 4, 9]))
@@ -6,8 +6,7 @@
 >>> [sorted(found.number[a:b].tolist()) for a, b in zip(found.start[:-1], found.start[1:])]
 [[0, 1, 2], [2], []]
 
-All are static: new intervals mean a new structure. Only `PSTree` itself changes in place; the lists here are built from
-it.
+All are static: new intervals need a new structure. `PSTree` itself changes in place; `SpaceLists` is built from it.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from tellwhen.papers.ps_tree.tree import PSTree
 from tellwhen.papers.ranked.kernels.segment_tree import build_segment_tree
 
 
-class Stabbed(NamedTuple):
-    """For every point the intervals that contain it, in no particular order."""
+class StabResult(NamedTuple):
+    """The intervals that contain each point, in no particular order."""
 
-    start: I64  # |0|3|4|4|     those of point p are number[start[p]:start[p+1]]
+    start: I64  # |0|3|4|4|     the intervals of point p are number[start[p]:start[p+1]]
     number: I32
 
 
-class Intervals(ABC):
-    """Closed intervals low..high, numbered as given."""
+class IntervalStructure(ABC):
+    """Closed intervals low..high, numbered in the order of the input."""
 
     arrays: Any
 
@@ -43,34 +42,34 @@ class Intervals(ABC):
 
     @abstractmethod
     def _build(self, low: I64, high: I64) -> Any:
-        """The arrays of the structure."""
+        """Return the arrays of the structure."""
 
     @abstractmethod
     def _stab(self, queries: Queries) -> None:
-        """Count the intervals of each point, and write them if there is room."""
+        """Count the intervals of each point, and write their numbers if `queries.number` is not empty."""
 
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays)
 
     def count(self, points: I64) -> I64:
-        """How many intervals contain each point."""
+        """Return the number of intervals that contain each point."""
         count = np.zeros(len(points), dtype=np.int64)
         self._stab(Queries(points, count, count, np.zeros(0, dtype=np.int32)))
         return count
 
-    def stab(self, points: I64) -> Stabbed:
-        """Which intervals contain each point."""
+    def stab(self, points: I64) -> StabResult:
+        """Return the intervals that contain each point."""
         count = self.count(points)
         start = np.concatenate([[0], np.cumsum(count)])
         number = np.empty(int(start[-1]), dtype=np.int32)
         if len(number):
             self._stab(Queries(points, count, start, number))
-        return Stabbed(start, number)
+        return StabResult(start, number)
 
 
-class IntervalScan(Intervals):
-    """Tests all of them: the baseline."""
+class IntervalScan(IntervalStructure):
+    """The baseline: a test of every interval."""
 
     def _build(self, low: I64, high: I64) -> ScanArrays:
         return ScanArrays(low, high)
@@ -79,13 +78,13 @@ class IntervalScan(Intervals):
         kernels.stab_scan(self.arrays, queries)
 
 
-class IntervalTree(Intervals):
-    """A centred tree: an interval hangs on the highest node whose centre it contains, sorted by both of its ends."""
+class IntervalTree(IntervalStructure):
+    """A centred tree: the highest node whose centre is in an interval has it in two lists, sorted by either end."""
 
     def _build(self, low: I64, high: I64) -> CentredArrays:
-        ends = _distinct(np.concatenate([low, high]))
+        ends = _sort_distinct(np.concatenate([low, high]))
         node = np.empty(len(low), dtype=np.int64)
-        kernels.hang(np.searchsorted(ends, low), np.searchsorted(ends, high), node)
+        kernels.place_intervals(np.searchsorted(ends, low), np.searchsorted(ends, high), node)
         by_low, by_high = np.lexsort((low, node)), np.lexsort((~high, node))
         return CentredArrays(
             ends=ends,
@@ -100,12 +99,12 @@ class IntervalTree(Intervals):
         kernels.stab_centred(self.arrays, queries)
 
 
-class SegmentTree(Intervals):
-    """An interval hangs on the fewest nodes that make it up; the leaves are the segments between ends."""
+class SegmentTree(IntervalStructure):
+    """A tree over the segments between ends: the fewest nodes that cover an interval have it in their lists."""
 
     def _build(self, low: I64, high: I64) -> SegmentArrays:
         bounded = high != HIGHEST
-        begins = _distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
+        begins = _sort_distinct(np.concatenate([[LOWEST], low, high[bounded] + 1]))
         end = np.searchsorted(begins, high, side="right")
         return SegmentArrays(begins, *build_segment_tree(np.searchsorted(begins, low), end, len(begins)))
 
@@ -113,8 +112,8 @@ class SegmentTree(Intervals):
         kernels.stab_segments(self.arrays, queries)
 
 
-class SpaceLists(Intervals):
-    """A PS-Tree whose spaces have lists of the intervals that cover them."""
+class SpaceLists(IntervalStructure):
+    """The spaces of a PS-Tree, each with a list of the intervals that cover it."""
 
     def _build(self, low: I64, high: I64) -> SpaceArrays:
         count = len(low)
@@ -131,7 +130,7 @@ class SpaceLists(Intervals):
         kernels.stab_spaces(self.arrays, queries)
 
 
-def _distinct(points: I64) -> I64:
-    """Sorted, each once. Faster than np.unique, which hashes them."""
+def _sort_distinct(points: I64) -> I64:
+    """Sort the points and drop duplicates, faster than np.unique, which hashes them."""
     points = np.sort(points)
     return points[np.append(True, points[1:] != points[:-1])[: len(points)]]

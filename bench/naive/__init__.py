@@ -1,4 +1,4 @@
-"""`naive`: the scan that the papers compare with. A rival for benchmarks, not an engine of the package."""
+"""`naive`: the scan that the papers compare with. It is a rival for benchmarks, not an engine of the package."""
 
 from bench.naive.engine import NaiveScan
 

@@ -1,7 +1,7 @@
-"""The naive scan (A-Tree, section 2; BE-Tree, section 7.2): every expression is matched against the event by itself.
+"""The naive scan (A-Tree, section 2; BE-Tree, section 7.2): it tests every expression on its own.
 
-No two expressions share the result of a predicate, and there is no index of predicates. The engine `scan` has both, so
-"x times faster than Scan" can only be judged with this one. It has no name, so that it is not registered.
+Expressions do not share the results of predicates, and there is no index of predicates. The engine `scan` has both, so
+a claim of the papers about "Scan" must be checked with `NaiveScan`. The class has no name, so it is not registered.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tellwhen.kernels.arrays import I32, Events, Matches, Snapshot
 
 
 class NaiveScan(Engine):
-    """Keeps a list of slots."""
+    """Engine that keeps a list of slots."""
 
     supports = frozenset({"expressions"})
 
-    def __init__(self, source: Source, **given: int) -> None:
-        super().__init__(source, **given)
+    def __init__(self, source: Source, **options: int) -> None:
+        super().__init__(source, **options)
         self._index = NaiveIndex(np.zeros(0, dtype=np.int32))
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class NaiveScan(Engine):
         self._index = NaiveIndex(np.setdiff1d(self._index.slots, slots))
 
     def rebuild(self) -> None:
-        """There is no structure to build."""
+        """Do nothing: there is no structure to build."""
 
     def reader(self) -> Reader:
         return NaiveReader(self._index, self.source.snapshot())
@@ -53,7 +53,7 @@ class NaiveScan(Engine):
 
 
 class NaiveReader(Reader):
-    """The list at one moment."""
+    """Reader of the list at one moment."""
 
     def __init__(self, index: NaiveIndex, snapshot: Snapshot) -> None:
         sizes = make_sizes(NaiveScratch, first_entry=snapshot.domains, registers=snapshot.registers)

@@ -1,4 +1,4 @@
-"""Match one expression after the other, by the book: each predicate is tested on the event when it is its turn."""
+"""Match one expression after another, and test every predicate on the event again."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class NaiveScratch(NamedTuple):
 
 
 @inline
-def conjunction_holds(code, start, end, predicates, first_entry, events, last):
-    """Is every predicate true? Stops at the first that is not."""
+def is_conjunction_true(code, start, end, predicates, first_entry, events, last):
+    """Return whether every predicate is true; stop at the first one that is not."""
     for i in range(start, end):
         if not is_predicate_true(code[i], predicates, first_entry, events, last):
             return False
@@ -34,8 +34,8 @@ def conjunction_holds(code, start, end, predicates, first_entry, events, last):
 
 
 @inline
-def program_holds(code, start, predicates, first_entry, events, last, registers):
-    """Run a program; a predicate is tested whenever an instruction asks for it."""
+def is_program_true(code, start, predicates, first_entry, events, last, registers):
+    """Run a program, and test the predicate of every instruction that is executed."""
     at = 0
     while at >= 0:
         test, yes, no = code[start + 3 * at], code[start + 3 * at + 1], code[start + 3 * at + 2]
@@ -51,7 +51,7 @@ def program_holds(code, start, predicates, first_entry, events, last, registers)
 
 @kernel
 def scan_naively(index, snapshot, scratch, events, out, event):
-    """Exact for all events."""
+    """Match exactly, whatever values events have."""
     index, snapshot = unpack(index, NaiveIndex), unpack(snapshot, Snapshot)
     scratch, events, out = unpack(scratch, NaiveScratch), borrow(events, Events), borrow(out, Matches)
     predicates, subscriptions, first_entry = snapshot.predicates, snapshot.subscriptions, scratch.first_entry
@@ -68,9 +68,9 @@ def scan_naively(index, snapshot, scratch, events, out, event):
             if died[slot] <= version or kind == NEVER:
                 continue
             if kind == CONJUNCTION:
-                written += conjunction_holds(code, start, end, predicates, first_entry, events, last)
+                written += is_conjunction_true(code, start, end, predicates, first_entry, events, last)
             else:
-                written += program_holds(code, start, predicates, first_entry, events, last, scratch.registers)
+                written += is_program_true(code, start, predicates, first_entry, events, last, scratch.registers)
         close_event(events, e, first_entry)
         out.start[e + 1] = written
     return events.single_valued.size

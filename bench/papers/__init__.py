@@ -1,1 +1,1 @@
-"""What do the papers measure? Their figures and tables, each an experiment that is named after it."""
+"""The figures and tables of the papers, each an experiment with the same name."""

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.claims import Below, Grows, Leads, Scales
-from bench.engines import engines_of
-from bench.experiment import Experiment, Point, scaled, vary
+from bench.claims import Grows, GrowsLess, Leads, StaysBelow
+from bench.engines import list_engines_of_paper
+from bench.experiment import Experiment, Point, scale_count, vary
 from tellwhen.workloads import Catalogue, Clauses, Keywords, Prefixes, Products
 
-ALL = engines_of("opindex")
+ALL = list_engines_of_paper("opindex")
 OTHERS = ("betree", "kindex")
 MILLION = 1_000_000
 COUNTS = (MILLION, 10_000_000, 20_000_000, 30_000_000, 40_000_000)
 SIZES = (4, 8, 12, 16, 20)
-ONE: dict[str, dict[str, Any]] = {"": {}}
+ONE_VARIANT: dict[str, dict[str, Any]] = {"": {}}
 
 
-def _fig9(scale: float) -> list[Point]:
+def _make_fig9_points(scale: float) -> list[Point]:
     return [
         *vary(Products, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
         *vary(Products, "size", SIZES, {"b: size": {}}, MILLION)(scale),
     ]
 
 
-def _fig10(scale: float) -> list[Point]:
+def _make_fig10_points(scale: float) -> list[Point]:
     return [
-        *_fig9(scale),
+        *_make_fig9_points(scale),
         *vary(Products, "event_size", (20, 40, 60, 80, 100, 120), {"c: event size": {}}, MILLION)(scale),
         *vary(Products, "equality", (0.2, 0.4, 0.6, 0.8, 1.0), {"d: share of =": {}}, MILLION)(scale),
         *vary(Products, "cardinality", (50, 200, 800, 3_200, 12_800), {"e: values": {}}, MILLION)(scale),
@@ -34,30 +34,35 @@ def _fig10(scale: float) -> list[Point]:
     ]
 
 
-def _fig8(scale: float) -> list[Point]:
+def _make_fig8_points(scale: float) -> list[Point]:
     return [
         *vary(Products, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
         *vary(Products, "cardinality", (50, 200, 800, 3_200, 12_800), {"b: values": {}}, MILLION)(scale),
     ]
 
 
-def _fig11(scale: float) -> list[Point]:
+def _make_fig11_points(scale: float) -> list[Point]:
     return [
-        Point(f"{source}, {form}", scaled(count, scale), Keywords(form=form, length=length), scaled(count, scale))
+        Point(
+            f"{source}, {form}",
+            scale_count(count, scale),
+            Keywords(form=form, length=length),
+            scale_count(count, scale),
+        )
         for source, length in (("tweets", 5.4), ("articles", 123))
         for form in ("equal", "between")
         for count in (MILLION, 3_000_000, 5_000_000)
     ]
 
 
-def _fig12(scale: float) -> list[Point]:
+def _make_fig12_points(scale: float) -> list[Point]:
     return [
         *vary(Catalogue, "count", COUNTS, {"a: subscriptions": {}}, 0)(scale),
         *vary(Catalogue, "size", SIZES, {"b: size": {}}, MILLION)(scale),
     ]
 
 
-def _fig13(scale: float) -> list[Point]:
+def _make_fig13_points(scale: float) -> list[Point]:
     few = tuple(range(2, 11, 2))
     return [
         point
@@ -69,7 +74,7 @@ def _fig13(scale: float) -> list[Point]:
     ]
 
 
-def _fig14(scale: float) -> list[Point]:
+def _make_fig14_points(scale: float) -> list[Point]:
     return [
         *vary(Prefixes, "prefix", (0.2, 0.4, 0.6, 0.8, 1.0), {"a: share of prefixes": {}}, MILLION)(scale),
         *vary(Prefixes, "length", (2, 3, 4, 5), {"b: length of a prefix": {}}, MILLION)(scale),
@@ -84,7 +89,7 @@ EXPERIMENTS = [
         "dimensions",
         "match",
         ALL,
-        vary(Products, "dimensions", (20_000, 30_000, 40_000, 50_000, 60_000), ONE, MILLION),
+        vary(Products, "dimensions", (20_000, 30_000, 40_000, 50_000, 60_000), ONE_VARIANT, MILLION),
         claims=(Leads("opindex", OTHERS),),
     ),
     Experiment(
@@ -94,7 +99,7 @@ EXPERIMENTS = [
         "dimensions",
         "match",
         ("betree:max_cap=5", "betree:max_cap=150"),
-        vary(Products, "dimensions", (20_000,), ONE, MILLION),
+        vary(Products, "dimensions", (20_000,), ONE_VARIANT, MILLION),
         claims=(
             Leads("betree:max_cap=5", ("betree:max_cap=150",), 15),
             Leads("betree:max_cap=150", ("betree:max_cap=5",), 15, metric="build"),
@@ -107,7 +112,7 @@ EXPERIMENTS = [
         "see the variant",
         "index",
         ALL,
-        _fig8,
+        _make_fig8_points,
         claims=(
             Leads("opindex", ("betree",), 2),
             Leads("opindex", ("kindex",), 7),
@@ -121,7 +126,7 @@ EXPERIMENTS = [
         "see the variant",
         "build",
         ALL,
-        _fig9,
+        _make_fig9_points,
         claims=(Leads("opindex", ("kindex",), 10), Leads("opindex", ("betree",), 1000)),
     ),
     Experiment(
@@ -131,7 +136,7 @@ EXPERIMENTS = [
         "see the variant",
         "match",
         ALL,
-        _fig10,
+        _make_fig10_points,
         claims=(
             Leads("opindex", ("kindex",), 10),
             Leads("opindex", ("betree", "opindex-plain")),
@@ -145,8 +150,8 @@ EXPERIMENTS = [
         "subscriptions",
         "match",
         ALL,
-        _fig11,
-        more=("build",),
+        _make_fig11_points,
+        more_metrics=("build",),
         claims=(
             Leads("opindex", ("betree",), 4, where="tweets"),
             Leads("opindex", ("kindex",), 30, where="tweets"),
@@ -160,8 +165,8 @@ EXPERIMENTS = [
         "see the variant",
         "match",
         ALL,
-        _fig12,
-        more=("build",),
+        _make_fig12_points,
+        more_metrics=("build",),
         claims=(Leads("opindex", OTHERS),),
     ),
     Experiment(
@@ -171,12 +176,13 @@ EXPERIMENTS = [
         "see the variant",
         "match",
         ("opindex", "opindex-cnf"),
-        _fig13,
+        _make_fig13_points,
         claims=(
-            Scales("opindex", "dnf", "opindex-cnf", "cnf", where="a:"),
-            Scales("opindex-cnf", "cnf", "opindex", "dnf", where="b:"),
+            GrowsLess("opindex", "dnf", "opindex-cnf", "cnf", where="a:"),
+            GrowsLess("opindex-cnf", "cnf", "opindex", "dnf", where="b:"),
         ),
-        note="Each form is measured in the engine for it; of the other form, many normal forms are over the budget.",
+        no_verdict_reason="Each form is measured in the engine for it; of the other form, many normal forms are "
+        "over the budget.",
     ),
     Experiment(
         "opindex-fig14",
@@ -185,11 +191,11 @@ EXPERIMENTS = [
         "see the variant",
         "match",
         ("opindex", "counting", "scan"),
-        _fig14,
+        _make_fig14_points,
         claims=(
             Grows("opindex", at_least=1, where="a:"),
             Grows("opindex", at_most=1.2, where="b:"),
-            Below("opindex", 400),
+            StaysBelow("opindex", 400),
         ),
     ),
 ]

@@ -1,3 +1,3 @@
-from bench.peers.run import app
+from bench.peers.commands import app
 
 app()

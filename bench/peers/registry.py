@@ -1,4 +1,4 @@
-"""Which peers are there, which tools does each need, and how is it built and started?"""
+"""The peers, the tools that each needs, and the commands to build and start it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 HERE = Path(__file__).parent
-MADE = HERE / ".build"
+BUILD_FOLDER = HERE / ".build"
 
 Commands = tuple[tuple[str, ...], ...]
 
@@ -19,8 +19,8 @@ Commands = tuple[tuple[str, ...], ...]
 class Peer:
     """An engine of other people, and the commands to build and start it.
 
-    Commands may contain `{source}`, a copy of its folder to build in; `{made}`, the folder to build to; `{work}`,
-    the folder of the workload files; `{java}`, the code that Java peers share; and `{python}`.
+    Commands may contain `{source}`, a copy of the peer's folder to build in; `{target}`, the folder to build to;
+    `{work}`, the folder of the workload files; `{java}`, the code that Java peers share; and `{python}`.
     """
 
     name: str
@@ -28,48 +28,56 @@ class Peer:
     folder: str = ""
     tools: tuple[str, ...] = ()
     build: Commands = ()
-    pinned: tuple[str, str] | None = None  # the manifest, and a pattern that finds the version in it
+    version_pattern: tuple[str, str] | None = None  # the manifest, and a pattern that finds the version in it
 
     @property
     def version(self) -> str:
-        if self.pinned is None:
+        if self.version_pattern is None:
             return version("tellwhen")
-        manifest, pattern = self.pinned
+        manifest, pattern = self.version_pattern
         found = re.search(pattern, (HERE / self.folder / manifest).read_text(), re.DOTALL)
         assert found is not None, f"{self.folder}/{manifest} names no version"
         return found[1]
 
     @property
-    def missing(self) -> list[str]:
+    def missing_tools(self) -> list[str]:
         """The tools that are not installed."""
         return [tool for tool in self.tools if shutil.which(tool) is None]
 
     @property
     def folders(self) -> dict[str, str]:
-        """What the commands may contain."""
-        made = MADE / (self.folder or self.name)
-        return {"source": f"{made}/source", "made": str(made), "java": f"{HERE}/java", "python": sys.executable}
+        """The paths that the commands may contain."""
+        target = BUILD_FOLDER / (self.folder or self.name)
+        return {"source": f"{target}/source", "target": str(target), "java": f"{HERE}/java", "python": sys.executable}
 
 
-def java(name: str, folder: str, artifact: str) -> Peer:
-    """A peer in Java: Maven fetches the jars, javac compiles the peer's file and the one that all Java peers share."""
+def make_java_peer(name: str, folder: str, artifact: str) -> Peer:
+    """Return a peer in Java: Maven fetches the jars, javac compiles the peer's file and the shared file."""
     fetch = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
     return Peer(
         name,
         folder=folder,
         tools=("java", "javac", "mvn"),
         build=(
-            ("mvn", "-q", "-B", "-T1", "-f", "{source}/pom.xml", fetch, "-DoutputDirectory={made}/jars"),
-            ("javac", "-cp", "{made}/jars/*", "-d", "{made}/classes", "{java}/Measured.java", "{source}/Peer.java"),
+            ("mvn", "-q", "-B", "-T1", "-f", "{source}/pom.xml", fetch, "-DoutputDirectory={target}/jars"),
+            (
+                "javac",
+                "-cp",
+                "{target}/jars/*",
+                "-d",
+                "{target}/classes",
+                "{java}/Measurement.java",
+                "{source}/Peer.java",
+            ),
         ),
-        # Matching uses one thread, so the garbage collector does too.
-        start=("java", "-XX:+UseSerialGC", "-cp", "{made}/classes:{made}/jars/*", "Peer", "{work}"),
-        pinned=("pom.xml", f"<artifactId>{artifact}</artifactId>\\s*<version>(.*?)<"),
+        # One thread for the garbage collector, as for matching.
+        start=("java", "-XX:+UseSerialGC", "-cp", "{target}/classes:{target}/jars/*", "Peer", "{work}"),
+        version_pattern=("pom.xml", f"<artifactId>{artifact}</artifactId>\\s*<version>(.*?)<"),
     )
 
 
-OURSELVES = [
-    Peer(name, ("{python}", "-m", "bench.peers.ourselves", "{work}", way, engine))
+TELLWHEN_PEERS = [
+    Peer(name, ("{python}", "-m", "bench.peers.tellwhen_peer", "{work}", way, engine))
     for name, way, engine in (
         ("tellwhen, python", "python", "auto"),
         ("tellwhen, encoded", "encoded", "auto"),
@@ -83,32 +91,32 @@ PEERS = [
         "rule-engine",
         folder="ruleengine",
         build=(
-            ("{python}", "-m", "venv", "{made}/venv"),
-            ("{made}/venv/bin/python", "-m", "pip", "install", "-q", "-r", "{source}/requirements.txt"),
+            ("{python}", "-m", "venv", "{target}/venv"),
+            ("{target}/venv/bin/python", "-m", "pip", "install", "-q", "-r", "{source}/requirements.txt"),
         ),
-        start=("{made}/venv/bin/python", "-m", "bench.peers.ruleengine.peer", "{work}"),
-        pinned=("requirements.txt", r"rule-engine==(\S+)"),
+        start=("{target}/venv/bin/python", "-m", "bench.peers.ruleengine.peer", "{work}"),
+        version_pattern=("requirements.txt", r"rule-engine==(\S+)"),
     ),
-    java("event-ruler", "ruler", "event-ruler"),
+    make_java_peer("event-ruler", "ruler", "event-ruler"),
     Peer(
         "a-tree",
         folder="atree",
         tools=("cargo",),
         build=(
             ("cargo", "build", "-q", "--release", "-j1", "--manifest-path", "{source}/Cargo.toml",
-             "--target-dir", "{made}/target"),
+             "--target-dir", "{target}/target"),
         ),
-        start=("{made}/target/release/peer", "{work}"),
-        pinned=("Cargo.toml", r'a-tree = "=(.*?)"'),
+        start=("{target}/target/release/peer", "{work}"),
+        version_pattern=("Cargo.toml", r'a-tree = "=(.*?)"'),
     ),
     Peer(
         "quamina",
         folder="quamina",
         tools=("go",),
-        # -mod=mod: checksums are written during the build; none are kept with the source.
-        build=(("go", "build", "-C", "{source}", "-mod=mod", "-p=1", "-o", "{made}/peer", "."),),
-        start=("{made}/peer", "{work}"),
-        pinned=("go.mod", r"quamina\S* v(\S+)"),
+        # -mod=mod writes checksums during the build, because the source has none.
+        build=(("go", "build", "-C", "{source}", "-mod=mod", "-p=1", "-o", "{target}/peer", "."),),
+        start=("{target}/peer", "{work}"),
+        version_pattern=("go.mod", r"quamina\S* v(\S+)"),
     ),
-    java("Lucene monitor", "lucene", "lucene-monitor"),
+    make_java_peer("Lucene monitor", "lucene", "lucene-monitor"),
 ]  # fmt: skip

@@ -8,15 +8,27 @@ from dataclasses import replace
 
 import pytest
 from bench import results
-from bench.against import Comparison
-from bench.claims import Below, Grows, Leads, Linear, Part, Scales, cut, judged, ranking, similar
+from bench.changes import compare, describe_processor_difference
+from bench.checkout_process import EngineTimer
+from bench.checkouts import Comparison
+from bench.claims import (
+    Grows,
+    GrowsLess,
+    GrowsLinearly,
+    IncludesShare,
+    Leads,
+    StaysBelow,
+    claim_ranking,
+    claim_similar,
+    compute_lead,
+    judge_all,
+)
 from bench.commands import app
-from bench.compare import compare, processors
-from bench.engines import ENTRIES, chosen, engines_of, make, overview
+from bench.engines import ENTRIES, list_engines_of_paper, list_overview_engines, make, parse_engine_names
 from bench.registry import EXPERIMENTS
-from bench.report import finding, report
+from bench.report import judge_experiment, write_report
 from bench.results import Results
-from bench.runner import OtherSettings, Settings, run
+from bench.runner import Settings, SettingsMismatch, run
 from typer.testing import CliRunner
 
 import tellwhen as tw
@@ -53,13 +65,13 @@ def test_every_engine_has_a_bench_entry():
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
     assert {info.name for info in tw.list_engines()} - {"auto"} <= set(names)
-    assert {"scan", "counting"} <= set(overview())
-    assert chosen("scan, counting,") == ["scan", "counting"]
+    assert {"scan", "counting"} <= set(list_overview_engines())
+    assert parse_engine_names("scan, counting,") == ["scan", "counting"]
     with pytest.raises(ValueError, match="there is no engine fast; there are .*auto"):
-        chosen("scan,fast")
+        parse_engine_names("scan,fast")
 
 
-QUICK = Settings(scale=0.001, repeat=2, seconds=60, megabytes=1_500, load=("tests.broken_engines",))
+QUICK = Settings(scale=0.001, repeat=2, seconds=60, megabytes=1_500, engine_modules=("tests.broken_engines",))
 WRONG = {
     "test-forgetful": "1 matches are missing and 0 are wrong",
     "test-inventive": "0 matches are missing and 1 are wrong",
@@ -101,7 +113,7 @@ def test_engines_that_fail_are_reported_and_the_others_measured(tmp_path):
     # Points with results are not measured again; results of another scale are not overwritten.
     run(one, tmp_path, QUICK, progress.append, ["scan", "counting"])
     assert len(progress) == 1
-    with pytest.raises(OtherSettings, match="at scale 0.001"):
+    with pytest.raises(SettingsMismatch, match="at scale 0.001"):
         run(one, tmp_path, Settings(scale=0.02, repeat=2), progress.append, ["scan"])
 
 
@@ -122,7 +134,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
         if len(progress) == 2:
             raise KeyboardInterrupt
 
-    settings = Settings(scale=0.01, repeat=2, most=1_000)
+    settings = Settings(scale=0.01, repeat=2, subscriptions_max=1_000)
     with pytest.raises(KeyboardInterrupt):
         run(one, tmp_path, settings, interrupt, ["scan"])
     assert len(results.load(tmp_path, one.name).rows) == 1
@@ -136,18 +148,18 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path):
 
 @pytest.mark.slow
 def test_an_endless_engine_is_stopped(tmp_path):
-    settings = Settings(scale=0.001, repeat=2, seconds=2, load=("tests.broken_engines",))
+    settings = Settings(scale=0.001, repeat=2, seconds=2, engine_modules=("tests.broken_engines",))
     found = run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, print, ["test-endless"])
     assert [(row["status"], row["detail"]) for row in found.rows] == [("over time", "build: more than 2 s")]
     progress = []
     run(EXPERIMENTS["opindex-fig7"], tmp_path, settings, progress.append, ["test-endless"])
     assert progress == []
-    more = Settings(scale=0.001, repeat=2, seconds=2.5, load=("tests.broken_engines",))
+    more = Settings(scale=0.001, repeat=2, seconds=2.5, engine_modules=("tests.broken_engines",))
     run(EXPERIMENTS["opindex-fig7"], tmp_path, more, progress.append, ["test-endless"])
     assert len(progress) == 1  # the limit is higher now
 
 
-def made(folder, name, rows, scale=0.1):
+def save_results(folder, name, rows, scale=0.1):
     results.save(folder, Results(name, scale, 5, {"day": "2026-01-01"}, rows))
 
 
@@ -157,12 +169,12 @@ def row(engine, match, x=1, noise=0.02, variant="a: uniform", **more):
 
 def test_compare_separates_change_from_noise(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new"
-    made(old, "betree-fig5", [row("scan", 100), row("counting", 100), row("auto", 100), row("kindex", 5)])
+    save_results(old, "betree-fig5", [row("scan", 100), row("counting", 100), row("auto", 100), row("kindex", 5)])
     broken = {"variant": "a: uniform", "x": 1, "engine": "auto", "status": "wrong", "detail": "x"}
-    made(new, "betree-fig5", [row("scan", 115, noise=0.1), row("counting", 90), broken, row("betree", 1)])
-    made(new, "betree-fig6", [row("scan", 1)])
-    made(old, "betree-table5", [row("scan", 1, build=10, build_noise=0.01)])
-    made(new, "betree-table5", [row("scan", 1, build=30, build_noise=0.01)])
+    save_results(new, "betree-fig5", [row("scan", 115, noise=0.1), row("counting", 90), broken, row("betree", 1)])
+    save_results(new, "betree-fig6", [row("scan", 1)])
+    save_results(old, "betree-table5", [row("scan", 1, build=10, build_noise=0.01)])
+    save_results(new, "betree-table5", [row("scan", 1, build=30, build_noise=0.01)])
     found = {(change.experiment, change.metric, change.engine): change for change in compare(old, new)}
     assert found["betree-fig5", "match", "scan"].verdict == "same"  # within twice the noise
     assert found["betree-fig5", "match", "scan"].delta == pytest.approx(0.15)
@@ -172,8 +184,8 @@ def test_compare_separates_change_from_noise(tmp_path):
     assert found["betree-fig5", "match", "betree"].verdict == "only in B"
     assert found["betree-table5", "build", "scan"].verdict == "slower"
     assert found["betree-table5", "match", "scan"].verdict == "same"
-    assert processors(old, new) == ""
-    made(new, "betree-fig5", [row("scan", 115)], scale=1.0)
+    assert describe_processor_difference(old, new) == ""
+    save_results(new, "betree-fig5", [row("scan", 115)], scale=1.0)
     assert next(iter(compare(old, new))).verdict == "not comparable"
 
 
@@ -211,14 +223,14 @@ def test_what_grows_and_what_stays_below():
     assert verdict(Grows("b", at_most=20), [*rows, over]) == "does not hold"
     assert verdict(Grows("b", at_least=2), [*rows, over]) == "holds"
     assert verdict(Grows("z")) == "not comparable"
-    assert verdict(Below("b", 9)) == "holds"
-    assert verdict(Below("b", 8)) == "does not hold"
-    assert verdict(Below("b", 9), [*rows, over]) == "does not hold"
-    assert verdict(Below("z", 8)) == "not comparable"
+    assert verdict(StaysBelow("b", 9)) == "holds"
+    assert verdict(StaysBelow("b", 8)) == "does not hold"
+    assert verdict(StaysBelow("b", 9), [*rows, over]) == "does not hold"
+    assert verdict(StaysBelow("z", 8)) == "not comparable"
     both = [*rows, row("a", 1, 1), row("a", 5, 3)]
-    assert verdict(Scales("a", "uniform", "b", "uniform"), both) == "holds"
-    assert verdict(Scales("b", "uniform", "a", "uniform"), both) == "does not hold"
-    assert verdict(Scales("a", "uniform", "b", "elsewhere"), both) == "not comparable"
+    assert verdict(GrowsLess("a", "uniform", "b", "uniform"), both) == "holds"
+    assert verdict(GrowsLess("b", "uniform", "a", "uniform"), both) == "does not hold"
+    assert verdict(GrowsLess("a", "uniform", "b", "elsewhere"), both) == "not comparable"
 
 
 def test_claims_about_the_end_of_an_axis_and_about_parts():
@@ -229,17 +241,17 @@ def test_claims_about_the_end_of_an_axis_and_about_parts():
 
     assert verdict(Leads("a", ("b",))) == "does not hold"
     assert verdict(Leads("a", ("b",), 4, at_end=True)) == "holds"
-    assert verdict(Linear("a")) == "holds"
-    assert verdict(Linear("b")) == "does not hold"
-    assert verdict(Linear("a", x_below=2)) == "not comparable"
-    assert [verdict(claim) for claim in ranking("a", "b", "c", at_end=True)] == ["holds", "not comparable"]
-    assert {verdict(claim) for claim in similar("a", "b", 4)} == {"holds"}
-    assert {verdict(claim) for claim in similar("a", "b", 3)} == {"holds", "does not hold"}
-    assert cut(75) == 4
+    assert verdict(GrowsLinearly("a")) == "holds"
+    assert verdict(GrowsLinearly("b")) == "does not hold"
+    assert verdict(GrowsLinearly("a", x_below=2)) == "not comparable"
+    assert [verdict(claim) for claim in claim_ranking("a", "b", "c", at_end=True)] == ["holds", "not comparable"]
+    assert {verdict(claim) for claim in claim_similar("a", "b", 4)} == {"holds"}
+    assert {verdict(claim) for claim in claim_similar("a", "b", 3)} == {"holds", "does not hold"}
+    assert compute_lead(75) == 4
     parted = [row("t", 10, build=4, translate=3)]
-    assert verdict(Part("t", "translate", 0.7, metric="build"), parted) == "holds"
-    assert verdict(Part("t", "translate", 0.8, metric="build"), parted) == "does not hold"
-    assert verdict(Part("a", "translate", 0.8, metric="build"), parted) == "not comparable"
+    assert verdict(IncludesShare("t", "translate", 0.7, metric="build"), parted) == "holds"
+    assert verdict(IncludesShare("t", "translate", 0.8, metric="build"), parted) == "does not hold"
+    assert verdict(IncludesShare("a", "translate", 0.8, metric="build"), parted) == "not comparable"
     budget = {"variant": "a: uniform", "x": 3, "engine": "b", "status": "over budget", "detail": ""}
     assert verdict(Grows("b", at_least=50), [*rows, budget]) == "holds"
 
@@ -264,36 +276,36 @@ def test_the_naive_scan_is_right():
     rivals[0].delete(slots[::7])
     assert len(rivals[0]) == 200 - 29
     assert "naive" not in [info.name for info in tw.list_engines()]
-    assert chosen("naive") == ["naive"]
+    assert parse_engine_names("naive") == ["naive"]
 
 
 def test_all_claims_together():
     rows = [row("a", 1), row("b", 2)]
     yes, no, unknown = Leads("a", ("b",)), Leads("b", ("a",)), Leads("a", ("z",))
-    assert judged((yes, no, unknown), rows, "match").verdict == "does not hold"
-    assert judged((yes, unknown), rows, "match").verdict == "not comparable"
-    assert judged((yes,), rows, "match").verdict == "holds"
-    assert judged((), rows, "match").verdict == "not comparable"
+    assert judge_all((yes, no, unknown), rows, "match").verdict == "does not hold"
+    assert judge_all((yes, unknown), rows, "match").verdict == "not comparable"
+    assert judge_all((yes,), rows, "match").verdict == "holds"
+    assert judge_all((), rows, "match").verdict == "not comparable"
 
 
 def test_the_report_has_everything(tmp_path):
     rest = {"batch": 1, "candidates": 5, "matches": 2, "build": 0.1, "index": 90, "bytes": 100}
     rows = [row(engine, match, x, **rest) for engine, match in (("betree", 10), ("scan", 99)) for x in (100, 200)]
     wrong = {"variant": "a: uniform", "x": 200, "engine": "kindex", "status": "wrong", "detail": "3 are <missing>"}
-    made(tmp_path, "betree-fig5", [*rows, wrong])
-    text = report(tmp_path, tmp_path / "page.html").read_text()
+    save_results(tmp_path, "betree-fig5", [*rows, wrong])
+    text = write_report(tmp_path, tmp_path / "page.html").read_text()
     assert "<svg" in text
     assert "wrong: 3 are &lt;missing&gt;" in text
-    assert EXPERIMENTS["betree-fig5"].says in text
+    assert EXPERIMENTS["betree-fig5"].paper_finding in text
     assert all(name in text for name in LISTED)
     assert text.count("not run") == len(LISTED) - 1
-    shown = engines_of("betree")
+    shown = list_engines_of_paper("betree")
     every = [row(engine, 10 + 9 * (engine != "betree"), x, **rest) for engine in shown for x in (100, 200)]
     unbuilt = replace(EXPERIMENTS["ranked-fig6"], engines=("not-yet",), claims=(Leads("betree", ("not-yet",)),))
-    assert finding(unbuilt, Results("ranked-fig6", 1, 2, {}, every)).text == "waits for not-yet"
-    assert EXPERIMENTS["atree-fig9"].label("atree:share=0") == "no optimization"
-    assert EXPERIMENTS["atree-fig9"].label("scan") == "scan"
-    assert "proves nothing" in finding(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
+    assert judge_experiment(unbuilt, Results("ranked-fig6", 1, 2, {}, every)).text == "waits for not-yet"
+    assert EXPERIMENTS["atree-fig9"].get_label("atree:share=0") == "no optimization"
+    assert EXPERIMENTS["atree-fig9"].get_label("scan") == "scan"
+    assert "proves nothing" in judge_experiment(EXPERIMENTS["atree-fig7"], Results("atree-fig7", 1, 2, {}, every)).text
 
 
 @pytest.mark.slow
@@ -379,20 +391,34 @@ def create(name, store):
         raise ValueError("no such engine")
     return Engine()
 """
-FILES = {
+MODULES = {
     "older": ("tellwhen/engines/planner.py", "tellwhen/workloads/loading.py", "tellwhen/compile/batch.py"),
     "newer": ("tellwhen/engines/__init__.py", "bench/loading.py", "tellwhen/containers/batches.py"),
 }
+FUNCTIONS = {
+    "older": ("stored", "encoded", "one_by_one"),
+    "newer": ("store_subscriptions", "encode_events", "split_events"),
+}
+"""Names in older checkouts, and those of this checkout."""
 
 
-def checkout(root, layout, seconds, first=0):
+def test_a_comparison_finds_the_functions_of_this_checkout():
+    timer = EngineTimer()
+    timer.load({}, 100, 3)
+    assert timer.prepare("scan") == {}
+    assert timer.time_build("scan")["seconds"] > 0
+    assert timer.time_matching("one by one")["seconds"] > 0
+
+
+def make_checkout(root, layout, seconds, first=0):
     """A checkout that has what the comparison asks for, and nothing else."""
-    engines, loading, batches = FILES[layout]
+    engines, loading, batches = MODULES[layout]
+    store, encode, split = FUNCTIONS[layout]
     texts = {
         engines: FAKE.format(seconds=seconds),
-        loading: "stored = lambda work, count: (None, [0] * count)\n"
-        f"encoded = lambda work, count, store: range({first}, {first} + count)",
-        batches: "one_by_one = lambda events: [[event] for event in events]",
+        loading: f"{store} = lambda work, count: (None, [0] * count)\n"
+        f"{encode} = lambda work, count, store: range({first}, {first} + count)",
+        batches: f"{split} = lambda events: [[event] for event in events]",
         "tellwhen/workloads/__init__.py": "BEGen = dict",
     }
     for name, text in texts.items():
@@ -405,28 +431,28 @@ def checkout(root, layout, seconds, first=0):
     return root
 
 
-def compared(a, b, engines=("scan",)):
-    table = Comparison(a, None, 2, 4, b).table("t", BEGen(), 1_000, 3, list(engines))
+def compare_checkouts(a, b, engines=("scan",)):
+    table = Comparison(a, None, 2, 4, b).measure_table("t", BEGen(), 1_000, 3, list(engines))
     return list(zip(*(column.cells for column in table.columns), strict=True))
 
 
 def test_two_checkouts_are_compared_alternately(tmp_path):
-    old, new = checkout(tmp_path / "a", "older", 0.01), checkout(tmp_path / "b", "newer", 0.03)
-    build, singly, together = compared(old, new)
+    old, new = make_checkout(tmp_path / "a", "older", 0.01), make_checkout(tmp_path / "b", "newer", 0.03)
+    build, singly, together = compare_checkouts(old, new)
     assert [row[:2] for row in (build, singly, together)] == [
         ("scan", "build"), ("scan", "one by one"), ("scan", "in a batch"),
     ]  # fmt: skip
     assert build[2:] == ("1 s", "1 s", "1.00", "0%", "same")
     for row in (singly, together):
         assert row[2:] == ("10,000 us", "30,000 us", "3.00", "0%", "slower")
-    assert compared(new, old)[1][6] == "faster"
+    assert compare_checkouts(new, old)[1][6] == "faster"
 
 
 @pytest.mark.slow
 def test_checkouts_that_cannot_be_compared(tmp_path):
-    old, new = checkout(tmp_path / "a", "older", 0.01), checkout(tmp_path / "b", "newer", 0.01, first=1)
-    assert compared(old, new) == [("scan", "the matches differ", "", "", "", "", "")]
-    assert compared(old, old, ["kindex"])[0][1] == "A: ValueError: no such engine"
+    old, new = make_checkout(tmp_path / "a", "older", 0.01), make_checkout(tmp_path / "b", "newer", 0.01, first=1)
+    assert compare_checkouts(old, new) == [("scan", "the matches differ", "", "", "", "", "")]
+    assert compare_checkouts(old, old, ["kindex"])[0][1] == "A: ValueError: no such engine"
     (tmp_path / "c").mkdir()
     with pytest.raises(RuntimeError, match="the process of .* ended with 1"):
-        compared(tmp_path / "c", new)
+        compare_checkouts(tmp_path / "c", new)

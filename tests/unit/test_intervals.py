@@ -15,12 +15,12 @@ INTERVALS = st.tuples(ENDS, ENDS).map(sorted)
 
 def check(structure, intervals, points):
     low, high = (np.array([i[k] for i in intervals], dtype=np.int64) for k in range(2))
-    made = structure(low, high)
-    found = made.stab(np.array(points, dtype=np.int64))
+    instance = structure(low, high)
+    found = instance.stab(np.array(points, dtype=np.int64))
     wanted = [[k for k, (a, b) in enumerate(intervals) if a <= x <= b] for x in points]
     got = [sorted(found.number[a:b].tolist()) for a, b in zip(found.start[:-1], found.start[1:], strict=True)]
     assert got == wanted, structure.__name__
-    assert made.count(np.array(points, dtype=np.int64)).tolist() == [len(numbers) for numbers in wanted]
+    assert instance.count(np.array(points, dtype=np.int64)).tolist() == [len(numbers) for numbers in wanted]
 
 
 @pytest.mark.slow  # structures to compare with, which no engine uses

@@ -7,18 +7,18 @@ import sys
 import time
 
 import pytest
-from bench.peers import compare, registry, workload
-from bench.peers.compare import Limits, disagreement, row
-from bench.peers.positive import positive
+from bench.peers import measurement, registry, workload
+from bench.peers.commands import make_table
+from bench.peers.measurement import Limits, describe_disagreement, measure_peer
+from bench.peers.positive_form import make_positive
 from bench.peers.process import run
 from bench.peers.registry import PEERS, Peer
-from bench.peers.run import table
 
 import tellwhen as tw
 from support import ROOT
 from tellwhen.workloads import ABEGen, BEGen
 
-EVERY = Limits(seconds=30, megabytes=2_000)
+LIMITS = Limits(seconds=30, megabytes=2_000)
 
 RIGHT = """
 import json, pathlib, sys
@@ -34,14 +34,14 @@ print(json.dumps({{"peer": "fake", "build_seconds": 0.5, "bytes": 1000, "micros"
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    workload.write(folder, BEGen(dimensions=20, event_size=10, match=0.1), 100, 5)
+    workload.write_files(folder, BEGen(dimensions=20, event_size=10, match=0.1), 100, 5)
     return folder
 
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
     """A peer that is a Python script."""
-    monkeypatch.setattr(registry, "MADE", tmp_path / "made")
+    monkeypatch.setattr(registry, "BUILD_FOLDER", tmp_path / "build")
 
     def make(text, **more):
         script = tmp_path / "fake.py"
@@ -55,21 +55,26 @@ def test_files_hold_the_workload(work):
     lines = {name: (work / f"{name}.jsonl").read_text().splitlines() for name in ("subscriptions", "events", "truth")}
     assert [len(found) for found in lines.values()] == [100, 5, 5]
     rows = [json.loads(line) for line in lines["subscriptions"]]
-    assert [row["id"] for row in rows] == list(range(100))
-    read = [(row["id"], tw.from_json(row["expression"])) for row in rows]
+    assert [measure_peer["id"] for measure_peer in rows] == list(range(100))
+    read = [(measure_peer["id"], tw.from_json(measure_peer["expression"])) for measure_peer in rows]
     for event, truth in zip(map(json.loads, lines["events"]), workload.read_truth(work), strict=True):
         assert truth == [id for id, expression in read if expression.evaluate(event) is True]
     assert any(workload.read_truth(work))
 
 
 def test_the_positive_form_means_the_same(tmp_path):
-    workload.write(tmp_path, ABEGen(total=300, dimensions=6, cardinality=5, event_size=4), 300, 20)
+    workload.write_files(tmp_path, ABEGen(total=300, dimensions=6, cardinality=5, event_size=4), 300, 20)
     rows = [json.loads(line) for line in (tmp_path / "subscriptions.jsonl").read_text().splitlines()]
-    words = {word for row in rows for word in ("not", "xor", "xnor") if f'"{word}"' in json.dumps(row["expression"])}
+    words = {
+        word
+        for measure_peer in rows
+        for word in ("not", "xor", "xnor")
+        if f'"{word}"' in json.dumps(measure_peer["expression"])
+    }
     assert words == {"not", "xor", "xnor"}
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     for event, truth in zip(events, workload.read_truth(tmp_path), strict=True):
-        assert truth == [row["id"] for row in rows if two_valued(row["positive"], event)]
+        assert truth == [measure_peer["id"] for measure_peer in rows if two_valued(measure_peer["positive"], event)]
 
 
 def two_valued(form, event):
@@ -93,7 +98,7 @@ OPERANDS = [("=", 2), ("<>", 2), ("<", 2), ("<=", 2), (">", 2), (">=", 2), ("in"
 @pytest.mark.parametrize("wrap", ["{0}", "NOT {0}", "{0} XOR b = 1", "NOT ({0} XNOR b = 1 XNOR c = 1)"])
 def test_every_operator_has_its_intervals(operator, operand, wrap):
     expression = tw.parse(wrap.format(tw.from_json({"attribute": "a", "operator": operator, "value": operand})))
-    form = positive(expression.to_json())
+    form = make_positive(expression.to_json())
     for a, b, c in itertools.product([None, 0, 1, 2, 3, 4], [None, 1, 2], [None, 1, 2]):
         event = {name: value for name, value in (("a", a), ("b", b), ("c", c)) if value is not None}
         assert two_valued(form, event) == (expression.evaluate(event) is True), event
@@ -101,13 +106,13 @@ def test_every_operator_has_its_intervals(operator, operand, wrap):
 
 def test_what_is_not_about_integers_is_refused():
     with pytest.raises(ValueError, match="integers"):
-        positive(tw.parse("name STARTS WITH 'a'").to_json())
+        make_positive(tw.parse("name STARTS WITH 'a'").to_json())
     with pytest.raises(ValueError, match="integers"):
-        positive(tw.parse("a < 2.5").to_json())
+        make_positive(tw.parse("a < 2.5").to_json())
 
 
 def test_a_right_answer_gets_its_time(work, fake):
-    found = row(fake(RIGHT.format(change="")), work, 100, EVERY)
+    found = measure_peer(fake(RIGHT.format(change="")), work, 100, LIMITS)
     assert (found["status"], found["micros"], found["build_seconds"], found["bytes"]) == ("ok", 2.0, 0.5, 10.0)
     assert found["note"] == "a fake"
 
@@ -115,69 +120,71 @@ def test_a_right_answer_gets_its_time(work, fake):
 @pytest.mark.parametrize("change", ["matches[0].append(99999)", "matches[0] = matches[0][1:]", "matches.pop()",
                                     "matches[0] = matches[0] + matches[0][:1]"])  # fmt: skip
 def test_a_wrong_answer_gets_none(work, fake, change):
-    found = row(fake(RIGHT.format(change=change)), work, 100, EVERY)
+    found = measure_peer(fake(RIGHT.format(change=change)), work, 100, LIMITS)
     assert found["status"].startswith("wrong: ")
     assert "micros" not in found
 
 
 def test_refused_subscriptions_do_not_count(work, fake):
     change = "no = matches[0][0]; matches = [[i for i in m if i != no] for m in matches]; refused = [[no, 'no OR']]"
-    found = row(fake(RIGHT.format(change=change)), work, 100, EVERY)
+    found = measure_peer(fake(RIGHT.format(change=change)), work, 100, LIMITS)
     assert (found["status"], found["refused"], found["note"]) == ("ok", 1, "a fake; 1 refused: no OR")
 
 
 def test_refused_subscriptions_must_not_match():
-    assert disagreement([[1, 2]], {2}, [[1, 2]]) == "0 matches missing and 1 too many, of 1"
-    assert disagreement([[1]], {2}, [[1, 2]]) == ""
+    assert describe_disagreement([[1, 2]], {2}, [[1, 2]]) == "0 matches missing and 1 too many, of 1"
+    assert describe_disagreement([[1]], {2}, [[1, 2]]) == ""
 
 
 def test_one_that_refuses_all_gets_no_time(work, fake):
     change = "matches = [[] for _ in matches]; refused = [[i, 'no'] for i in range(100)]"
-    assert row(fake(RIGHT.format(change=change)), work, 100, EVERY)["status"] == "refused all"
+    assert measure_peer(fake(RIGHT.format(change=change)), work, 100, LIMITS)["status"] == "refused all"
 
 
 def test_one_that_hangs_is_ended(work, fake):
     begin = time.monotonic()
-    found = row(fake("import time; time.sleep(60)"), work, 100, Limits(seconds=0.5))
+    found = measure_peer(fake("import time; time.sleep(60)"), work, 100, Limits(seconds=0.5))
     assert (found["status"], found["note"]) == ("over time", "more than 0.5 s")
     assert time.monotonic() - begin < 20
 
 
 def test_one_that_eats_memory_is_ended(work, fake):
-    found = row(fake("import time; x = bytearray(300_000_000); time.sleep(60)"), work, 100, Limits(30, megabytes=200))
+    found = measure_peer(
+        fake("import time; x = bytearray(300_000_000); time.sleep(60)"), work, 100, Limits(30, megabytes=200)
+    )
     assert found["status"] == "over memory"
 
 
 def test_one_that_crashes_says_why(work, fake):
-    found = row(fake("raise RuntimeError('out of luck')"), work, 100, EVERY)
+    found = measure_peer(fake("raise RuntimeError('out of luck')"), work, 100, LIMITS)
     assert (found["status"], found["note"]) == ("failed", "RuntimeError: out of luck")
 
 
 @pytest.mark.parametrize("said", ["nothing to read", "{}", "[]", '{"refused": 1, "matches": []}'])
 def test_one_that_talks_nonsense_has_failed(work, fake, said):
-    assert row(fake(f"print({said!r})"), work, 100, EVERY)["status"] == "failed"
+    assert measure_peer(fake(f"print({said!r})"), work, 100, LIMITS)["status"] == "failed"
 
 
 def test_one_whose_tools_are_missing_is_skipped(work, fake):
-    found = row(fake("", tools=("no-such-tool",)), work, 100, EVERY)
+    found = measure_peer(fake("", tools=("no-such-tool",)), work, 100, LIMITS)
     assert (found["status"], found["note"]) == ("skipped", "no-such-tool not found")
 
 
 def test_one_that_cannot_be_built_is_skipped(work, fake):
     failing = (sys.executable, "-c", "import sys; sys.exit('\x1b[0m[ERROR] no such version\\n[ERROR]')")
-    found = row(fake("", build=(failing,)), work, 100, EVERY)
+    found = measure_peer(fake("", build=(failing,)), work, 100, LIMITS)
     assert (found["status"], found["note"]) == ("skipped", "could not be built: [ERROR] no such version")
 
 
 def test_a_build_happens_in_a_copy(tmp_path, fake, monkeypatch):
-    monkeypatch.setattr(compare, "HERE", tmp_path)
+    monkeypatch.setattr(measurement, "HERE", tmp_path)
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "manifest").write_text("1")
     touch = (sys.executable, "-c", "import sys; open(sys.argv[1], 'w')", "{source}/lock")
     peer = fake("", folder="kept", build=(touch,))
-    assert compare.build(peer, EVERY) == ""
+    assert measurement.build(peer, LIMITS) == ""
     assert [file.name for file in (tmp_path / "kept").iterdir()] == ["manifest"]
-    assert (tmp_path / "made" / "kept" / "source" / "lock").exists()
+    assert (tmp_path / "build" / "kept" / "source" / "lock").exists()
 
 
 def test_a_command_that_is_not_there_has_failed():
@@ -192,8 +199,8 @@ def test_every_peer_is_pinned():
 
 
 def test_the_table_shows_what_there_is(work, fake):
-    rows = [row(fake(text), work, 100, EVERY) for text in (RIGHT.format(change=""), "raise ValueError")]
-    assert table("fakes", rows).row_count == 2
+    rows = [measure_peer(fake(text), work, 100, LIMITS) for text in (RIGHT.format(change=""), "raise ValueError")]
+    assert make_table("fakes", rows).row_count == 2
 
 
 def test_peers_are_measured_where_tellwhen_is_not_installed():

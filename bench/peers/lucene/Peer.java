@@ -29,11 +29,11 @@ final class Peer {
     public static void main(String[] arguments) throws Exception {
         BooleanQuery.setMaxClauseCount(Integer.MAX_VALUE);
         List<MonitorQuery> queries = new ArrayList<>();
-        for (JsonNode row : Measured.read(arguments[0], "subscriptions")) {
+        for (JsonNode row : Measurement.read(arguments[0], "subscriptions")) {
             queries.add(new MonitorQuery(row.get("id").asText(), query(row.get("positive"))));
         }
-        List<JsonNode> events = Measured.read(arguments[0], "events");
-        Measured.print("lucene-monitor", events, () -> {
+        List<JsonNode> events = Measurement.read(arguments[0], "events");
+        Measurement.measure("lucene-monitor", events, () -> {
             Monitor monitor =
                     new Monitor(new KeywordAnalyzer(), new TermFilteredPresearcher(), new MonitorConfiguration());
             monitor.register(queries);
@@ -62,10 +62,10 @@ final class Peer {
         if (form.has("attribute")) {
             String name = form.get("attribute").asText();
             for (JsonNode one : form.get("within")) parts.add(interval(name, one.get(0), one.get(1)));
-            return joined(parts, BooleanClause.Occur.SHOULD);
+            return join(parts, BooleanClause.Occur.SHOULD);
         }
         for (JsonNode part : form.elements().next()) parts.add(query(part));
-        return joined(parts, form.has("or") ? BooleanClause.Occur.SHOULD : BooleanClause.Occur.MUST);
+        return join(parts, form.has("or") ? BooleanClause.Occur.SHOULD : BooleanClause.Occur.MUST);
     }
 
     private static Query interval(String name, JsonNode low, JsonNode high) {
@@ -74,7 +74,7 @@ final class Peer {
         return LongPoint.newRangeQuery("point." + name, from, to);
     }
 
-    private static Query joined(List<Query> parts, BooleanClause.Occur how) {
+    private static Query join(List<Query> parts, BooleanClause.Occur how) {
         if (parts.size() == 1) return parts.get(0);
         BooleanQuery.Builder all = new BooleanQuery.Builder();
         for (Query part : parts) all.add(part, how);

@@ -20,9 +20,9 @@ import (
 const (
 	conjunctionsMax = 64
 	rounds          = 7
-	warmUp          = 2.0
-	round           = 2.0
-	least           = 0.05
+	warmUpSeconds   = 2.0
+	roundSecondsMax = 2.0
+	roundSecondsMin = 0.05
 )
 
 type form struct {
@@ -46,8 +46,8 @@ type conjunction map[string]map[int]bool
 
 type domain struct{ low, high int }
 
-// disjunctive returns the conjunctions, with the allowed values of each attribute, and false if there are too many.
-func (d domain) disjunctive(f form) ([]conjunction, bool) {
+// toDisjunctiveForm returns the conjunctions, with the allowed values of each attribute, and false if there are too many.
+func (d domain) toDisjunctiveForm(f form) ([]conjunction, bool) {
 	if f.constant != nil {
 		if *f.constant {
 			return []conjunction{{}}, true
@@ -66,12 +66,12 @@ func (d domain) disjunctive(f form) ([]conjunction, bool) {
 		found = append(found, conjunction{})
 	}
 	for _, part := range append(f.And, f.Or...) {
-		inner, fits := d.disjunctive(part)
+		inner, fits := d.toDisjunctiveForm(part)
 		if !fits {
 			return nil, false
 		}
 		if f.Or == nil {
-			found = crossed(found, inner)
+			found = cross(found, inner)
 		} else {
 			found = append(found, inner...)
 		}
@@ -99,11 +99,11 @@ func (d domain) values(within [][2]*int) map[int]bool {
 	return found
 }
 
-func crossed(left, right []conjunction) []conjunction {
+func cross(left, right []conjunction) []conjunction {
 	found := []conjunction{}
 	for _, one := range left {
 		for _, other := range right {
-			if both := intersection(one, other); both != nil {
+			if both := intersect(one, other); both != nil {
 				found = append(found, both)
 			}
 		}
@@ -111,8 +111,8 @@ func crossed(left, right []conjunction) []conjunction {
 	return found
 }
 
-// intersection returns nil if no event can satisfy both.
-func intersection(one, other conjunction) conjunction {
+// intersect returns nil if no event can satisfy both.
+func intersect(one, other conjunction) conjunction {
 	both := conjunction{}
 	for name, values := range one {
 		both[name] = values
@@ -189,7 +189,7 @@ func main() {
 			Positive form
 		}
 		check(json.Unmarshal(line, &row))
-		conjunctions, fits := d.disjunctive(row.Positive)
+		conjunctions, fits := d.toDisjunctiveForm(row.Positive)
 		if !fits {
 			refused = append(refused, [2]any{row.ID, fmt.Sprintf("more than %d conjunctions", conjunctionsMax)})
 			continue
@@ -231,12 +231,12 @@ func main() {
 		sort.Ints(matches[i])
 	}
 	each := time.Since(begin).Seconds() / float64(len(events))
-	timed := events[:min(len(events), max(3, int(round/each)))]
-	turn := func(least float64) float64 {
+	timedEvents := events[:min(len(events), max(3, int(roundSecondsMax/each)))]
+	turn := func(seconds float64) float64 {
 		times := []float64{}
 		begun := time.Now()
-		for len(times) == 0 || time.Since(begun).Seconds() < least {
-			for _, event := range timed {
+		for len(times) == 0 || time.Since(begun).Seconds() < seconds {
+			for _, event := range timedEvents {
 				begin := time.Now()
 				find(event)
 				times = append(times, time.Since(begin).Seconds()*1e6)
@@ -245,14 +245,14 @@ func main() {
 		sort.Float64s(times)
 		return times[len(times)/2]
 	}
-	turn(warmUp - each*float64(len(events)))
+	turn(warmUpSeconds - each*float64(len(events)))
 	micros := make([]float64, rounds)
 	for i := range micros {
-		micros[i] = turn(least)
+		micros[i] = turn(roundSecondsMin)
 	}
 	notes := "events as JSON text; values as strings, ranges as anything-but, OR as several patterns"
-	if len(timed) < len(events) {
-		notes += fmt.Sprintf("; timed on %d events", len(timed))
+	if len(timedEvents) < len(events) {
+		notes += fmt.Sprintf("; timed on %d events", len(timedEvents))
 	}
 	check(json.NewEncoder(os.Stdout).Encode(map[string]any{
 		"peer": "quamina", "build_seconds": built, "bytes": grown, "micros": micros, "matches": matches,

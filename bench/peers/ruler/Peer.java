@@ -17,9 +17,9 @@ final class Peer {
     public static void main(String[] arguments) throws Exception {
         Map<Integer, List<String>> rules = new LinkedHashMap<>();
         List<Object[]> refused = new ArrayList<>();
-        for (JsonNode row : Measured.read(arguments[0], "subscriptions")) {
+        for (JsonNode row : Measurement.read(arguments[0], "subscriptions")) {
             int id = row.get("id").asInt();
-            List<Map<String, List<long[]>>> conjunctions = disjunctive(row.get("positive"));
+            List<Map<String, List<long[]>>> conjunctions = toDisjunctiveForm(row.get("positive"));
             if (conjunctions == null) refused.add(new Object[] {id, "more than " + CONJUNCTIONS_MAX + " conjunctions"});
             else if (conjunctions.contains(Map.of())) refused.add(new Object[] {id, "a rule has at least one field"});
             else {
@@ -28,7 +28,7 @@ final class Peer {
                 rules.put(id, texts);
             }
         }
-        Measured.print("event-ruler", Measured.lines(arguments[0], "events"), () -> {
+        Measurement.measure("event-ruler", Measurement.readLines(arguments[0], "events"), () -> {
             Machine machine = new Machine();
             for (Map.Entry<Integer, List<String>> entry : rules.entrySet()) {
                 for (String text : entry.getValue()) machine.addRule(entry.getKey().toString(), text);
@@ -42,7 +42,7 @@ final class Peer {
     }
 
     /** The conjunctions, with the allowed intervals of each attribute; null if there are too many. */
-    private static List<Map<String, List<long[]>>> disjunctive(JsonNode form) {
+    private static List<Map<String, List<long[]>>> toDisjunctiveForm(JsonNode form) {
         if (form.isBoolean()) return form.asBoolean() ? List.of(Map.of()) : List.of();
         if (form.has("attribute")) {
             List<long[]> allowed = intervals(form.get("within"));
@@ -50,29 +50,29 @@ final class Peer {
         }
         List<Map<String, List<long[]>>> found = form.has("or") ? new ArrayList<>() : List.of(Map.of());
         for (JsonNode part : form.elements().next()) {
-            List<Map<String, List<long[]>>> inner = disjunctive(part);
+            List<Map<String, List<long[]>>> inner = toDisjunctiveForm(part);
             if (inner == null) return null;
             if (form.has("or")) found.addAll(inner);
-            else found = crossed(found, inner);
+            else found = cross(found, inner);
             if (found.size() > CONJUNCTIONS_MAX) return null;
         }
         return found;
     }
 
-    private static List<Map<String, List<long[]>>> crossed(
+    private static List<Map<String, List<long[]>>> cross(
             List<Map<String, List<long[]>>> left, List<Map<String, List<long[]>>> right) {
         List<Map<String, List<long[]>>> found = new ArrayList<>();
         for (Map<String, List<long[]>> one : left) {
             for (Map<String, List<long[]>> other : right) {
                 Map<String, List<long[]>> both = new LinkedHashMap<>(one);
-                other.forEach((name, allowed) -> both.merge(name, allowed, Peer::intersection));
+                other.forEach((name, allowed) -> both.merge(name, allowed, Peer::intersect));
                 if (both.values().stream().noneMatch(List::isEmpty)) found.add(both);
             }
         }
         return found;
     }
 
-    private static List<long[]> intersection(List<long[]> left, List<long[]> right) {
+    private static List<long[]> intersect(List<long[]> left, List<long[]> right) {
         List<long[]> found = new ArrayList<>();
         for (long[] one : left) {
             for (long[] other : right) {
@@ -100,7 +100,7 @@ final class Peer {
             for (long[] one : allowed) patterns.add(pattern(one[0], one[1]));
             fields.put(name, patterns);
         });
-        return Measured.JSON.writeValueAsString(fields);
+        return Measurement.JSON.writeValueAsString(fields);
     }
 
     private static Map<String, Object> pattern(long low, long high) {

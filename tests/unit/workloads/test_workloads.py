@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from bench.loading import encoded, stored
+from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from tellwhen.engines import create
@@ -41,10 +41,10 @@ pytestmark = pytest.mark.late
 
 def matches(work, count, events):
     """Matches per event."""
-    store, slots = stored(work, count)
+    store, slots = store_subscriptions(work, count)
     engine = create("auto", store)
     engine.insert(slots)
-    return np.diff(engine.reader().match(encoded(work, events, store)).start)
+    return np.diff(engine.reader().match(encode_events(work, events, store)).start)
 
 
 def slope(counts):
@@ -197,10 +197,10 @@ def vars_of(work):
 )
 def test_arrays_and_text_mean_the_same(work):
     count = 12_000  # more than a block
-    store, slots = stored(work, count)
+    store, slots = store_subscriptions(work, count)
     engine = create("scan", store)
     engine.insert(slots)
-    events = encoded(work, 10, store)
+    events = encode_events(work, 10, store)
     start, slot = engine.reader().match(events)
     index = tw.Index("scan").add_many(enumerate(take_subscriptions(work, count)))
     for e, event in enumerate(take_events(work, 10)):

@@ -272,8 +272,8 @@ def test_every_switch_finds_the_same(options, seed):
 @pytest.mark.slow
 def test_the_order_of_insertion_changes_no_answer_and_hardly_the_size():
     work, count = Ads(total=3_000), 3_000
-    store, slots = loading.stored(work, count)
-    events = loading.encoded(work, 30, store)
+    store, slots = loading.store_subscriptions(work, count)
+    events = loading.encode_events(work, 30, store)
     sizes, answers = [], []
     for seed in range(4):
         engine = create("atree", store)
@@ -287,7 +287,7 @@ def test_the_order_of_insertion_changes_no_answer_and_hardly_the_size():
 
 
 def test_insert_all_and_delete_all_in_any_order_leaves_nothing():
-    store, slots = loading.stored(ABEGen(total=400), 400)
+    store, slots = loading.store_subscriptions(ABEGen(total=400), 400)
     for sharing, binary in ((ADJUSTED, False), (REORGANIZED, False), (APART, False), (EQUAL_PARTS, True)):
         builder = ForestBuilder(sharing, binary)
         roots = builder.add(store.snapshot(), slots)
@@ -302,7 +302,7 @@ def test_insert_all_and_delete_all_in_any_order_leaves_nothing():
 
 
 def test_subscriptions_come_and_go_without_building_again():
-    store, slots = loading.stored(ABEGen(total=1_000), 1_000)
+    store, slots = loading.store_subscriptions(ABEGen(total=1_000), 1_000)
     engine = create("atree", store)
     engine.insert(slots[:600])
     builder = engine._forest
@@ -333,7 +333,7 @@ def test_depth_overflows_no_stack(spec):
 def test_memory_falls_as_sharing_grows():
     sizes = []
     for skew in (0.0, 0.6, 1.0):
-        store, slots = loading.stored(ABEGen(total=2_000, skew=skew), 2_000)
+        store, slots = loading.store_subscriptions(ABEGen(total=2_000, skew=skew), 2_000)
         engine = create("atree", store)
         engine.insert(slots)
         engine.rebuild()

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from bench.loading import stored
+from bench.loading import store_subscriptions
 
 import tellwhen as tw
 from support import make_seed_params, verify_index, wait_for_upkeep
@@ -151,7 +151,7 @@ def test_a_merge_of_long_expressions_keeps_the_memory_limit(layout):
 
 
 def test_what_a_merge_has_overtaken_is_dropped():
-    store, slots = stored(ABEGen(total=5_000), 5_000)
+    store, slots = store_subscriptions(ABEGen(total=5_000), 5_000)
     engine = create("auto:layout=2", store)
     engine.insert(slots[:4_600])
     engine.run_upkeep()
@@ -212,7 +212,7 @@ def test_a_removed_subscription_is_not_counted_as_pending():
 @pytest.mark.parametrize(("work", "is_graph"), [(ABEGen(total=20_000), True), (Targeting(), False)])
 def test_the_clock_decides(monkeypatch, work, is_graph):
     monkeypatch.setattr(index_choice, "TRIAL_SECONDS_MIN", 0.0)
-    store, slots = stored(work, 20_000)
+    store, slots = store_subscriptions(work, 20_000)
     engine = create("auto", store)
     engine.insert(slots)
     engine.run_upkeep()

@@ -30,7 +30,7 @@ from tellwhen.workloads import BEGen, Groups, Targeting, Varied
 pytestmark = pytest.mark.late
 
 
-def stored(*texts):
+def store_subscriptions(*texts):
     """A store of the expressions, and an extract of all of it."""
     store = Store()
     store.append(store.compile(parse(text) for text in texts))
@@ -44,7 +44,7 @@ def names(store, terms, predicates):
 
 def terms_of(text):
     """The kinds of its terms, and the attributes of each."""
-    store, whole = stored(text)
+    store, whole = store_subscriptions(text)
     owner, terms = split_terms(whole)
     assert owner.tolist() == [0] * len(terms.kind)
     found = []
@@ -67,7 +67,7 @@ def test_the_parts_of_the_outermost_or_are_terms():
 
 def covers_of(text, **prices):
     """The attributes of the cover and of the guard, for prices by attribute."""
-    store, whole = stored(text)
+    store, whole = store_subscriptions(text)
     _, terms = split_terms(whole)
     every = names(store, terms, range(len(terms.literals.domain)))
     covers, guards = choose_covers(terms, np.array([prices.get(name, 0.5) for name in every]))
@@ -95,7 +95,7 @@ def test_what_is_true_of_nothing_at_all_has_no_cover():
 
 
 def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_ones_last():
-    store, whole = stored("(a = 1 OR b = 1) AND c = 1 AND d = 1 AND (e = 1 OR f = 1)")
+    store, whole = store_subscriptions("(a = 1 OR b = 1) AND c = 1 AND d = 1 AND (e = 1 OR f = 1)")
     _, terms = split_terms(whole)
     every = names(store, terms, range(len(terms.literals.domain)))
     prices = np.array([{"a": 0.1, "b": 0.2, "c": 0.2, "d": 0.15, "e": 0.2, "f": 0.2}[name] for name in every])
@@ -106,7 +106,7 @@ def test_the_parts_of_an_and_are_tested_the_least_probable_first_and_the_known_o
 
 
 def buckets_of(most, *texts):
-    _, whole = stored(*texts)
+    _, whole = store_subscriptions(*texts)
     known = cut_spaces(whole.literals, np.arange(len(whole.literals.domain), dtype=np.int32), 1)
     mass = estimate_mass(known, whole, None)
     return build_buckets(known, mass, most), known, read_ranges(whole.literals, known)
@@ -138,7 +138,7 @@ def test_many_values_share_buckets():
 
 
 def test_what_is_asked_is_whole_only_if_it_is_all_and_exact():
-    _, whole = stored(
+    _, whole = store_subscriptions(
         "a = 1 AND b < 3",
         "a = 1 AND (b = 2 OR c = 2)",
         "a > 1 AND a < 5",
@@ -286,7 +286,7 @@ def test_values_in_gaps(spec):
 
 def test_most_of_a_dense_workload_is_in_chunks():
     rng = random.Random(3)
-    store, whole = stored(
+    store, whole = store_subscriptions(
         *(f"a = {rng.randrange(9)} AND b < {rng.randrange(9)} AND c = {rng.randrange(9)}" for _ in range(900))
     )
     engine = create("cover", store)
@@ -327,13 +327,13 @@ WORKLOADS = {
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_batch_finds_the_same_cluster_by_cluster(name, removed):
     work, count = WORKLOADS[name]
-    store, slots = loading.stored(work, count)
+    store, slots = loading.store_subscriptions(work, count)
     engine = create("cover:chunk=8", store)
     engine.insert(slots)
     engine.rebuild()
     store.remove(slots[:removed])
     engine.delete(slots[:removed])
-    events = loading.encoded(work, 150, store)
+    events = loading.encode_events(work, 150, store)
     found = engine.reader()
     by_cluster, by_event = found._batch(events), found._call(events)
     assert by_cluster.start.tolist() == by_event.start.tolist()
@@ -343,15 +343,15 @@ def test_a_batch_finds_the_same_cluster_by_cluster(name, removed):
 
 def test_a_dense_batch_is_matched_cluster_by_cluster():
     work, count = WORKLOADS["conjunctions"]
-    store, slots = loading.stored(work, count)
+    store, slots = loading.store_subscriptions(work, count)
     engine = create("cover", store)
     engine.insert(slots)
-    assert engine.reader()._is_dense(loading.encoded(work, 300, store))
+    assert engine.reader()._is_dense(loading.encode_events(work, 300, store))
 
 
 def test_a_sparse_batch_is_matched_event_by_event():
     work = BEGen(dimensions=200, event_size=10, match=0.001)
-    store, slots = loading.stored(work, 4_000)
+    store, slots = loading.store_subscriptions(work, 4_000)
     engine = create("cover", store)
     engine.insert(slots)
-    assert not engine.reader()._is_dense(loading.encoded(work, 300, store))
+    assert not engine.reader()._is_dense(loading.encode_events(work, 300, store))

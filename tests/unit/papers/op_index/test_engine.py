@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from bench.loading import encoded, stored
+from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from support import verify_index
@@ -145,8 +145,8 @@ def test_lemma_1(opindex):
 def test_keeps_its_structure_and_answers(spec, work):
     """Insert, delete, observe and rebuild at random, with more subscriptions than the conformance suite has."""
     rng = random.Random(1)
-    store, slots = stored(work, 500)
-    events = encoded(work, 40, store)
+    store, slots = store_subscriptions(work, 500)
+    events = encode_events(work, 40, store)
     rivals = [create(spec, store), create("scan", store)]
     slots = slots[rivals[0].can_index(slots)]
     assert len(slots) > 450

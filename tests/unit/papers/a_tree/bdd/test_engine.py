@@ -5,7 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from bench.loading import encoded, stored
+from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from support import verify_index
@@ -136,8 +136,8 @@ def test_what_was_over_budget_leaves_no_trace():
 
 def test_the_diagram_as_a_whole_has_a_budget():
     work = ABEGen(total=2_000)
-    store, slots = stored(work, 2_000)
-    events = encoded(work, 50, store)
+    store, slots = store_subscriptions(work, 2_000)
+    events = encode_events(work, 50, store)
     rivals = [create(spec, store) for spec in ("bdd:nodes=512,total=16384", "scan")]
     for rival in rivals:
         rival.insert(slots)
@@ -156,8 +156,8 @@ def matched(engine, events):
 @pytest.mark.parametrize("nodes", [64, 1 << 14])
 def test_arrays_grow_and_garbage_is_collected(nodes):
     work = ABEGen(total=600)
-    store, slots = stored(work, 600)
-    events = encoded(work, 50, store)
+    store, slots = store_subscriptions(work, 600)
+    events = encode_events(work, 50, store)
     bulk, grown, fresh, scan = (create(name, store) for name in ("bdd", "bdd", "bdd", "scan"))
     for engine in (bulk, grown, fresh):
         engine.capacity = Capacity(nodes, cache=64)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from bench.loading import encoded, stored
+from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from tellwhen.engines import create
@@ -54,8 +54,8 @@ def test_the_budget_is_an_option(tmp_path):
 @pytest.mark.parametrize("number", range(len(BASES)))
 def test_any_engine_of_conjunctions_may_be_underneath(number):
     work = ABEGen(total=300, depth=2)
-    store, slots = stored(work, 300)
-    events = encoded(work, 40, store)
+    store, slots = store_subscriptions(work, 300)
+    events = encode_events(work, 40, store)
     engine, scan = create(f"translation:base={number}", store), create("scan", store)
     assert engine.inner.name == BASES[number]
     assert engine.can_index(slots).all()
@@ -69,7 +69,7 @@ def test_any_engine_of_conjunctions_may_be_underneath(number):
 
 def test_costs_are_told_apart():
     work = ABEGen(total=500)
-    store, slots = stored(work, 500)
+    store, slots = store_subscriptions(work, 500)
     engine = create("translation", store)
     engine.insert(slots[engine.can_index(slots)])
     stats = engine.stats()

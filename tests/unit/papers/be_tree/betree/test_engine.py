@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from bench.adaptation import swapped
-from bench.loading import encoded, stored
+from bench.adaptation import measure_replacement
+from bench.loading import encode_events, store_subscriptions
 
 import tellwhen as tw
 from tellwhen.compile.store import Store
@@ -299,7 +299,7 @@ def test_a_tree_without_room_goes_on_where_it_stopped(spec, monkeypatch):
     for nodes in (1, 1 << 12):
         monkeypatch.setattr("tellwhen.papers.be_tree.betree.tree.INITIAL_NODES", nodes)
         work = BEGen(dimensions=20, seed=5)
-        store, slots = stored(work, 600)
+        store, slots = store_subscriptions(work, 600)
         engine = create(spec, store)
         engine.insert(slots[:400])
         engine.verify()
@@ -313,10 +313,10 @@ def test_a_tree_without_room_goes_on_where_it_stopped(spec, monkeypatch):
 
 
 def test_a_tree_comes_back_and_goes_on():
-    store, slots = stored(BEGen(dimensions=20, seed=6), 600)
+    store, slots = store_subscriptions(BEGen(dimensions=20, seed=6), 600)
     engine = create("betree:max_cap=3,min_size=2", store)
     engine.insert(slots[:400])
-    engine.reader().match(encoded(BEGen(dimensions=20, seed=6), 50, store))
+    engine.reader().match(encode_events(BEGen(dimensions=20, seed=6), 50, store))
     other = create("betree:max_cap=3,min_size=2", store)
     other.restore({name: array.copy() for name, array in engine.arrays().items()})
     assert list_arrays(other) == list_arrays(engine)
@@ -444,7 +444,7 @@ def workloads():
 def test_figure_13(workloads, first, monkeypatch):
     """Swap one workload for another and back, a few at a time: the predicates tested come back to what they were."""
     monkeypatch.setattr(BETree, "rebuild_factor", 1_000)  # adjust, do not rebuild
-    rows, engine, events = swapped([workloads[first], workloads[1 - first]], 3_000)
+    rows, engine, events = measure_replacement([workloads[first], workloads[1 - first]], 3_000)
     engine.verify()
     assert len(engine) == 3_000
     tested = [row["predicates"] for row in rows]

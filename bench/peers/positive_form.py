@@ -1,8 +1,8 @@
-"""How is an expression written for an engine without NOT, XOR and undefined?
+"""Expressions for engines that have no NOT, no XOR and no third truth value.
 
-NOT is pushed down into the predicates, and XOR is expanded. Without them undefined can be replaced by false, so an
-engine with two truth values gives the same matches if its predicates are false for a missing attribute. A predicate
-also gets the integers that satisfy it, as closed intervals; None is an open end.
+NOT is pushed down into the predicates, and XOR is expanded. Undefined can then be replaced by false, so an engine with
+two truth values finds the same matches if its predicates are false for a missing attribute. A predicate also gets the
+closed intervals of the integers that satisfy it; None is an open end.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ OPPOSITE |= {after: before for before, after in OPPOSITE.items()}
 Interval = list[int | None]
 
 
-def positive(form: Any, negated: bool = False) -> Any:
-    """The JSON form of an expression, or of its negation, with AND and OR only.
+def make_positive(form: Any, negated: bool = False) -> Any:
+    """Return the JSON form of an expression, or of its negation, with AND and OR only.
 
-    >>> positive({"not": {"or": [{"attribute": "a", "operator": "<", "value": 3}, True]}})["and"][0]
+    >>> make_positive({"not": {"or": [{"attribute": "a", "operator": "<", "value": 3}, True]}})["and"][0]
     {'attribute': 'a', 'operator': '>=', 'value': 3, 'within': [[3, None]]}
     """
     if isinstance(form, bool):
         return form != negated
     if "attribute" in form:
         operator = OPPOSITE.get(form["operator"], "") if negated else form["operator"]
-        return form | {"operator": operator, "within": within(operator, form["value"])}
+        return form | {"operator": operator, "within": find_intervals(operator, form["value"])}
     ((word, inner),) = form.items()
     if word == "not":
-        return positive(inner, not negated)
+        return make_positive(inner, not negated)
     if word in ("and", "or"):
-        return {{"and": "or", "or": "and"}[word] if negated else word: [positive(arg, negated) for arg in inner]}
+        return {{"and": "or", "or": "and"}[word] if negated else word: [make_positive(arg, negated) for arg in inner]}
     *before, last = inner
     first = before[0] if len(before) == 1 else {word: before}  # XOR and XNOR associate to the left
-    same = (word == "xnor") != negated
-    return {"or": [{"and": [positive(first, side), positive(last, side == same)]} for side in (False, True)]}
+    is_equal = (word == "xnor") != negated
+    return {
+        "or": [{"and": [make_positive(first, side), make_positive(last, side == is_equal)]} for side in (False, True)]
+    }
 
 
-def within(operator: str, value: Any) -> list[Interval]:
-    """The integers that satisfy a comparison."""
+def find_intervals(operator: str, value: Any) -> list[Interval]:
+    """Return the closed intervals of the integers that satisfy a comparison."""
     values = value if isinstance(value, list) else [value]
     if operator not in OPPOSITE or not all(type(one) is int for one in values):
         raise ValueError(f"peers are measured on comparisons of integers only, not on {operator} {value!r}")

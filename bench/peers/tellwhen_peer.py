@@ -1,4 +1,4 @@
-"""tellwhen, measured as its peers are: `python -m bench.peers.ourselves FOLDER python|encoded ENGINE`.
+"""Process that measures tellwhen as a peer: `python -m bench.peers.tellwhen_peer FOLDER python|encoded ENGINE`.
 
 `python` is `Index.match` of a dict; `encoded` is the engine alone, on encoded events.
 """
@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 import tellwhen as tw
-from bench.peers.protocol import Match, measure, read
+from bench.peers.protocol import Match, measure, read_rows
 from tellwhen.cli.warm_command import compile_kernels
 from tellwhen.containers.batches import split_events
 from tellwhen.encode.events import encode
 
 
-def main(folder: Path, way: str, engine: str) -> None:
-    pairs = [(row["id"], row["expression"]) for row in read(folder, "subscriptions")]
-    events = read(folder, "events")
-    # Compiling and loading kernels is not part of a build; what is done in the background is.
+def main(folder: Path, mode: str, engine: str) -> None:
+    pairs = [(row["id"], row["expression"]) for row in read_rows(folder, "subscriptions")]
+    events = read_rows(folder, "events")
+    # A build includes work in the background, but not compiling or loading kernels.
     compile_kernels(engine)
     tw.Index(engine).add_many(pairs[:100]).match(events[0])
     index = tw.Index(engine)
@@ -33,7 +33,7 @@ def main(folder: Path, way: str, engine: str) -> None:
         arrays = list(split_events(encode(events, attributes, index.schema)[0]))
         return lambda event: reader.match(arrays[event]).slot  # ids are 0, 1, 2 ..., and so are slots
 
-    if way == "python":
+    if mode == "python":
         measure("tellwhen", events, build, notes="Index.match of a dict")
     else:
         measure("tellwhen", range(len(events)), build_encoded, notes="the engine alone, on encoded events")

@@ -10,11 +10,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** How does a peer in Java measure itself? As protocol.py describes. */
-final class Measured {
+/** How a peer in Java measures itself, as in protocol.py. */
+final class Measurement {
     static final ObjectMapper JSON = new ObjectMapper();
     private static final int ROUNDS = 7;
-    private static final double WARM_UP = 5.0, ROUND = 2.0, LEAST = 0.05;
+    private static final double WARM_UP_SECONDS = 5.0, ROUND_SECONDS_MAX = 2.0, ROUND_SECONDS_MIN = 0.05;
 
     interface Build<E> {
         Match<E> build() throws Exception;
@@ -24,31 +24,31 @@ final class Measured {
         Collection<Integer> match(E event) throws Exception;
     }
 
-    /** The lines of the file `subscriptions` or `events`, as text. */
-    static List<String> lines(String folder, String name) throws Exception {
+    /** Reads the lines of the file `subscriptions` or `events`, as text. */
+    static List<String> readLines(String folder, String name) throws Exception {
         return Files.readAllLines(Path.of(folder, name + ".jsonl"));
     }
 
     static List<JsonNode> read(String folder, String name) throws Exception {
         List<JsonNode> found = new ArrayList<>();
-        for (String line : lines(folder, name)) found.add(JSON.readTree(line));
+        for (String line : readLines(folder, name)) found.add(JSON.readTree(line));
         return found;
     }
 
-    static <E> void print(String peer, List<E> events, Build<E> build, List<Object[]> refused, String notes)
+    static <E> void measure(String peer, List<E> events, Build<E> build, List<Object[]> refused, String notes)
             throws Exception {
-        long before = heap(), begin = System.nanoTime();
+        long before = readHeapBytes(), begin = System.nanoTime();
         Match<E> peerMatch = build.build();
         double built = (System.nanoTime() - begin) / 1e9;
-        long grown = heap() - before;
+        long grown = readHeapBytes() - before;
         begin = System.nanoTime();
         List<List<Integer>> matches = new ArrayList<>();
         for (E event : events) matches.add(peerMatch.match(event).stream().sorted().collect(Collectors.toList()));
         double each = (System.nanoTime() - begin) / 1e9 / events.size();
-        List<E> timed = events.subList(0, Math.min(events.size(), Math.max(3, (int) (ROUND / each))));
-        round(peerMatch, timed, WARM_UP - each * events.size());
+        List<E> timedEvents = events.subList(0, Math.min(events.size(), Math.max(3, (int) (ROUND_SECONDS_MAX / each))));
+        timeRound(peerMatch, timedEvents, WARM_UP_SECONDS - each * events.size());
         List<Double> micros = new ArrayList<>();
-        for (int i = 0; i < ROUNDS; i++) micros.add(round(peerMatch, timed, LEAST));
+        for (int i = 0; i < ROUNDS; i++) micros.add(timeRound(peerMatch, timedEvents, ROUND_SECONDS_MIN));
         Map<String, Object> line = new LinkedHashMap<>();
         line.put("peer", peer);
         line.put("build_seconds", built);
@@ -56,14 +56,14 @@ final class Measured {
         line.put("micros", micros);
         line.put("matches", matches);
         line.put("refused", refused);
-        line.put("notes", timed.size() < events.size() ? notes + "; timed on " + timed.size() + " events" : notes);
+        line.put("notes", timedEvents.size() < events.size() ? notes + "; timed on " + timedEvents.size() + " events" : notes);
         System.out.println(JSON.writeValueAsString(line));
     }
 
-    /** The median of microseconds per event; events are matched again until the round has taken long enough. */
-    private static <E> double round(Match<E> match, List<E> events, double least) throws Exception {
+    /** Returns the median of microseconds per event. Events are matched again until the round has taken `seconds`. */
+    private static <E> double timeRound(Match<E> match, List<E> events, double seconds) throws Exception {
         List<Long> times = new ArrayList<>();
-        long end = System.nanoTime() + (long) (least * 1e9);
+        long end = System.nanoTime() + (long) (seconds * 1e9);
         do {
             for (E event : events) {
                 long begin = System.nanoTime();
@@ -76,8 +76,8 @@ final class Measured {
         return sorted[sorted.length / 2] / 1e3;
     }
 
-    /** Bytes of live objects. */
-    private static long heap() throws Exception {
+    /** Returns the bytes of live objects. */
+    private static long readHeapBytes() throws Exception {
         for (int i = 0; i < 3; i++) {
             System.gc();
             Thread.sleep(50);
