@@ -1,4 +1,4 @@
-"""Do the demo and the examples on Spark run, and say what they should? The others: `tests/unit/test_scripts.py`."""
+"""Do the demo and the examples on Spark run, and say what they should? The others: `tests/unit/examples`."""
 
 import os
 import runpy

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from tellwhen.kernels.arrays import HIGHEST, LOWEST
 
 STRUCTURES = [IntervalScan, IntervalTree, SegmentTree, SpaceLists]
+
 ENDS = st.integers(-12, 12) | st.sampled_from([LOWEST, LOWEST + 1, HIGHEST - 1, HIGHEST])
+
 INTERVALS = st.tuples(ENDS, ENDS).map(sorted)
 
 
